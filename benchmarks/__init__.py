@@ -1,1 +1,1 @@
-"""What speed is measured with: run by `./run bench`, never by the tests."""
+"""Benchmarks: run by `./run bench`, never by the tests."""

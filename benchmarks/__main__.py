@@ -22,7 +22,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "staleness": staleness.main,
 }
 ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness")
-"""What downloads another tool, or keeps the machine busy for long."""
+"""Benchmarks that download another tool, or keep the machine busy for long."""
 
 
 def _shape(text: str) -> Shape:

@@ -1,8 +1,8 @@
 """Whole commands where nothing has changed: `vde plan prod`, `vde fingerprint`, `vde compare HEAD`.
 
-Wall and CPU seconds of new processes, medians. *Cold* is without what is kept of models, *warm*
-with it (`vde_dagster.project.cache`). What a project of one model takes is what starting and
-importing take; ms/model is the CPU time beyond that, and stays flat where a command is linear.
+Wall and CPU seconds of new processes, medians. *Cold* is without the cache of models, *warm* with
+it (`vde_dagster.project.cache`). A project of one model takes as long as starting and importing;
+ms/model is the CPU time beyond that, and stays flat if a command is linear.
 
 The aim of a plan is to answer within 5 seconds, whatever the machine does meanwhile.
 """
@@ -28,7 +28,7 @@ COMMANDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "fingerprint": (("fingerprint",), "m0"),
     "compare": (("compare", "HEAD"), "unchanged"),
 }
-"""What is run, and what the answer has in it."""
+"""The commands, and a part of the expected output of each."""
 
 
 def run(folder: Path, name: str, step: str) -> Step:
@@ -45,7 +45,7 @@ def run(folder: Path, name: str, step: str) -> Step:
 
 
 def committed(folder: Path) -> Path:
-    """The folder as a git repository with one commit of everything but what the project keeps."""
+    """The folder as a git repository with one commit of everything but state and caches."""
     if not (folder / ".git").exists():
         (folder / ".gitignore").write_text(".vde/\n.filled\n")
         who = ("-c", "user.name=bench", "-c", "user.email=bench@example.com")

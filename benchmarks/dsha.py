@@ -1,4 +1,4 @@
-"""What a D-SHA costs: the same rows are written with and without one, by turns.
+"""What a D-SHA costs: the same rows are written with and without one, in alternation.
 
 Rows of 12 mixed flat columns are read from an Iceberg table and overwrite another one, which is
 partitioned by hours and asks for a hash distribution. CPU seconds are those of Spark's JVM and its

@@ -1,4 +1,4 @@
-"""A project whose production was planned and filled, without an engine: only the state is written.
+"""A project whose production was planned and loaded, without an engine: only the state is written.
 
 Run as a script: `python -m benchmarks.filled FOLDER`.
 """
@@ -131,7 +131,7 @@ def _book(services: Services, plan: Plan, node: Node, missing: tuple[Interval, .
 def _traces(
     services: Services, plan: Plan, node: Node, intervals: Sequence[Interval]
 ) -> dict[Interval, Trace]:
-    """What the rows of these intervals would be computed from."""
+    """The traces with which these intervals would be computed now."""
     tokens: dict[ModelName, Tokens] = {}
     for name in tables_read(plan.graph, node):
         table = services.source(name)

@@ -33,7 +33,7 @@ CATALOG: Final = "bench"
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 GROWTH: Final = 100
 HOURS: Final = 10
-"""What the small table holds at first."""
+"""The hours of the small table at first."""
 _AXIS: Final = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.QUARTER_HOUR)
 _MICROSECONDS: Final = 1_000_000
 
@@ -56,7 +56,7 @@ class Table:
         self._write(first, last, OverwriteIntervals(intervals=(interval,), axis=_AXIS))
 
     def replace_next(self) -> None:
-        """Fill the hour behind the last one."""
+        """Load the hour after the last one."""
         self.hours += 1
         self.replace(self.hours - 1, self.hours)
 

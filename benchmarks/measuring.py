@@ -1,4 +1,4 @@
-"""What all benchmarks share: new processes, CPU seconds of them and their children, medians."""
+"""Shared by all benchmarks: new processes, CPU seconds of them and their children, medians."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.projects import Shape
 
 Step = dict[str, float]
-"""What one process measured: seconds by what they went for."""
+"""What one process measured: seconds by step."""
 
 DEFAULT_SHAPES = (
     Shape(250),
@@ -61,7 +61,7 @@ def measured(command: Sequence[str]) -> Step:
 def alternating(
     rounds: int, runs: Mapping[tuple[str, ...], Callable[[], Step]]
 ) -> dict[tuple[str, ...], Step]:
-    """The medians of several runs that take turns, so that a busy minute meets all of them."""
+    """The medians of several runs that alternate, so that a busy minute affects all of them."""
     found: dict[tuple[str, ...], list[Step]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():

@@ -1,6 +1,6 @@
-"""The same projects in SQLMesh: CPU seconds, each tool cold and warm, all taking turns.
+"""The same projects in SQLMesh: CPU seconds, each tool cold and warm, all in alternation.
 
-SQLMesh gets a virtual environment of its own in `.tools/sqlmesh`; nothing of it comes into ours.
+SQLMesh gets a virtual environment of its own in `.tools/sqlmesh`; nothing of it enters ours.
 Its projects have the same queries, on DuckDB, with a production that was filled before.
 """
 
@@ -27,7 +27,7 @@ MOST_MODELS = 1000
 
 
 def install() -> Path:
-    """The Python that has SQLMesh, which is installed where it is missing."""
+    """The Python that has SQLMesh, which is installed if it is missing."""
     python = TOOLS / "bin" / "python"
     asked = f"import sqlmesh; assert sqlmesh.__version__ == '{VERSION}'"
     if python.exists() and not subprocess.run([python, "-c", asked], check=False).returncode:
@@ -40,7 +40,7 @@ def install() -> Path:
 
 
 def prepare_theirs(python: Path, root: Path, shape: Shape) -> Path:
-    """The folder of a filled project of SQLMesh, which is made where it is missing."""
+    """The folder of a filled project of SQLMesh, which is created if it is missing."""
     folder = root / "theirs" / shape.folder
     if not (folder / ".filled").exists():
         print(f"filling {shape} models in SQLMesh ...", file=sys.stderr)

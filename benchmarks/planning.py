@@ -1,8 +1,8 @@
 """Reading a project and planning it, nothing having changed: CPU seconds, cold and warm.
 
-*Cold* is without what is kept of models, *warm* with it (`vde_dagster.project.cache`). Each run is
-a new process, runs take turns, medians are printed. *load* reads all files, resolves all queries
-and makes all fingerprints; *plan* compares them with a production that was filled before.
+*Cold* is without the cache of models, *warm* with it (`vde_dagster.project.cache`). Each run is
+a new process, runs alternate, medians are printed. *load* reads all files, resolves all queries
+and computes all fingerprints; *plan* compares them with a production that was filled before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def measure(folder: Path) -> Step:
 
 
 def prepare(root: Path, shape: Shape) -> Path:
-    """The folder of a filled project, which is made where it is missing."""
+    """The folder of a filled project, which is created if it is missing."""
     folder = root / "ours" / shape.folder
     if not (folder / ".filled").exists():
         print(f"filling {shape} models ...", file=sys.stderr)
@@ -61,7 +61,7 @@ def prepare(root: Path, shape: Shape) -> Path:
 
 
 def forget(folder: Path) -> None:
-    """Remove what is kept of a project's models."""
+    """Remove a project's cache of models."""
     for each in (folder / ".vde").glob(f"{KEPT}*"):
         each.unlink()
 

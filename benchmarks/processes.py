@@ -1,4 +1,4 @@
-"""The CPU seconds of a step that runs in processes below this one, such as Spark's JVM (Linux)."""
+"""The CPU seconds of a step that runs in child processes, such as Spark's JVM (Linux)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Final
 from benchmarks.measuring import Step
 
 Process = tuple[int, int]
-"""A number, and when it was given, since numbers are given again."""
+"""A process's id and start time, since ids are reused."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def timed(run: Callable[[], None]) -> Step:
-    """Seconds that a step takes: on the wall, and of the CPU in this process and all below it.
+    """Seconds that a step takes: wall time, and CPU time of this process and all its descendants.
 
-    Each process counts for itself, from the beginning of the step on. One that ended meanwhile does
-    not: Spark's Python workers end a minute after their last task, and what they used before is
-    nothing of this step's.
+    Each process counts from the beginning of the step on. One that ended meanwhile does not:
+    Spark's Python workers end a minute after their last task, and what they used before belongs to
+    other steps.
     """
     before, started = _used(), time.perf_counter()
     run()

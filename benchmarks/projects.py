@@ -1,7 +1,7 @@
 """Projects to measure with: N models in layers, and N models in one chain, for two tools.
 
-Every second model is incremental over 30 days, the others are FULL. The queries are the same text
-for both tools, but for the time macros' columns.
+Every second model is incremental over 30 days, the others are FULL. The queries have the same text
+for both tools, except for the time macros' columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ START, END = "2024-01-01", "2024-01-30"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A project: so many models in layers (two parents each), or one below the other."""
+    """A project: so many models in layers (two parents each), or in one chain."""
 
     models: int
     chain: bool = False

@@ -1,8 +1,8 @@
-"""`vde plan prod` by what is recorded: CPU seconds where nothing and where a little has changed.
+"""`vde plan prod` by the size of the state: CPU seconds after no change and after a small one.
 
 Models are hourly and read each other's hour, in layers. *changed* is after new rows of five hours
-were recorded for the first model: these hours of all that reads it are looked at. What is recorded
-besides should cost nothing.
+were recorded for the first model: these hours of all downstream models are compared. Other recorded
+hours should cost nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def write(folder: Path, size: Size) -> None:
 
 
 def prepare(root: Path, size: Size) -> Path:
-    """The folder of a filled project, which is made where it is missing."""
+    """The folder of a filled project, which is created if it is missing."""
     folder = root / "staleness" / f"{size.models}_{size.hours}"
     if not (folder / ".filled").exists():
         print(f"filling {size} ...", file=sys.stderr)
@@ -79,7 +79,7 @@ def prepare(root: Path, size: Size) -> Path:
 
 
 def change(folder: Path) -> None:
-    """Book other rows of five hours of the first model."""
+    """Record other rows of five hours of the first model."""
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.composition import VdeProject
 

@@ -38,8 +38,8 @@ class VdeProject:
         """Read the configuration of a project's folder.
 
         Raises:
-            ProjectInvalid: There is no ``vde.yaml``, or something in it is wrong; then with what is
-                wrong in the models, so that a person sees all of it at once.
+            ProjectInvalid: There is no ``vde.yaml``, or something in it is wrong; then the problems
+                of the models are included, so that a person sees all of them at once.
         """
         try:
             return cls(read_configuration(Path(folder)))
@@ -49,7 +49,7 @@ class VdeProject:
 
     @cached_property
     def files(self) -> ProjectFiles:
-        """The models as the files say them now.
+        """The models in the project's files now.
 
         Raises:
             ProjectInvalid: Something is wrong in the files; all problems at once.
@@ -58,7 +58,7 @@ class VdeProject:
 
     @property
     def models(self) -> ModelCache | None:
-        """Models as they were read before; None where the environment says ``VDE_CACHE=off``."""
+        """The cache of parsed models; None if the environment says ``VDE_CACHE=off``."""
         return models_kept_in(self.configuration.folder)
 
     @cached_property
@@ -83,7 +83,7 @@ class VdeProject:
 
     @cached_property
     def engine(self) -> SparkEngine:
-        """The engine; it starts Spark at its first work."""
+        """The engine; it starts Spark when it is first used."""
         from vde_dagster.lakehouse.spark_engine import SparkEngine
 
         return SparkEngine(self.open_spark, self.configuration.catalog.name, self.iceberg_catalog)
@@ -99,7 +99,7 @@ class VdeProject:
         """A Spark session on the project's catalog, and on those of these views of environments.
 
         Raises:
-            SetupError: Java, Spark's jars, or the Spark that is configured cannot be had.
+            SetupError: Java, Spark's jars, or the configured Spark is not available.
         """
         from vde_dagster.lakehouse.jars import resolve_jars
         from vde_dagster.lakehouse.session import (
@@ -126,10 +126,10 @@ class VdeProject:
         return session
 
     def open_spark_for_users(self) -> SparkSession:
-        """A Spark session for users' own assets, in which they may set what they like.
+        """A Spark session for users' own assets, in which they may change any setting.
 
         Raises:
-            SetupError: As of `open_spark`.
+            SetupError: As for `open_spark`.
         """
         from vde_dagster.lakehouse.own_session import session_for_users
 

@@ -61,7 +61,7 @@ WEATHER_KNOWN_AFTER = HOUR
 PARTITION_COLUMNS = ("landing_date", "landing_hour", "batch_id")
 MAX_ATTEMPTS_WITHOUT_PROGRESS = 60
 
-# The outcome of such a commit is "not applied" or "unknown"; either way valid-to tells.
+# The outcome of such a commit is "not applied" or "unknown"; either way valid-to says.
 CONTENDED = (CommitFailedException, CommitStateUnknownException, OperationalError)
 
 TABLE_PROPERTIES = {
@@ -170,7 +170,7 @@ class LandingProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLanding:
-    """What one table holds after landing, and what this call put there.
+    """What one table has after landing, and what this call put there.
 
     `valid_to` is the UTC instant up to which the table is complete, None for a static table. A
     commit whose answer was lost is not counted in `rows_landed` and `snapshots_landed`.
@@ -300,7 +300,7 @@ class Lander:
                 self._append(batch)
 
     def declare(self, until: datetime) -> None:
-        """Moves valid-to up to `until`: what lies between has no rows. Never moves it back.
+        """Moves valid-to up to `until`: what is in between has no rows. Never moves it back.
 
         Raises: LandingBlockedError when commits are refused again and again without progress.
         """
@@ -311,7 +311,7 @@ class Lander:
             self.land_before(until)
 
     def outcome(self) -> TableLanding:
-        """What the table holds now and what was landed through this object."""
+        """What the table has now and what was landed through this object."""
         return _outcome(self._table, self.name, self.rows, self.snapshots, self.valid_to)
 
     def _append(self, batch: Batch) -> None:
@@ -332,7 +332,7 @@ class Lander:
 
     @contextmanager
     def _contended(self) -> Iterator[None]:
-        """Runs one commit; where another writer won or the outcome is unknown, reads anew.
+        """Runs one commit; if another writer won or the outcome is unknown, reads again.
 
         Landing again after either is safe: what has to be landed is decided by what was read.
         """
@@ -534,7 +534,7 @@ def _open(
 
 
 def _refresh(table: Table) -> None:
-    """Reads the table anew; a locked catalog leaves it as it was, and the next commit fails."""
+    """Reads the table again; a locked catalog leaves it as it was, and the next commit fails."""
     try:
         table.refresh()
     except OperationalError:

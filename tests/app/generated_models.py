@@ -1,8 +1,8 @@
 """Generated models over hourly events, and an independent account of which times each one reads.
 
-What a model reads is written down beside its query, not told from it: windows in hours, or a whole
-table. Every query gives the rows of an interval whatever batch it is computed in, so that a build
-from scratch has the rows that any order of work should have ended with.
+What a model reads is declared next to its query, not derived from it: windows in hours, or a whole
+table. Every query gives the same rows of an interval in any batch, so that a build from scratch has
+the rows that any order of work should have ended with.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ SEQUENTIAL: Final = {Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED}
 LOOKED_THROUGH: Final = {Form.VIEW, Form.EMBEDDED}
 WHOLE_TABLES: Final = {Form.FULL, Form.FULL_UNTIL}
 ONLY_AT_THE_END: Final = {Form.HISTORY, Form.KEPT}
-"""Forms whose rows follow from when they were computed, so that nothing else reads them here."""
+"""Forms whose rows depend on when they were computed, so that nothing else reads them here."""
 KEEPING_BY_THEMSELVES: Final = {Form.BY_PARTITION, Form.UNMANAGED, Form.HISTORY}
-"""Forms of kinds that an edit leaves as they are: only what is computed later is by the new one."""
+"""Forms of forward-only kinds: only rows computed after an edit are by the new definition."""
 
 _BY_TIME: Final = set(Form) - SEQUENTIAL - LOOKED_THROUGH - WHOLE_TABLES - {Form.HISTORY}
 _TWO_PARENTS: Final = {Form.JOIN, Form.UNION, Form.LOOKUP}
@@ -137,7 +137,7 @@ class Made:
 
     @property
     def is_by_time(self) -> bool:
-        """Whether its rows belong to intervals that are computed each for itself."""
+        """Whether its rows belong to intervals that are computed independently."""
         return self.form in _BY_TIME
 
     @property
@@ -199,7 +199,7 @@ Times = Mapping[str, Sequence[Interval]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """Which times of each model changes can reach; any of those that are ``whole``."""
+    """Which times of each model changes can reach; all times of those in ``whole``."""
 
     times: Mapping[str, tuple[Interval, ...]]
     whole: frozenset[str]
@@ -212,11 +212,11 @@ class Reached:
 
 
 def reached(models: Sequence[Made], loaded: Times, changed: Times, whole: Iterable[str]) -> Reached:
-    """By brute force, the intervals of models that read what has changed, over all levels.
+    """By brute force, the intervals that read what has changed, directly or through others.
 
     Args:
         models: All models, parents first.
-        loaded: The intervals that each model holds, one by one.
+        loaded: The loaded intervals of each model, one by one.
         changed: The times that have other rows than before, of sources and models.
         whole: Models and sources of which anything may have changed.
     """
@@ -253,7 +253,7 @@ def _readers(
     unit: IntervalUnit,
 ) -> Iterator[Interval]:
     window = model.window(parent)
-    assert window is not None, "who reads all of a table is reached as a whole"
+    assert window is not None, "a model that reads all of a table is reached as a whole"
     before, after = window
     finer = unit if unit is IntervalUnit.DAY else model.unit if model.daily else unit
     for each in loaded:
@@ -300,7 +300,7 @@ def generated(chance: Random) -> tuple[Made, ...]:
 
 
 def is_bounded(name: str, models: Sequence[Made]) -> bool:
-    """Whether rows of a table can be read by their time: of sources, and of what has intervals."""
+    """Whether a table can be read by time: a source, or a model with intervals."""
     found = next((each for each in models if f"gen.{each.name}" == name), None)
     if found is None or found.is_by_time:
         return True
@@ -308,7 +308,7 @@ def is_bounded(name: str, models: Sequence[Made]) -> bool:
 
 
 def downstream(model: Made, models: Sequence[Made]) -> Iterator[Made]:
-    """A model and all that reads it, over all levels."""
+    """A model and all that is downstream of it."""
     names = {f"gen.{model.name}"}
     for each in models:
         if each.name == model.name or not names.isdisjoint(each.parents):
@@ -317,7 +317,7 @@ def downstream(model: Made, models: Sequence[Made]) -> Iterator[Made]:
 
 
 def edited(model: Made, *, breaking: bool) -> Made:
-    """A model whose rows are others, or that has one more column."""
+    """An edit of a model: with other rows, or with one more column."""
     if breaking:
         return replace(model, plus=model.plus + 1)
     return replace(model, columns=model.columns + 1)

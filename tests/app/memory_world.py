@@ -12,7 +12,7 @@ from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
 from tests.worlds.ids import CountingIds
-from tests.worlds.state import memory_state
+from tests.worlds.state import copied_state, memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -72,7 +72,7 @@ WRITING: Final = frozenset(
         *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
     ]
 )
-"""The methods of the ports that write. What is durable after one of them is so until the next."""
+"""The methods of the ports that write. What is durable after one stays so until the next one."""
 
 
 READING: Final = {
@@ -82,7 +82,7 @@ READING: Final = {
     "earliest",
     "environment",
     "heads",
-    "held_within",
+    "entries_within",
     "holdings",
     "last_looks",
     "ledger",
@@ -168,9 +168,20 @@ class MemoryWorld:
     def __post_init__(self) -> None:
         self.state: State = memory_state(self.clock)
         self.catalog.clock = self.clock
-        columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
-        self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})
         self._numbers = itertools.count(1)
+        if RAW not in self.catalog.tables:
+            columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
+            self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})
+
+    def copied(self) -> MemoryWorld:
+        """The same world once more; what happens in one does not happen in the other."""
+        assert isinstance(self.ids, CountingIds)
+        clock = ManualClock(self.clock.now())
+        made = MemoryWorld(clock=clock, catalog=self.catalog.copied(), ids=self.ids.copied())
+        made.state = copied_state(self.state, clock)
+        reached = next(self._numbers)
+        self._numbers, made._numbers = itertools.count(reached), itertools.count(reached)
+        return made
 
     def services(self, fuse: Fuse | None = None) -> Services:
         """What one process works with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import cache
 from typing import Any
 
 from tests.app.memory_world import (
@@ -78,6 +79,11 @@ TENFOLD = [(DAYS[0], 100), (DAYS[1], 50), (DAYS[2], 70)]
 
 def shop_in_production() -> MemoryWorld:
     """Three days of events, and production over them."""
+    return _shop().copied()
+
+
+@cache
+def _shop() -> MemoryWorld:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), (50, 7), until=72)
     done(world.services(), graph_of(SHOP), "prod")

@@ -1,7 +1,7 @@
 """A project as an earlier release left it: its state's database, its tables and views, its models.
 
-``stored/SCHEME.*`` is what the last release with these fingerprints wrote, for two days of events
-and all kinds of models; it is never written again.
+``stored/SCHEME.*`` is what the last release with this fingerprint scheme wrote, for two days of
+events and all kinds of models; it is never written again.
 """
 
 from __future__ import annotations

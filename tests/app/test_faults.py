@@ -1,7 +1,7 @@
 """A power cut before and after every single call of every port; one more run always converges.
 
 The short form cuts after the first and the last call of each method that writes: what is durable
-after a write is so until the next one.
+after a write stays so until the next one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run_session(world: MemoryWorld, fuse: Fuse | None = None) -> None:
 
 
 def cuts(names: Sequence[str]) -> list[ParameterSet]:
-    """Before and after each call; those that show nothing more are of the long form."""
+    """Before and after each call; those that show nothing more are left to the full form."""
     first = {names.index(name) + 1 for name in WRITING if name in names}
     return [
         pytest.param(

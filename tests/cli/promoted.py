@@ -35,7 +35,7 @@ def promote(folder: Path, environment: str = "prod", *, loaded: bool = False) ->
         folder: The project.
         environment: Its name.
         loaded: Whether the versions hold all that is due. The ledger says so; there are no rows,
-            and something stands where tables and views would.
+            and something is there in place of tables and views.
     """
     project = VdeProject.load(folder)
     services = project.services
@@ -101,7 +101,7 @@ def stand(
 ) -> None:
     """Put something at the names of physical tables and views, and of an environment's views.
 
-    A plan looks whether they are there, and makes views anew that are not.
+    A plan looks whether they are there, and creates missing views again.
     """
     catalog = project.iceberg_catalog()
     views: list[ViewDefinition] = []

@@ -244,7 +244,7 @@ def test_what_is_no_text_or_no_file_is_refused(sources: Path) -> None:
     assert "cannot be read" in refused(sources, sources.parent)
     done = call("plan", "--project", sources, "--format", "json")
     path.write_text(done.stdout)
-    assert "tells about a plan and cannot be applied" in refused(sources, path)
+    assert "describes a plan and cannot be applied" in refused(sources, path)
 
 
 def test_no_secret_of_the_machine_is_in_the_file(

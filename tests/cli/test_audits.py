@@ -114,7 +114,7 @@ def test_a_model_without_audits_so_far_says_so(project: Path) -> None:
     assert "No audit of mart.revenue was run yet" in done.stderr
 
 
-def test_an_unknown_model_is_told_with_one_of_a_similar_name(project: Path) -> None:
+def test_an_unknown_model_is_named_with_one_of_a_similar_name(project: Path) -> None:
     done = call("audits", "mart.revenu", "--project", project)
     assert done.exit_code == 1
     assert "Did you mean mart.revenue?" in done.stderr

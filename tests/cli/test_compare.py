@@ -128,6 +128,14 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
             "after": None,
         }
     ]
+
+
+def test_models_that_one_side_lacks_or_both_share_in_the_json_document(
+    project: Path, changed: Path
+) -> None:
+    write(changed, {"models/mart/few.sql": "SELECT customer FROM mart.revenue"})
+    write(changed, {BEST: None})
+    by_name = models(project, changed)
     few, best, orders = (by_name[f] for f in ("mart.few", "mart.best_customers", "staging.orders"))
     assert (few["change"], few["category"]) == ("added", "none")
     assert (few["fingerprint_before"], few["version_before"]) == (None, None)
@@ -231,10 +239,10 @@ def test_what_a_person_sees(project: Path, changed: Path) -> None:
     assert "columns: revenue" in lines
     kept = found["mart.days"]["version_after"][:8]
     assert f"~ mart.days  indirect non-breaking  {kept} stays  kept" in lines
-    for heading in ("Changed (1)", "Changed above (2)", "New (1)"):
+    for heading in ("Changed (1)", "Changed upstream (2)", "New (1)"):
         assert heading in lines
     assert all(reason in done.stdout for reason in found["mart.revenue"]["reasons"])
-    assert lines[-2] == "1 new, 1 changed, 2 changed above, 1 unchanged; 0 sources."
+    assert lines[-2] == "1 new, 1 changed, 2 changed upstream, 1 unchanged; 0 sources."
     assert lines[-1] == (
         "What a plan would make of them: 1 rebuilt, 1 built new, 1 view rebuilt, 2 kept."
     )
@@ -316,7 +324,7 @@ def test_sources_need_not_be_declared(tmp_path: Path) -> None:
     assert "nor a declared source" in refused.stderr
 
 
-def test_what_cannot_be_told_without_the_columns_of_a_source_is_breaking(tmp_path: Path) -> None:
+def test_what_is_not_known_without_the_columns_of_a_source_is_breaking(tmp_path: Path) -> None:
     odd = "MODEL (name stg.odd, kind FULL);\nSELECT id AS x, x + 1 AS y FROM raw.orders"
     downstream = "MODEL (name mart.odd, kind FULL);\nSELECT y FROM stg.odd"
     files = {**SOURCES, "models/stg/odd.sql": odd, "models/mart/odd.sql": downstream}
@@ -329,7 +337,7 @@ def test_what_cannot_be_told_without_the_columns_of_a_source_is_breaking(tmp_pat
     }
 
 
-def test_what_is_wrong_at_both_sides_is_told_at_once(project: Path, changed: Path) -> None:
+def test_what_is_wrong_at_both_sides_is_reported_at_once(project: Path, changed: Path) -> None:
     commit(new_repository(project), {"models/a.sql": "SELECT FROM\n"})
     write(project, {"models/a.sql": None, "models/b.sql": "\nSELECT x FROM mart.revenue"})
     write(changed, {"models/c.sql": "MODEL (\n  name shop.c,\n  kind FUL\n);\nSELECT 1 AS x"})
@@ -345,7 +353,7 @@ def test_what_is_wrong_at_both_sides_is_told_at_once(project: Path, changed: Pat
     assert done.stderr.splitlines()[-1].startswith("2 problems")
 
 
-def test_a_side_without_a_project_is_told(
+def test_a_side_without_a_project_is_reported(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = new_repository(tmp_path / "mono")
@@ -381,7 +389,7 @@ def test_without_git_folders_can_be_compared_and_revisions_not(
     assert run_vde("compare", project, project, **nothing).returncode == 0
 
 
-def test_warnings_of_files_are_not_told(project: Path) -> None:
+def test_warnings_of_files_are_not_reported(project: Path) -> None:
     text = "MODEL (name mart.checked, kind FULL);\nSELECT '@start_ds' AS x"
     write(project, {"models/mart/checked.sql": text})
     assert "warning" in call("plan", "--no-apply", "--project", project).stderr
@@ -407,7 +415,7 @@ def test_it_needs_something_to_compare_with(project: Path) -> None:
     assert call("compare", "--project", project).exit_code == 2
 
 
-def test_help_tells_it_apart_from_what_compares_environments_and_rows() -> None:
+def test_help_says_what_is_compared() -> None:
     reported = call("compare", "--help").stdout
-    for word in ("git:NAME", "vde diff", "vde table-diff", "--strict-columns"):
+    for word in ("git:NAME", "Definitions are compared", "--strict-columns"):
         assert word in reported

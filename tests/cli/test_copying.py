@@ -1,4 +1,4 @@
-"""A project that we bring: brought up to date, never over the user's edits."""
+"""A packaged project that is copied: updated, but never over the user's edits."""
 
 from __future__ import annotations
 

@@ -1,8 +1,13 @@
-"""The demo, once, as a person runs it; then the projects that it and `vde init` leave behind."""
+"""The demo, once; then the projects that it and `vde init` leave behind.
+
+In the full form it runs as a person runs it: in a process that starts Spark. In the short one it
+runs in this process, on the shared session; there, the project of `vde init` starts Spark.
+"""
 
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,6 +19,8 @@ import landing
 import pytest
 
 from tests.cli.calling import call, run_vde
+from tests.depth import is_full
+from vde_dagster.cli.copying import copy_project
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, physical_table
@@ -33,11 +40,32 @@ class Demo:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Demo:
     folder = tmp_path_factory.mktemp("demo") / "nyc_flights"
-    done = run_vde("demo", folder, "--no-late", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    return Demo(folder=folder, facts=json.loads(done.stdout), progress=done.stderr)
+    if not is_full():
+        request.getfixturevalue("spark")
+        take_catalog(folder)
+    facts, progress = run_demo(folder, "--no-late")
+    return Demo(folder=folder, facts=facts, progress=progress)
+
+
+def take_catalog(folder: Path) -> None:
+    """Give the demo a catalog that no other test of this process has; it keeps what is edited."""
+    copy_project(Path(landing.__file__).parent, folder)
+    with (folder / "vde.yaml").open("a", encoding="utf-8") as settings:
+        settings.write(f"catalog: {{name: demo_{uuid.uuid4().hex[:8]}}}\n")
+
+
+def run_demo(folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
+    """Its document and its progress."""
+    command: list[str | Path] = ["demo", folder, *arguments, "--format", "json"]
+    if is_full():
+        done = run_vde(*command)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+    here = call(*command)
+    assert here.exit_code == 0, here.stderr
+    return json.loads(here.stdout), here.stderr
 
 
 def unordered(rows: Iterable[Iterable[object]]) -> list[list[object]]:
@@ -155,10 +183,8 @@ def test_the_readme_shows_true_output(demo: Demo) -> None:
 
 @pytest.mark.full  # what the last test says of a demo that goes on
 def test_a_second_demo_builds_nothing_and_shows_the_same(demo: Demo) -> None:
-    done = run_vde("demo", demo.folder, "--no-late", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    assert "Nothing to be done: prod is up to date." in done.stderr
-    again = json.loads(done.stdout)
+    again, progress = run_demo(demo.folder, "--no-late")
+    assert "Nothing to be done: prod is up to date." in progress
     assert (again["models"], again["queries"]) == (demo.facts["models"], demo.facts["queries"])
 
 
@@ -196,9 +222,7 @@ def test_catch_up_explains_what_landed_since_without_java(demo: Demo, tmp_path: 
 
 def test_late_flights_reach_the_last_mart(demo: Demo) -> None:
     """The last one: the demo goes on with three more hours."""
-    done = run_vde("demo", demo.folder, "--format", "json")
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
+    facts, _ = run_demo(demo.folder)
     computed = {each["model"]: each["intervals"] for each in facts["late"]}
     assert computed["mart.carrier_delays"] == computed["mart.airport_delays"] == 1
     assert computed["core.flights"] < 72

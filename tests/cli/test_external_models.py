@@ -26,7 +26,7 @@ DECLARED = (
 
 @pytest.fixture
 def undeclared(tmp_path: Path) -> Path:
-    """A project whose source stands in the catalog, and in no file."""
+    """A project whose source is in the catalog, and in no file."""
     folder = write_project(tmp_path / "shop")
     (folder / "external_models.yaml").unlink()
     make_source(folder)
@@ -89,7 +89,7 @@ def test_what_differs_is_corrected_and_what_people_wrote_stays(undeclared: Path)
     ).replace("    amount: bigint\n", "    amount: bigint\n    note: string\n")
 
 
-def test_check_writes_nothing_and_tells_by_its_exit_code(undeclared: Path) -> None:
+def test_check_writes_nothing_and_answers_by_its_exit_code(undeclared: Path) -> None:
     done = call("create-external-models", "--check", "--project", undeclared)
     assert done.exit_code == 1
     assert "+ raw.events: 4 columns" in done.stdout
@@ -154,7 +154,7 @@ def test_sources_behind_variables_and_macros_are_found_and_disabled_models_read_
     assert call("plan", "--project", undeclared).exit_code == 0
 
 
-def test_models_that_cannot_be_read_are_told_and_nothing_is_written(undeclared: Path) -> None:
+def test_models_that_cannot_be_read_are_reported_and_nothing_is_written(undeclared: Path) -> None:
     (undeclared / "models" / "broken.sql").write_text("SELECT FROM\n")
     (undeclared / "models" / "odd.sql").write_text("MODEL (name a.b, kind FUL);\nSELECT 1 AS x\n")
     done = call("create-external-models", "--project", undeclared)

@@ -1,4 +1,4 @@
-"""`vde fingerprint`: what identifies a model, and what that follows from."""
+"""`vde fingerprint`: the hashes that identify a model, and the values that are hashed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_what_an_edit_touches(
     assert before["staging.orders"] == after["staging.orders"]
 
 
-def test_the_parts_tell_why_two_fingerprints_differ(project: Path) -> None:
+def test_the_parts_show_why_two_fingerprints_differ(project: Path) -> None:
     before = shown(project, "mart.revenue", "--parts")["mart.revenue"]
     edit(project, "SUM(amount)", "MAX(amount)")
     edit(project, "'@daily'", "'@hourly'")

@@ -73,7 +73,7 @@ def test_the_contract_of_the_json_document(messy: Path) -> None:
     assert [each["changes"] for each in facts(messy)["files"]] == [False] * 4
 
 
-def test_check_writes_nothing_and_tells_by_its_exit_code(messy: Path) -> None:
+def test_check_writes_nothing_and_answers_by_its_exit_code(messy: Path) -> None:
     file = messy / "models" / "mart" / "messy.sql"
     done = call("format", "--check", "--project", messy)
     assert (done.exit_code, done.stdout) == (1, f"would change {file}\n")

@@ -11,20 +11,26 @@ import pytest
 
 from tests.cli.calling import call, run_vde
 from tests.cli.landed import build_project, complete_until, make_source, write_project
+from tests.cli.templates import Template
 
 ALWAYS = {"start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00"}
 HOUR = timedelta(hours=1)
 EVENTS = Path("models", "staging", "events.sql")
 
 
-@pytest.fixture
-def landed(tmp_path: Path) -> Path:
-    """Built to the end of the second day; the source went on for 30 more hours."""
-    folder = write_project(tmp_path / "landed")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    folder = write_project(tmp_path_factory.mktemp("intervals") / "landed")
     make_source(folder)
     build_project(folder, until=48)
     complete_until(folder, 78)
-    return folder
+    return Template(folder)
+
+
+@pytest.fixture
+def landed(template: Template) -> Path:
+    """Built to the end of the second day; the source went on for 30 more hours."""
+    return template.restored()
 
 
 def at(text: str) -> str:

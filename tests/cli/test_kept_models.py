@@ -148,7 +148,7 @@ def test_whether_a_source_is_declared_is_never_mixed_up(shop: Path) -> None:
     assert len(reported) == 2
 
 
-def test_what_is_wrong_is_told_each_time(shop: Path) -> None:
+def test_what_is_wrong_is_reported_each_time(shop: Path) -> None:
     shown(shop, "fingerprint")
     write(shop, {"models/m/wrong.sql": "MODEL (name m.wrong);\nSELECT nothing FROM m.top"})
     reported = [call("fingerprint", "--project", shop) for _ in range(2)]

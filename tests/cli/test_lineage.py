@@ -87,11 +87,11 @@ def test_trees_for_people(project: Path) -> None:
     column = call("lineage", "MART.REVENUE.CUSTOMER", "--project", project).stdout
     assert column.splitlines() == [
         "mart.revenue.customer string",
-        "made of",
+        "computed from",
         "└── staging.orders.customer string a seed's file",
         "used in",
         "├── mart.best_customers.customer string",
-        "└── mart.scores FULL not known which of its columns: a Python model",
+        "└── mart.scores FULL which of its columns is not known: a Python model",
     ]
     every = call("lineage", "--project", project).stdout
     assert "mart.best_customers" in every
@@ -107,7 +107,7 @@ def test_every_way_to_write_a_name_is_understood(project: Path, of: str) -> None
 def test_a_column_of_a_python_model_says_that_nothing_is_known(project: Path) -> None:
     (project / "models" / "mart" / "scores.py").write_text(SCORES)
     shown = call("lineage", "mart.scores.customer", "--project", project).stdout
-    assert "made of: not known: a Python model" in shown
+    assert "computed from: not known: a Python model" in shown
     assert "used in: nothing" in shown
 
 

@@ -1,4 +1,4 @@
-"""Who decides what an edit means: nobody, the command line, or a person on a terminal."""
+"""Who decides the category of an edit: nobody, the command line, or a person on a terminal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
+from tests.cli.templates import Template
 from tests.cli.terminal import on_terminal
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.model.snapshot import Category, DecidedBy
@@ -29,14 +30,21 @@ REVENUE = Path("models", "mart", "revenue.sql")
 SCORES = Path("models", "mart", "scores.py")
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    folder = tmp_path_factory.mktemp("modes") / "shop"
+    assert call("init", folder).exit_code == 0
+    (folder / SCORES).write_text(PYTHON)
+    (folder / "models" / "mart" / "best.sql").write_text(READER)
+    promote(folder, loaded=True)
+    edit(folder / SCORES, "range(3)", "range(4)")
+    return Template(folder)
+
+
 @pytest.fixture
-def shop(project: Path) -> Path:
-    """Production shows it and holds all that is due; then a Python model was edited."""
-    (project / SCORES).write_text(PYTHON)
-    (project / "models" / "mart" / "best.sql").write_text(READER)
-    promote(project, loaded=True)
-    edit(project / SCORES, "range(3)", "range(4)")
-    return project
+def shop(template: Template) -> Path:
+    """Production shows it and has all that is due; then a Python model was edited."""
+    return template.restored()
 
 
 def both_edited(shop: Path) -> Path:
@@ -60,7 +68,7 @@ def categories(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 # Automatic
-def test_without_a_word_what_cannot_be_told_is_breaking(shop: Path) -> None:
+def test_by_default_what_is_not_known_is_breaking(shop: Path) -> None:
     found = facts(shop)
     assert categories(found) == {
         "mart.scores": ("breaking", "automatic"),
@@ -122,7 +130,7 @@ def test_two_decisions_about_one_model_are_wrong_usage(shop: Path) -> None:
     "written,reported",
     [
         ("mart.score=breaking", "Did you mean mart.scores?"),
-        ("mart.best=breaking", "only models above it changed"),
+        ("mart.best=breaking", "only models upstream changed"),
         ("mart.revenue=breaking", "it did not change"),
     ],
 )
@@ -234,19 +242,19 @@ def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> Non
     )
     assert said.code == 0
     asked = said.text.split("Plan for prod")[0]
-    assert "mart.scores (1 of 1): what this edit means cannot be told" in asked
+    assert "mart.scores (1 of 1): what this edit means is not known" in asked
     reported = dict(line.split(maxsplit=1) for line in asked.splitlines() if " computes " in line)
     assert reported == {
         "breaking": "computes 2 intervals of mart.scores, mart.best",
         "non_breaking": "computes 1 interval of mart.scores",
-        "forward_only": "computes nothing of it or below it",
+        "forward_only": "computes nothing of it or downstream",
     }
     assert "mart.scores  changed, non-breaking (decided by a person)" in said.text
-    assert "1 below keeps its version" in said.text
+    assert "1 downstream keeps its version" in said.text
     assert "To compute: 1 interval in 1 model." in said.text
 
 
-def test_an_answer_that_changes_the_table_in_place_is_told_with_that(shop: Path) -> None:
+def test_an_answer_that_changes_the_table_in_place_says_so(shop: Path) -> None:
     edit(shop / SCORES, "range(4)", "range(3)")
     edit(shop / REVENUE, "AS revenue -- Their sum", "AS revenue, -- Their sum\n  1 AS one")
     said = on_terminal(
@@ -256,7 +264,9 @@ def test_an_answer_that_changes_the_table_in_place_is_told_with_that(shop: Path)
         shop,
         answers=(("[non_breaking]: ", "\n"), ("Apply this plan to prod?", "n\n")),
     )
-    assert "forward_only  computes nothing of it or below it; adds one (int) in place" in said.text
+    assert (
+        "forward_only  computes nothing of it or downstream; adds one (int) in place" in said.text
+    )
 
 
 def test_a_wrong_answer_is_asked_again_and_return_takes_what_is_offered(shop: Path) -> None:
@@ -309,6 +319,7 @@ def test_who_stops_at_a_question_has_written_nothing(shop: Path) -> None:
     assert not (shop / "p.json").exists()
 
 
+@pytest.mark.full  # where nobody can be asked, too, such a decision leaves no open question
 def test_a_decision_on_the_command_line_is_not_asked_for(shop: Path) -> None:
     said = on_terminal(
         "plan",

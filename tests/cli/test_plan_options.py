@@ -52,7 +52,7 @@ def test_options_that_make_no_sense_are_wrong_usage_and_nothing_is_read(
     assert text in " ".join(done.stderr.split())
 
 
-def test_every_contradiction_is_told_at_once(tmp_path: Path) -> None:
+def test_every_contradiction_is_reported_at_once(tmp_path: Path) -> None:
     done = call(
         "plan", "--empty-backfill", "--no-gaps", "--no-include-unmodified", "--project", tmp_path
     )

@@ -63,7 +63,7 @@ def graph_of(reads: dict[str, str]) -> Graph:
 
 
 def reason(given: Reason | str) -> Reason:
-    """A reason; of a text one in whose sentence it stands."""
+    """A reason; a text becomes one whose sentence contains it."""
     return given if isinstance(given, Reason) else Reason(kind=ReasonKind.ROWS, clauses=(given,))
 
 
@@ -151,14 +151,14 @@ def test_an_edit_stands_with_its_reasons_above_all_that_it_reaches() -> None:
         "├─ ~ mart.report  indirect breaking",
         "│     reads mart.revenue, whose rows may be others",
         "│     00000000 -> 11111111  the whole table",
-        "└─ 1 below keeps its version: nothing that is read of this changes",
+        "└─ 1 downstream keeps its version: nothing read from this model changes",
     ]
 
 
 def test_unchanged_models_are_only_counted() -> None:
     text = printed(plan_of(graph_of(ORDERS), edited()))
     assert "raw.orders\n" not in text
-    assert "1 changed, 3 changed above, 1 unchanged; 0 sources." in text
+    assert "1 changed, 3 changed upstream, 1 unchanged; 0 sources." in text
     assert "To compute: 3 intervals in 3 models." in text
 
 
@@ -201,8 +201,8 @@ def test_one_change_of_two_thousand_models_fits_a_few_screens_and_json_has_all()
     plan = plan_of(graph, changes)
     text = printed(plan)
     assert len(text.splitlines()) < 90
-    assert f"└─ ... and {1999 - MOST:,} more below (--format json lists all)" in text
-    assert "1 changed, 1,999 changed above; 0 sources." in text
+    assert f"└─ ... and {1999 - MOST:,} more downstream (--format json lists all)" in text
+    assert "1 changed, 1,999 changed upstream; 0 sources." in text
     assert len(json.loads(json.dumps(plan_facts(plan)))["changes"]) == 2000
 
 
@@ -224,7 +224,7 @@ def test_unaffected_models_are_not_listed_however_many_they_are() -> None:
     changes += [change(name, Change.INDIRECT, UNAFFECTED, "reads no `x`") for name in wide]
     text = printed(plan_of(graph, changes))
     assert "mart.reader" not in text
-    assert "└─ 500 below keep their versions" in text
+    assert "└─ 500 downstream keep their versions" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -254,7 +254,7 @@ def test_colours_are_for_terminals_only() -> None:
 def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
     text = printed(plan_of(graph_of(ORDERS), edited()), encoding="ascii")
     assert "|- ~ mart.revenue  indirect breaking" in text
-    assert "`- 1 below keeps its version" in text
+    assert "`- 1 downstream keeps its version" in text
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
             {"reuse": ExistingVersion(loaded=(days(3, 1),), owner="dev", shown_by=())},
             "reuses 2 days, 2024-01-02 to 2024-01-04 of dev",
         ),
-        ({"may_adopt": True}, "at most, since the rows above may turn out to be equal"),
+        ({"may_adopt": True}, "at most, since the rows upstream may turn out to be equal"),
         ({"missing": (), "complete_to": None}, "waits: what it reads has no data yet"),
         (
             {"version": OLD, "schema_changes": (ColumnAdded(column="x", type="bigint"),)},

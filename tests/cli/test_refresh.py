@@ -75,7 +75,7 @@ def evaluate_and_outdate(folder: Path, name: ModelName) -> None:
 
 
 @pytest.mark.spark
-def test_what_is_stale_is_made_anew_and_what_waits_is_left_with_what_to_run(
+def test_what_is_stale_is_rebuilt_and_what_waits_is_left_with_what_to_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     folder = written(tmp_path / "live", LIVE, PARENT, OVER)

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from tests.cli.calling import call, run_vde
 from tests.cli.landed import build_project, make_source, write_project
+from tests.cli.templates import Template
 
 EVENTS = Path("models", "staging", "events.sql")
 SCORES = """from vde_dagster import model
@@ -28,13 +29,18 @@ def scores(context):
 """
 
 
-@pytest.fixture
-def landed(tmp_path: Path) -> Path:
-    """Models of every sort, built to prod."""
-    folder = write_project(tmp_path / "landed")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    folder = write_project(tmp_path_factory.mktemp("render") / "landed")
     make_source(folder)
     build_project(folder, until=48)
-    return folder
+    return Template(folder)
+
+
+@pytest.fixture
+def landed(template: Template) -> Path:
+    """Models of every sort, built to prod."""
+    return template.restored()
 
 
 def rendered(folder: Path, *arguments: str) -> dict[str, Any]:
@@ -185,7 +191,7 @@ def test_the_range_that_macros_stand_for(
         ),
     ],
 )
-def test_a_range_off_the_borders_is_widened_to_whole_intervals_and_told(
+def test_an_unaligned_range_is_widened_to_whole_intervals_with_a_note(
     landed: Path, name: str, arguments: list[str], asked: str | None, start: str, end: str
 ) -> None:
     done = call("render", name, *arguments, "--project", landed, "--format", "json")
@@ -193,7 +199,7 @@ def test_a_range_off_the_borders_is_widened_to_whole_intervals_and_told(
     assert (facts["start"], facts["end"]) == (f"{start}:00+00:00", f"{end}:00+00:00")
     on_paper = call("render", name, *arguments, "--project", landed)
     for stderr in (done.stderr, on_paper.stderr):
-        assert (f"{asked} is not on borders" in stderr) == (asked is not None)
+        assert (f"{asked} is not aligned" in stderr) == (asked is not None)
     assert isinstance(sqlglot.parse_one(on_paper.stdout, read="spark"), exp.Query)
 
 

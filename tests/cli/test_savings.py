@@ -13,6 +13,7 @@ import pytest
 from tests.cli.calling import call, run_vde
 from tests.cli.landed import build_project, make_source, write_project
 from tests.cli.promoted import promote
+from tests.cli.templates import Template
 from tests.cli.test_docs import CLI
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.composition import VdeProject
@@ -22,13 +23,18 @@ from vde_dagster.core.names import ModelName
 DAILY, TOTALS = ModelName("mart", "daily"), ModelName("mart", "totals")
 
 
-@pytest.fixture
-def built(tmp_path: Path) -> Path:
-    """Two days in production, and nothing kept."""
-    folder = write_project(tmp_path / "landed")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    folder = write_project(tmp_path_factory.mktemp("savings") / "landed")
     make_source(folder)
     build_project(folder, until=48)
-    return folder
+    return Template(folder)
+
+
+@pytest.fixture
+def built(template: Template) -> Path:
+    """Two days in production, and nothing kept."""
+    return template.restored()
 
 
 @pytest.fixture
@@ -86,7 +92,7 @@ def test_every_field_is_documented(kept: Path) -> None:
     assert fields <= set(re.findall(r"`([a-z_]+)`", row))
 
 
-def test_what_is_shared_stands_beside_what_was_reused(kept: Path) -> None:
+def test_what_is_shared_is_listed_with_what_was_reused(kept: Path) -> None:
     promote(kept, "dev")
     facts = shown(kept, "dev")
     assert {each["environment"] for each in facts["savings"]} == {"dev"}

@@ -118,7 +118,7 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     spark.sql(advised[1])
     assert verify(days).exit_code == 0
 
-    # The rows that were recorded are not there: the interval is told, and the whole is exact.
+    # The rows that were recorded are not there: the interval is named, and the whole is exact.
     record(days, remove(days, 2))
     done = verify(days, "staging.days")
     assert done.exit_code == 1
@@ -154,7 +154,7 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     assert verify(days).exit_code == 0
 
 
-def test_a_table_that_is_gone_is_told_with_what_to_do(project: Path) -> None:
+def test_a_table_that_is_gone_is_reported_with_what_to_do(project: Path) -> None:
     """The ledger says what every version holds, and somebody dropped all tables."""
     promote(project, loaded=True)
     catalog = VdeProject.load(project).iceberg_catalog()
@@ -179,11 +179,11 @@ def test_a_table_that_is_gone_is_told_with_what_to_do(project: Path) -> None:
     assert (first["holds"], first["table_exists"], first["rows"]) == (False, False, 0)
 
 
-def test_where_nothing_is_held_nothing_is_started(project: Path, no_java: dict[str, str]) -> None:
+def test_where_nothing_is_loaded_nothing_is_started(project: Path, no_java: dict[str, str]) -> None:
     promote(project)
     done = run_vde("verify", "--project", str(project), **no_java)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "Nothing that stores rows holds any yet. `vde plan prod` fills it." in done.stderr
+    assert "No model that stores rows has any yet. `vde plan prod` fills it." in done.stderr
     assert facts(project) == {"version": 1, "environment": "prod", "holds": True, "models": []}
 
 

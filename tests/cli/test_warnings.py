@@ -48,7 +48,7 @@ def test_files_without_warnings_print_none(project: Path) -> None:
     assert "warning" not in call("plan", "--no-apply", "--project", project).stderr
 
 
-def test_a_disabled_models_warnings_are_not_told(warned: Path) -> None:
+def test_a_disabled_models_warnings_are_not_reported(warned: Path) -> None:
     (warned / "models" / "a.sql").write_text(MODEL.replace("kind FULL", "enabled false"))
     assert "warning" not in call("plan", "--no-apply", "--project", warned).stderr
 

@@ -61,7 +61,7 @@ def test_a_folder_without_vde_yaml_is_refused_with_advice(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_problems_are_told_at_once_with_file_line_and_advice(project: Path) -> None:
+def test_all_problems_are_reported_at_once_with_file_line_and_advice(project: Path) -> None:
     (project / "models" / "a.sql").write_text("MODEL (name shop.a, kind FULL);\nSELECT FROM\n")
     (project / "models" / "b.sql").write_text(
         "MODEL (\n  name shop.b,\n  kind FUL\n);\nSELECT 1 AS x"
@@ -83,7 +83,7 @@ def test_all_problems_are_told_at_once_with_file_line_and_advice(project: Path) 
     assert not (project / ".vde").exists()
 
 
-def test_graph_problems_are_told_together(project: Path) -> None:
+def test_graph_problems_are_reported_together(project: Path) -> None:
     models = project / "models"
     (models / "loop_a.sql").write_text("SELECT x FROM default.loop_b")
     (models / "loop_b.sql").write_text("SELECT x FROM default.loop_a")

@@ -102,7 +102,7 @@ def test_a_sparse_store_has_only_what_is_no_default() -> None:
     }
 
 
-def test_a_registered_form_is_used_wherever_the_type_or_one_below_it_is_declared() -> None:
+def test_a_registered_form_is_used_wherever_the_type_or_a_subtype_is_declared() -> None:
     def of_size(size: int) -> Dot:
         return Dot(size=size)
 
@@ -166,7 +166,7 @@ def test_plain_json_of_another_shape_is_no_value(kind: object, plain: object) ->
         CODEC.read(kind, plain)
 
 
-def test_a_problem_is_told_with_its_place() -> None:
+def test_a_problem_is_reported_with_its_place() -> None:
     plain: Any = CODEC.write(Plan, PLAN)
     plain["changes"][0]["missing"][0]["end"] = "never"
     with pytest.raises(NotPlain, match=r"^changes\[0\]\.missing\[0\]\.end: "):

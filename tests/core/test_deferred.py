@@ -40,7 +40,7 @@ def test_a_field_is_made_when_it_is_read_and_once() -> None:
     assert maker.made == 1
 
 
-def test_nobody_can_tell_a_deferred_value_from_another() -> None:
+def test_a_deferred_value_is_like_any_other() -> None:
     plain = Pair(left=1, right=[2])
     for reported in (
         lambda each: each == plain and plain == each,
@@ -68,7 +68,7 @@ def test_it_is_frozen_and_has_no_other_attributes() -> None:
         Pair(left=1).middle  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_what_goes_wrong_in_making_is_told_and_tried_again() -> None:
+def test_what_goes_wrong_in_making_is_raised_and_tried_again() -> None:
     answers = iter([ValueError("not yet"), [2]])
 
     def make() -> object:

@@ -112,7 +112,7 @@ def text_of(path: Path) -> str:
 def test_imports_point_downward(path: Path) -> None:
     room = room_of(module_of(path))
     if room not in FLOORS:
-        return  # the facade names what is above it, and loads it when it is used
+        return  # the facade names higher layers, and loads them when they are used
     for name, for_types_only in imported(path):
         top = name.split(".")[0]
         if top == "vde_dagster":
@@ -120,7 +120,7 @@ def test_imports_point_downward(path: Path) -> None:
             if other not in FLOORS:
                 continue  # a name of the package itself
             lower = FLOORS[other] < FLOORS[room] or other == room
-            assert lower, f"{room} imports {name}, which is not below it"
+            assert lower, f"{room} imports {name}, which is no lower layer"
         elif not for_types_only:
             folder = room.split(".")[0]
             assert folder in ONLY.get(top, {folder}), f"{room} imports {name}"

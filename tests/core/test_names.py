@@ -266,7 +266,7 @@ def test_no_two_models_environments_or_versions_share_a_view_or_a_table(
 
 
 @given(triples=st.lists(TRIPLES, max_size=30))
-def test_given_its_model_a_view_tells_the_environment_under_all_namings_at_once(
+def test_given_its_model_a_view_names_the_environment_under_all_namings_at_once(
     triples: list[tuple[ModelName, str, str] | None],
 ) -> None:
     owners: dict[tuple[ModelName, TableName], str] = {}
@@ -306,7 +306,7 @@ def test_a_plain_catalog_can_have_an_environments_name_behind_its_own(catalog: s
 
 
 @given(TRIPLES)
-def test_a_physical_table_tells_its_model_and_a_view_does_not(
+def test_the_model_of_a_physical_table_is_known_and_that_of_a_view_is_not(
     triple: tuple[ModelName, str, str] | None,
 ) -> None:
     if triple is None:
@@ -332,7 +332,7 @@ def test_no_other_table_is_taken_for_a_models(namespace: str, name: str) -> None
     assert model_of(TableName(namespace, name)) is None
 
 
-def test_only_physical_tables_of_two_models_are_told_apart() -> None:
+def test_only_physical_tables_of_two_models_are_distinguished() -> None:
     one, two = (physical_table(ModelName("a", "b"), digit * 32) for digit in "01")
     other = physical_table(ModelName("a", "c"), "0" * 32)
     assert is_another_models(one, other)

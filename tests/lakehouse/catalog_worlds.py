@@ -75,7 +75,7 @@ class World(ABC):
 
     @abstractmethod
     def create_view(self, name: TableName) -> None:
-        """As another program leaves it: a view that carries no note of ours."""
+        """A view as another program makes it, without this package's properties."""
 
     def mark(self) -> HighWaterMark:
         head = self.catalog.history(EVENTS, None).head
@@ -205,9 +205,9 @@ class IcebergWorld(World):
 
 
 def compact(catalog: PyIcebergCatalog, table: Table) -> None:
-    """Say that files were replaced by equal ones, as a rewrite does; of their rows say nothing.
+    """Commit a replacement of files by equal ones, as a rewrite does, without totals of rows.
 
-    Iceberg's specification leaves that open to who writes (*Optional Snapshot Summary Fields*).
+    Iceberg's specification lets writers leave them out (*Optional Snapshot Summary Fields*).
     """
     before = table.metadata.current_snapshot()
     assert before is not None

@@ -1,7 +1,7 @@
 """What Spark does while something runs: its jobs, and the data files that it opens.
 
-Jobs are told by Spark's status tracker. Files are counted by the operating system (inotify), so it
-does not matter who opens them, or what for.
+Jobs are counted by Spark's status tracker. Files are counted by the operating system (inotify), so
+it does not matter who opens them, or what for.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SparkWork:
 
 @dataclass(frozen=True, kw_only=True)
 class Needed:
-    """What an evaluation needs to have done, and nothing of it twice.
+    """What an evaluation needs, if nothing is done twice.
 
     Adaptive execution makes each exchange of rows a job of its own: rows that are sorted into the
     table's partitions take two, and so do figures that come together from all tasks.
@@ -97,7 +97,7 @@ class Watch:
         os.close(self._events)
 
     def add(self, name: str, folder: Path, *inside: str) -> None:
-        """Watch what lies below a folder by now, under a name. Folders ``inside`` it are made."""
+        """Watch a folder's present files, under a name. Folders ``inside`` it are created."""
         for each in inside:
             (folder / each).mkdir(parents=True, exist_ok=True)
         for path, _, _ in os.walk(folder):
@@ -144,12 +144,12 @@ class Watch:
                     found[self._names[watch]] += 1
 
     def _wait_until_told(self) -> None:
-        """Spark tells of jobs in order, a little late: when it has told of this, it has of all."""
+        """Spark reports jobs in order, a little late: once it reports this one, it has all."""
         with self._group() as group:
             self._spark.range(0, 1, 1, 1).collect()
         until = time.monotonic() + _MOST_SECONDS
         while not self._jobs(group):
-            assert time.monotonic() < until, "Spark does not tell of its jobs"
+            assert time.monotonic() < until, "Spark does not report its jobs"
             time.sleep(0.01)
 
 

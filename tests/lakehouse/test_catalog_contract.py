@@ -1,4 +1,4 @@
-"""What every catalog promises; each sentence holds on Iceberg, and in memory."""
+"""What every catalog promises, on Iceberg and in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def view(name: str, target: TableName = TABLE, *columns: Column) -> ViewDefiniti
     return ViewDefinition(name=TableName("dev", name), target=target, columns=columns or (ID, AT))
 
 
-def test_a_table_is_told_with_its_columns_and_head(world: World) -> None:
+def test_a_table_is_found_with_its_columns_and_head(world: World) -> None:
     empty = world.catalog.table(TABLE)
     assert empty is not None
     assert (empty.iceberg_snapshot_id, empty.columns) == (None, (ID, AT))
@@ -90,7 +90,7 @@ def test_what_a_swap_did_not_make_is_taken_and_stays(world: World) -> None:
     assert world.catalog.table(TABLE) is not None
 
 
-def test_views_are_told_together_and_nothing_else_is(world: World) -> None:
+def test_views_are_found_together_and_nothing_else_is(world: World) -> None:
     foreign = TableName("dev", "theirs")
     world.create_view(foreign)
     world.catalog.swap_views([view("a"), view("b", TABLE, ID)], [])
@@ -186,7 +186,7 @@ def test_what_was_given_up_is_never_published(world: World) -> None:
     assert world.mark().iceberg_snapshot_id == first
 
 
-def test_the_branches_of_work_are_told(world: World) -> None:
+def test_the_branches_of_work_are_listed(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START)])
     assert set(world.catalog.branches(TABLE)) == set()
@@ -221,7 +221,7 @@ def test_a_missing_source_is_missing(world: World) -> None:
     assert (history.status, history.head) == (SourceStatus.MISSING, None)
 
 
-def test_without_a_mark_only_the_head_is_told(world: World) -> None:
+def test_without_a_mark_only_the_head_is_reported(world: World) -> None:
     empty = world.catalog.history(EVENTS, None)
     assert (empty.status, empty.head) == (SourceStatus.INITIAL, None)
     head = world.append(TABLE, [(1, START)])
@@ -239,7 +239,7 @@ def test_nothing_new_is_unchanged(world: World) -> None:
     assert (history.status, history.changes) == (SourceStatus.UNCHANGED, ())
 
 
-def test_appends_are_told_by_partition_oldest_first(world: World) -> None:
+def test_appends_are_reported_by_partition_oldest_first(world: World) -> None:
     world.append(TABLE, [(1, START)])
     mark = world.mark()
     hour = timedelta(hours=1)
@@ -263,7 +263,7 @@ def test_appends_are_told_by_partition_oldest_first(world: World) -> None:
     assert history.head.sequence_number > mark.sequence_number
 
 
-def test_removals_are_told(world: World) -> None:
+def test_removals_are_reported(world: World) -> None:
     world.append(TABLE, [(1, START)])
     mark = world.mark()
     world.delete_all(TABLE)
@@ -426,7 +426,7 @@ def touched(world: World, after: int | None, column: str = "at") -> list[datetim
 MICROSECOND, HOUR = timedelta(microseconds=1), timedelta(hours=1)
 
 
-def test_what_each_snapshot_did_is_told_by_time(world: World) -> None:
+def test_what_each_snapshot_did_is_known_by_time(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START + HOUR), (3, START + 3 * HOUR)])
     world.compact(TABLE)
@@ -450,7 +450,7 @@ def test_a_change_has_the_time_at_which_it_was_committed(world: World) -> None:
         assert before <= first <= second <= datetime.now(UTC)
 
 
-def test_without_a_column_only_compactions_are_told(world: World) -> None:
+def test_without_a_column_only_compactions_are_reported(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     world.compact(TABLE)
     world.append(TABLE, [(2, START)])
@@ -458,13 +458,13 @@ def test_without_a_column_only_compactions_are_told(world: World) -> None:
     assert [each.times for each in reported] == [None, ()]
 
 
-def test_what_was_removed_is_told_by_time(world: World) -> None:
+def test_what_was_removed_is_known_by_time(world: World) -> None:
     before = world.append(TABLE, [(1, START + HOUR)])
     world.delete_all(TABLE)
     assert touched(world, before) == [START + HOUR, START + HOUR + MICROSECOND]
 
 
-def test_times_are_not_told_of_a_column_that_is_none(world: World) -> None:
+def test_times_are_not_known_of_a_column_without_times(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     world.append(TABLE, [(2, START)])
     assert touched(world, first, "id" if isinstance(world, IcebergWorld) else "there") is None
@@ -478,7 +478,7 @@ def test_rows_without_a_time_touch_any_time(world: World) -> None:
     assert world.catalog.earliest(TABLE, "at") is None
 
 
-def test_the_first_time_of_a_table_is_told(world: World) -> None:
+def test_the_first_time_of_a_table_is_known(world: World) -> None:
     assert world.catalog.earliest(TABLE, "at") == END_OF_TIME
     world.append(TABLE, [(1, START + HOUR), (2, START + 2 * HOUR)])
     world.append(TABLE, [(3, START)])

@@ -1,6 +1,6 @@
 """Functions whose meaning differs between dialects, run on Spark.
 
-What is expected follows from the manual of each dialect; DuckDB's own answers stand for its rows.
+Expected values follow from the manual of each dialect; for DuckDB they are its own results.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def test_what_has_no_one_meaning_in_spark_is_refused(
         in_spark(dialect, expression)
 
 
-def test_all_that_has_no_one_meaning_is_told_at_its_line() -> None:
+def test_all_that_has_no_single_meaning_is_reported_at_its_line() -> None:
     text = "SELECT SUM(n) / 2 AS x,\n SUM(total) / 2 AS y,\n CAST(ratio AS TEXT) AS z"
     query = sqlglot.parse_one(f"{text}\nFROM s.t", read="postgres")
     assert isinstance(query, exp.Query)

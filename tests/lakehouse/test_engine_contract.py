@@ -1,4 +1,4 @@
-"""What every engine promises; each sentence holds on Spark and Iceberg, and in memory."""
+"""What every engine promises, on Spark and Iceberg and in memory."""
 
 from __future__ import annotations
 
@@ -178,6 +178,15 @@ def world(request: pytest.FixtureRequest) -> World:
     return found
 
 
+SPARK_IN_FULL_FORM = pytest.mark.parametrize(
+    "world",
+    ["memory", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.full])],
+    indirect=True,
+)
+"""For what tests of kinds, or of the catalog, show in the short form."""
+
+
+@SPARK_IN_FULL_FORM  # kinds/test_by_time_range.py
 def test_overwriting_replaces_exactly_its_interval(world: World) -> None:
     world.overwrite(rows((1, 0), (2, 1.5), (3, 2)), hours(0, 3))
     staged = world.overwrite(rows((7, 1.2), (8, 1.9)), hours(1, 2))
@@ -199,6 +208,7 @@ def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
     assert [each.type for each in staged.columns] == ["bigint", "timestamp"]
 
 
+@SPARK_IN_FULL_FORM  # kinds/test_by_time_range.py
 def test_rows_outside_the_intervals_never_enter(world: World) -> None:
     world.overwrite(rows((1, 0), (2, 1), (3, 3), (4, 2.99)), hours(0, 1), hours(2, 3))
     assert world.ids() == [1, 4]
@@ -240,7 +250,9 @@ def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:
     "type_, unit, step",
     [
         ("date", IntervalUnit.MONTH, timedelta(days=31)),
-        ("timestamp", IntervalUnit.YEAR, timedelta(days=365)),
+        pytest.param(
+            "timestamp", IntervalUnit.YEAR, timedelta(days=365), marks=pytest.mark.full
+        ),  # kinds/test_sums_from_storage.py
     ],
 )
 def test_each_type_of_time_column_has_its_cells(
@@ -261,6 +273,7 @@ def test_each_type_of_time_column_has_its_cells(
     assert [each.type for each in staged.columns] == ["int", type_]
 
 
+@SPARK_IN_FULL_FORM  # kinds/test_whole_tables.py
 def test_replacing_a_table_leaves_only_the_new_rows(world: World) -> None:
     part = PlannedWrite(rows=rows((1, 0), (2, 1)), inputs={}, write=ReplaceTable(interval=WHOLE))
     world.publish(world.staging(part, axis=None))
@@ -322,6 +335,7 @@ def test_nothing_is_visible_before_it_is_published(world: World) -> None:
     assert staged.iceberg_snapshot_id not in (None, before)
 
 
+@SPARK_IN_FULL_FORM  # test_catalog_contract.py
 def test_publishing_twice_changes_nothing(world: World) -> None:
     first = world.overwrite(rows((1, 0)), hours(0, 1)).iceberg_snapshot_id
     second = world.overwrite(rows((2, 1)), hours(1, 2)).iceberg_snapshot_id
@@ -333,6 +347,7 @@ def test_publishing_twice_changes_nothing(world: World) -> None:
     assert world.ids() == [1, 2]
 
 
+@SPARK_IN_FULL_FORM  # test_catalog_contract.py
 def test_publishing_on_a_moved_table_is_a_conflict(world: World) -> None:
     world.overwrite(rows((1, 0)), hours(0, 1))
     part = PlannedWrite(
@@ -373,22 +388,19 @@ def test_a_failed_query_leaves_nothing_visible(world: World) -> None:
     assert world.ids() == [1]
 
 
-@pytest.mark.parametrize(
-    "sql, reported",
-    [
-        ("SELECT nonsense FROM src", "nonsense"),
-        ("SELECT id FROM src", "at"),
-        ("SELECT id, at, 1 AS other FROM src", "other"),
-    ],
-)
-def test_a_query_that_does_not_fit_is_named(world: World, sql: str, reported: str) -> None:
+def test_a_query_that_does_not_fit_is_named(world: World) -> None:
     source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
     head = world.append(source, [(1, START)])
     world.overwrite(rows((1, 0)), hours(0, 1))
-    with pytest.raises(EvaluationFailed, match=reported):
-        world.overwrite(
-            SqlRows(sql=sql), hours(0, 1), src=AsOf(table=source, iceberg_snapshot_id=head)
-        )
+    for sql, reported in (
+        ("SELECT nonsense FROM src", "nonsense"),
+        ("SELECT id FROM src", "at"),
+        ("SELECT id, at, 1 AS other FROM src", "other"),
+    ):
+        with pytest.raises(EvaluationFailed, match=reported):
+            world.overwrite(
+                SqlRows(sql=sql), hours(0, 1), src=AsOf(table=source, iceberg_snapshot_id=head)
+            )
 
 
 SEED = (
@@ -420,6 +432,7 @@ def test_a_wrong_seed_cell_is_named_with_its_line(world: World, text: str, repor
         seed(world, text)
 
 
+@SPARK_IN_FULL_FORM  # kinds/test_whole_tables.py, kinds/test_sums_from_storage.py
 def test_sums_do_not_depend_on_order_or_on_how_rows_were_written(world: World) -> None:
     one = world.overwrite(rows((1, 0), (2, 0.5), (3, 1)), hours(0, 2)).sums[0]
     other = world.overwrite(rows((3, 1), (2, 0.5), (1, 0)), hours(0, 2)).sums[0]
@@ -431,6 +444,7 @@ def test_sums_do_not_depend_on_order_or_on_how_rows_were_written(world: World) -
     assert {cell: first[cell] + added[cell] for cell in one} == one
 
 
+@SPARK_IN_FULL_FORM  # kinds/test_sums_from_storage.py
 def test_the_sums_of_intervals_add_up_to_the_sum_of_the_whole(world: World) -> None:
     whole = rows((1, 0), (2, 0.5), (3, 1), (3, 1))
     parts = world.overwrite(whole, hours(0, 2)).sums[0]
@@ -452,9 +466,8 @@ def test_a_view_selects_what_lies_in_the_tables(world: World) -> None:
 
 
 def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 0), (3, 0)), hours(0, 1))
-    names, found = world.engine.fetch(f"SELECT id FROM {world.key.table}", limit=2)
-    assert names == ("id",)
+    names, found = world.engine.fetch(rows((1, 0), (2, 0), (3, 0)).sql, limit=2)
+    assert names == ("id", "at")
     assert len(found) == 2
 
 
@@ -503,7 +516,7 @@ def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(world: W
     assert ids_of(found) == [1]
 
 
-def test_a_users_code_reads_a_view_and_is_told_what_is_missing(world: World) -> None:
+def test_a_users_code_reads_a_view_and_missing_ones_are_reported(world: World) -> None:
     world.overwrite(rows((1, 0), (2, 0)), hours(0, 1))
     view = TableName(world.key.table.namespace, "for_users")
     world.engine.create_view(view, f"SELECT id + 10 AS number FROM {world.key.table}")
@@ -593,7 +606,7 @@ def test_a_python_model_and_sparks_workers_run_the_modules_that_it_was_planned_w
 
 
 @pytest.mark.spark
-def test_an_error_in_a_worker_is_told_with_its_line(spark_world: World) -> None:
+def test_an_error_in_a_worker_is_reported_with_its_line(spark_world: World) -> None:
     text = (
         "from pyspark.sql import functions as F\ndef run(context):\n"
         "    failing = F.udf(lambda number: 1 // number, 'bigint')\n"

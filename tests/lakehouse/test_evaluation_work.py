@@ -1,7 +1,7 @@
 """No action is run twice, on the whole way of an evaluation: what it has Spark do, by kind.
 
-`MODELS` has all numbers. How the writes come to theirs, also those of other layouts, is told where
-they are tried alone, in `tests/lakehouse/kinds/test_jobs.py`.
+`MODELS` has all numbers. Those of the writes alone, also of other layouts, are explained in
+`tests/lakehouse/kinds/test_jobs.py`.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class Kind:
 
     Args:
         text: The model's file, with places for its name and schema.
-        first: What is needed to make two days, which lie in two files of the source.
-        later: The same for the day after, of which there is a third file. None where nothing is
-            due then, since it was made already.
+        first: What is needed to load two days, which are in two files of the source.
+        later: The same for the day after, of which there is a third file. None if nothing is due
+            then, since it was loaded already.
         folders: Where its files are: they are watched before they are written.
     """
 
@@ -93,15 +93,15 @@ def sql(kind: str, query: str = ALL) -> str:
     return SQL.replace("KIND", kind).replace("QUERY", query)
 
 
-# What brings the rows of a key together, or sorts rows into partitions, is a job before that of the
-# write. Sums are taken as rows are written, unless they are read again for several intervals, or
-# for what was replaced.
+# Grouping the rows of a key, or sorting rows into partitions, is a job before that of the write.
+# Sums are taken as rows are written, unless they are read again for several intervals, or for what
+# was replaced.
 MODELS: Final = {
     "full": Kind(text=sql("FULL"), first=Needed(jobs=1, source=2), later=Needed(jobs=1, source=3)),
     # A plan makes it once; `test_what_is_asked_for` asks for it again.
     "managed": Kind(text=sql("MANAGED"), first=Needed(jobs=1, source=2)),
     "seed": Kind(text=sql("SEED (path 'seed.csv'), columns (id int)", ""), first=Needed(jobs=1)),
-    # It has no rows of its own, and stands as long as its query does.
+    # It has no rows of its own, and stays as long as its query does.
     "view": Kind(
         text=sql("VIEW", "SELECT id FROM {s}.ranged"),
         first=Needed(jobs=0, audited=0, audit_jobs=0),
@@ -321,19 +321,19 @@ def test_an_evaluation_has_spark_do_what_it_needs_and_nothing_twice(project: Pro
 
 
 def nothing_to_do(project: Project) -> None:
-    """What is loaded, and would come out as it is, is neither planned nor computed."""
+    """Loaded rows that would not change are neither planned nor computed."""
     services = project.without_session()
     made = plan(services, project.graph)
     assert apply_plan(services, made, lambda _: None) == ()
     for name, interval in REUSED.items():
         assert project.evaluate(services, name, interval).reused, name
     for name in MODELS.keys() - REUSED.keys():
-        with pytest.raises(Refused):  # it builds on what it holds
+        with pytest.raises(Refused):  # it builds on its own rows
             project.evaluate(services, name, Interval(START, START + timedelta(days=1)))
 
 
 def nothing_changes(project: Project) -> None:
-    """A history that is as it was stays at its Iceberg snapshot."""
+    """A history without changes stays at its Iceberg snapshot."""
     key, services = project.key("by_time"), project.services()
     before = project.lake.catalog.table(key.table)
     day = Interval(START + timedelta(days=3), START + timedelta(days=4))

@@ -1,7 +1,7 @@
 """Every function, operator and type that is translated from another dialect, run on Spark.
 
-What is expected of PostgreSQL and DuckDB is what they answer themselves over the same rows; of the
-others it follows from their manuals. The lists lie in `tests/lakehouse/dialects`.
+Expected values of PostgreSQL and DuckDB are their own results over the same rows; those of the
+others follow from their manuals. The lists are in `tests/lakehouse/dialects`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tests.lakehouse.dialects import (
 )
 from tests.lakehouse.dialects import duckdb as duckdb_list
 from tests.lakehouse.dialects.rows import FOUR, FOUR_TYPES, ONE, ONE_TYPES, rows_in
+from tests.lakehouse.interpreted import interpreted_in_short_form
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
@@ -137,6 +138,13 @@ def on_spark(
     return dict(zip(expressions, map(value, kinds, texts), strict=True))
 
 
+@pytest.fixture(scope="module", name="spark")
+def _interpreted(spark: SparkSession) -> Iterator[SparkSession]:
+    """Hundreds of queries of a few rows: what they mean is alike, compiled or not."""
+    with interpreted_in_short_form(spark) as found:
+        yield found
+
+
 @pytest.mark.parametrize("dialect", WRITTEN)
 def test_each_value_means_what_the_manual_of_its_dialect_says(
     spark: SparkSession, dialect: str
@@ -185,7 +193,7 @@ def test_each_value_of_postgres_is_what_postgres_answers(
     for table, text in (("t", postgres.VALUES), ("r", postgres.ROWS)):
         expected = of_postgres(postgres_server, table, lines(text))
         for part in (each for each in expected if PARTS_OF_TIMES.match(each)):
-            # Numbers without a fraction there, too, of a type that could hold one.
+            # Numbers without a fraction there, too, of a type that could have one.
             expected[part] = Value("integer", expected[part].text)
         assert on_spark(spark, "postgres", table, lines(text)) == expected
 

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what a user is told where there is none."""
+"""Which Java is used, and the error if there is none."""
 
 from __future__ import annotations
 

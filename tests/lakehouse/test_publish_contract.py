@@ -81,7 +81,7 @@ def lost() -> None:
     raise OperationalError("commit", None, sqlite3.OperationalError("the answer was lost"))
 
 
-def test_a_commit_beside_main_does_not_stop_a_publication(catalog: Interrupted) -> None:
+def test_a_commit_outside_of_main_does_not_stop_a_publication(catalog: Interrupted) -> None:
     base, following = staged(catalog)
 
     def set_property() -> None:

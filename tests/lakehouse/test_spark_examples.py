@@ -1,16 +1,18 @@
 """Proof by the examples of Spark's own documentation, each the query of a model in its dialect.
 
-What is rendered to run stands beside the example's own text, both are run, and nothing may differ.
-And of its edits none may be called unchanged that gives other rows.
+Both the rendered query and the example's own text are run, and nothing may differ. And no edit of
+an example that gives other rows may be called unchanged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.core.graph.rendered import full, graph_of, instant
+from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.lakehouse.spark_pairs.both_texts import Result, result_of
 from tests.lakehouse.spark_pairs.claims import shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 LEAST = 1_000
 """So many examples at least are run in both texts: others need files or settings."""
-EVERY, SHORT, LONG = 40, 100, 7_000
-"""In the short form each 40th function; and so many edits at least have a verdict."""
+EVERY, SHORT, LONG = 80, 50, 7_000
+"""In the short form each 80th function; and so many edits at least have a verdict."""
 LEAST_RUN = 0.15
 """The least part of them that is called unchanged and run."""
 TIMES = TimeRange.of(
@@ -36,6 +38,13 @@ TIMES = TimeRange.of(
 )
 RUNS = 3
 """So often a text is run whose rows may be others in each run."""
+
+
+@pytest.fixture(scope="module", name="spark")
+def _interpreted(spark: SparkSession) -> Iterator[SparkSession]:
+    """Hundreds of queries of a few rows: what they mean is alike, compiled or not."""
+    with interpreted_in_short_form(spark) as found:
+        yield found
 
 
 def text_that_runs(query: str) -> str:

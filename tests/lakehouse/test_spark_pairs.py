@@ -1,18 +1,20 @@
 """Proof of "what is called unchanged is unchanged": pairs of queries of one data hash, on Spark.
 
-A verdict needs no Spark, so very many pairs are asked for one; those that are called equal are run,
-both sides, over rows that tell them apart.
+A verdict needs no Spark, so very many pairs get one; both sides of those that are called equal are
+run, over rows that would show a difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.core.planning.changes import pairs_spark
+from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.lakehouse.spark_pairs.both_texts import result_of
 from tests.lakehouse.spark_pairs.claims import judged, shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
@@ -28,11 +30,18 @@ PAIRS, LONG = 240, 14_000
 """How many pairs of grammar-generated expressions are judged."""
 PLANTED, AT_ONCE = 1_500, 75
 TEXTS, LONG_TEXTS = 80, 3_000
-"""How many expressions are judged whose values may follow from how rows lie."""
+"""How many expressions are judged whose values may depend on the order of rows."""
 LEAST_RUN = 0.2
 """The least part of all pairs that is called equal and run."""
 SAMPLE = 30
 """So many of the pairs that are called different are run, too: most of them are."""
+
+
+@pytest.fixture(scope="module", name="spark")
+def _interpreted(spark: SparkSession) -> Iterator[SparkSession]:
+    """Hundreds of queries of a few rows: what they mean is alike, compiled or not."""
+    with interpreted_in_short_form(spark) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +54,14 @@ def generated() -> Iterator[Pair]:
     """Pairs without end; the same in every run."""
     for seed in count():
         yield from pairs(seed)
+
+
+def mostly_full(found: Sequence[tuple[str, str, str]]) -> list[ParameterSet]:
+    """Each fourth in the short form, which has the verdicts of all in `test_fingerprint_pairs`."""
+    return [
+        pytest.param(one, other, id=name, marks=pytest.mark.full if number % 4 else ())
+        for number, (name, one, other) in enumerate(found)
+    ]
 
 
 @pytest.mark.timeout(3000)
@@ -63,8 +80,7 @@ def test_expressions_that_are_called_unchanged_give_the_same_rows(
 
 @pytest.mark.parametrize(
     "one,other",
-    [each for _, *each in pairs_spark.SAME],
-    ids=[each for each, *_ in pairs_spark.SAME],
+    mostly_full(pairs_spark.SAME),
 )
 def test_what_spark_reads_alike_gives_the_same_rows(
     spark: SparkSession, one: str, other: str
@@ -76,8 +92,7 @@ def test_what_spark_reads_alike_gives_the_same_rows(
 
 @pytest.mark.parametrize(
     "one,other",
-    [each for _, *each in pairs_spark.OTHER],
-    ids=[each for each, *_ in pairs_spark.OTHER],
+    mostly_full(pairs_spark.OTHER),
 )
 def test_what_only_looks_alike_to_spark_gives_other_rows_or_types(
     spark: SparkSession, one: str, other: str

@@ -1,4 +1,4 @@
-"""Statements beside a query, and functions: what they see, and that nobody else sees theirs."""
+"""Pre- and post-statements, and Python functions: what they see, and that theirs stays private."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def run(context):
         ("context.spark.range(1)", "lacks the declared columns at"),
     ],
 )
-def test_what_a_function_returns_instead_is_told(lake: Lake, body: str, reported: str) -> None:
+def test_what_a_function_returns_instead_is_reported(lake: Lake, body: str, reported: str) -> None:
     source = f"import pandas as pd\ndef run(context):\n    return {body}\n"
     columns = declared({"id": "int", "at": "timestamp"})
     with pytest.raises(EvaluationFailed, match=reported):

@@ -1,4 +1,4 @@
-"""Which values a column of another type would round or cut, told from the types alone."""
+"""Which values a column of another type would round or cut, decided from the types alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_no_value_would_be(spark: SparkSession, found: str, wanted: str) -> None
     assert not loses_values(DataType.fromDDL(found), DataType.fromDDL(wanted))
 
 
-def test_a_field_whose_name_needs_quotes_is_told_before_a_table_is_made() -> None:
+def test_a_field_whose_name_needs_quotes_is_reported_before_a_table_is_made() -> None:
     odd = StructType([StructField("my-field", IntegerType())])
     schema = StructType([StructField("a b", IntegerType()), StructField("s", odd)])
     (reported,) = unstorable(schema)

@@ -1,4 +1,4 @@
-"""The table around the rows: its columns, layout and words, and what does not fit in it."""
+"""The table of a version: its columns, layout and descriptions, and rows that do not fit it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,9 @@ def reported(lake: Lake, *rows: str, **more: Any) -> list[str]:
     return [line.strip() for line in str(caught.value).splitlines()]
 
 
-def test_what_iceberg_cannot_hold_is_told_of_every_column_and_nothing_is_made(lake: Lake) -> None:
+def test_what_iceberg_cannot_store_is_reported_of_every_column_and_nothing_is_made(
+    lake: Lake,
+) -> None:
     first, *columns = reported(
         lake,
         "SELECT NULL AS a, INTERVAL 2 DAYS AS b, 1 AS good, PARSE_JSON('1') AS c, "
@@ -137,7 +139,7 @@ def test_what_iceberg_cannot_hold_is_told_of_every_column_and_nothing_is_made(la
     assert lake.catalog.table(lake.key.table) is None
 
 
-def test_columns_that_are_not_the_declared_ones_are_told_before_any_part_is_written(
+def test_columns_that_are_not_the_declared_ones_are_reported_before_anything_is_written(
     lake: Lake,
 ) -> None:
     columns = (
@@ -161,7 +163,7 @@ def test_columns_that_are_not_the_declared_ones_are_told_before_any_part_is_writ
     assert lake.catalog.table(lake.key.table) is None
 
 
-def test_rows_that_the_table_cannot_take_are_told_before_they_are_computed(lake: Lake) -> None:
+def test_rows_that_the_table_cannot_take_are_reported_before_they_are_computed(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id, 'a' AS name")
     wrong = "SELECT RAISE_ERROR('computed') AS id, 'a' AS name, 2 AS new WHERE 'x' = 'x'"
     text = "\n".join(reported(lake, wrong))
@@ -188,7 +190,7 @@ def test_a_number_that_is_too_large_fails_and_is_never_cut(lake: Lake) -> None:
         (Transform.IDENTITY, "ARRAY(1)", "Iceberg cannot partition by at, since at is of type"),
     ],
 )
-def test_a_partition_that_iceberg_has_not_is_told_before_anything_is_made(
+def test_a_partition_that_iceberg_has_not_is_reported_before_anything_is_made(
     lake: Lake, transform: Transform, sql: str, message: str
 ) -> None:
     storage = Storage(partitioned_by=(PartitionField(column="at", transform=transform),))
@@ -254,7 +256,7 @@ def test_a_table_gets_the_columns_that_its_model_returns_now(lake: Lake) -> None
         (1, "a", None),
         (2, None, "2.5"),
     ]
-    # It stays partitioned as it was made, and what is read as of before has the new columns, too.
+    # Its partitions stay as created, and what is read as of before has the new columns, too.
     assert [str(each.transform) for each in lake.table().spec().fields] == ["identity"]
     inputs = {"before": AsOf(table=lake.key.table, iceberg_snapshot_id=loaded)}
     found = lake.engine.columns_of(SqlRows(sql="SELECT id, fresh FROM before"), inputs)

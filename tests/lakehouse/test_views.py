@@ -1,4 +1,4 @@
-"""Views that are made without Spark, as Spark and other processes see them."""
+"""Views that are created without Spark, as Spark and other processes see them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_view_that_somebody_made_in_spark_is_never_replaced_or_dropped(
 
 
 @pytest.mark.spark
-def test_an_open_session_reads_an_environments_catalog_once_it_is_told_of_it(
+def test_an_open_session_reads_an_environments_catalog_once_it_is_added(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
 ) -> None:
     a, b = tables
@@ -200,7 +200,7 @@ def test_a_table_that_somebody_makes_in_an_environments_catalog_lies_in_a_folder
 
 
 @pytest.mark.spark
-def test_a_session_that_does_not_know_the_projects_catalog_is_told_so(spark: SparkSession) -> None:
+def test_a_session_that_does_not_know_the_projects_catalog_is_refused(spark: SparkSession) -> None:
     with pytest.raises(SetupError, match="does not know the catalog 'elsewhere'"):
         add_catalog(spark, "elsewhere", "elsewhere__dev")
 

@@ -1,6 +1,10 @@
-"""What readers of views see while the columns of a table that is kept change (rule R11)."""
+"""What readers of views see while the columns of a kept table change (rule R11)."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +16,9 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -34,9 +41,34 @@ def prepared(lake: Lake) -> None:
                 "AS t(id, at, price, big)")  # fmt: skip
 
 
-def test_a_reader_sees_the_old_rows_or_the_new_ones_while_columns_change(lake: Lake) -> None:
-    from datetime import timedelta
+@dataclass
+class ReadAroundChanges:
+    """The catalog of a lake; somebody reads a view before and after each change."""
 
+    lake: Lake
+    reader: SparkSession
+    shown: str
+    seen: list[object] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.lake.catalog, name)
+
+    def swap_views(self, *given: object) -> None:
+        self.look()
+        self.lake.catalog.swap_views(*given)  # type: ignore[arg-type]
+        self.look()
+
+    def evolve(self, *given: object) -> None:
+        self.look()
+        self.lake.catalog.evolve(*given)  # type: ignore[arg-type]
+        self.look()
+
+    def look(self) -> None:
+        rows = self.reader.sql(f"SELECT id FROM {self.shown}").collect()
+        self.seen.append(sorted(tuple(each) for each in rows))
+
+
+def test_a_reader_sees_the_old_rows_or_the_new_ones_while_columns_change(lake: Lake) -> None:
     prepared(lake)
     build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
     key = bound(lake.services()).key(ModelName(lake.schema, "kept"))
@@ -44,40 +76,17 @@ def test_a_reader_sees_the_old_rows_or_the_new_ones_while_columns_change(lake: L
     view, reader = f"lake.{lake.schema}.kept", lake.spark.newSession()
     assert sorted(reader.table(view).columns) == ["at", "id", "price"]
 
-    seen: list[object] = []
-    swap, evolve = lake.catalog.swap_views, lake.catalog.evolve
-
-    def look() -> None:
-        seen.append(sorted(tuple(each) for each in reader.sql(f"SELECT id FROM {view}").collect()))
-
-    class Watched:
-        """The catalog; somebody reads the view before and after each change."""
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(lake.catalog, name)
-
-        def swap_views(self, *given: object) -> None:
-            look()
-            swap(*given)  # type: ignore[arg-type]
-            look()
-
-        def evolve(self, *given: object) -> None:
-            look()
-            evolve(*given)  # type: ignore[arg-type]
-            look()
-
-    from dataclasses import replace
-
+    watched = ReadAroundChanges(lake, reader, view)
     lake.clock.advance(timedelta(days=1))
-    services = replace(lake.services(), catalog=Watched())  # type: ignore[arg-type]
+    services = replace(lake.services(), catalog=watched)  # type: ignore[arg-type]
     made = plan(services, lake.graph(SOURCE, kept=AFTER))
     (change,) = (each for each in made.changes if each.name == key.model)
     assert change.version == key.version
     done = apply_plan(services, made, lambda _: None)
     assert [each.rows for each in done] == [1]  # the third day alone
     old, new = [(1,), (2,)], [(1,), (2,), (7_000_000_000,)]
-    assert len(seen) >= 4
-    assert all(each in (old, new) for each in seen)
+    assert len(watched.seen) >= 4
+    assert all(each in (old, new) for each in watched.seen)
     assert reader.table(view).columns == ["id", "at", "fresh"]
     assert lake.rows(f"SELECT id, fresh FROM {lake.schema}.kept ORDER BY id") == [
         (1, None),
@@ -114,7 +123,7 @@ def test_a_column_whose_type_is_only_known_to_spark_is_shown_at_once(lake: Lake)
     assert types["twice"] == spark_has["twice"].dataType.simpleString()
 
 
-def test_a_type_below_a_view_is_refused_before_anything_is_written(lake: Lake) -> None:
+def test_a_type_upstream_of_a_view_is_refused_before_anything_is_written(lake: Lake) -> None:
     prepared(lake)
     over = "MODEL (name {s}.over, kind VIEW); SELECT id FROM {s}.kept"
     build(lake.services(), lake.graph(SOURCE, kept=BEFORE, over=over))
@@ -144,7 +153,7 @@ def test_another_environment_never_changes_the_table_of_production(lake: Lake) -
     assert [each.name for each in view.columns] == ["id", "at"]
 
 
-def test_a_view_is_made_anew_only_where_it_would_be_another_one(lake: Lake) -> None:
+def test_a_view_is_replaced_only_if_it_would_be_another_one(lake: Lake) -> None:
     prepared(lake)
     over = "MODEL (name {s}.over, kind VIEW (materialized true), description 'd'); SELECT id FROM {s}.kept"  # fmt: skip  # noqa: E501
     graph = lake.graph(SOURCE, kept=BEFORE, over=over)
@@ -170,7 +179,6 @@ def test_a_view_is_made_anew_only_where_it_would_be_another_one(lake: Lake) -> N
 
 
 def test_the_sum_of_a_merged_table_is_that_of_its_rows_after_a_column_was_added(lake: Lake) -> None:
-    from datetime import timedelta
 
     prepared(lake)
     header = (

@@ -5,7 +5,7 @@ The adapters in memory pass the contract suites of the real ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import dagster as dg
@@ -36,9 +36,11 @@ class AutomatedWorld:
     folder: Path
     instance: dg.DagsterInstance
     world: MemoryWorld
+    _locations: dict[str, dg.Definitions] = field(default_factory=dict)
 
     def write(self, models: dict[str, str]) -> None:
         """Write the project's files."""
+        self._locations.clear()
         (self.folder / "models").mkdir(parents=True, exist_ok=True)
         (self.folder / "vde.yaml").write_text(CONFIGURATION, encoding="utf-8")
         (self.folder / "external_models.yaml").write_text(SOURCES, encoding="utf-8")
@@ -53,12 +55,16 @@ class AutomatedWorld:
 
     def apply(self, environment: str = "prod") -> None:
         """Plan and apply, as a person does."""
+        self._locations.clear()
         project = self.project()
         plan = plan_environment(project.services, project.files.graph, environment)
         apply_plan(project.services, plan, lambda _: None)
 
     def definitions(self, environment: str = "prod") -> dg.Definitions:
-        return project_definitions(self.project(), environment)
+        """What is served of an environment; it stays loaded until files or views change."""
+        if environment not in self._locations:
+            self._locations[environment] = project_definitions(self.project(), environment)
+        return self._locations[environment]
 
     def tick(self, sensor: str = "vde_automation_prod") -> list[dg.RunRequest] | str:
         """What one tick answers: runs to launch, or why none."""
@@ -69,20 +75,20 @@ class AutomatedWorld:
         return answer.skip_message or list(answer.run_requests or [])
 
     def request(self) -> dg.RunRequest:
-        """The one run that a tick asks for."""
+        """The one run that a tick requests."""
         answer = self.tick()
         assert isinstance(answer, list), answer
         (request,) = answer
         return request
 
     def skipped(self, sensor: str = "vde_automation_prod") -> str:
-        """Why a tick asks for nothing."""
+        """Why a tick requests nothing."""
         answer = self.tick(sensor)
         assert isinstance(answer, str), answer
         return answer
 
     def launch(self, request: dg.RunRequest, *, fails: bool = False) -> dg.ExecuteInProcessResult:
-        """Carry out a run that was asked for."""
+        """Execute a run that was requested."""
         job = self.definitions().resolve_job_def(request.job_name or "")
         result = job.execute_in_process(
             tags=dict(request.tags), instance=self.instance, raise_on_error=False

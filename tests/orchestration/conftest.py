@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
+from tests.orchestration.keeping import KeptFolder
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
@@ -133,39 +135,77 @@ class Sample:
         return sorted(tuple(row) for row in frame.collect())
 
 
-@pytest.fixture
-def make_project(tmp_path: Path, spark: SparkSession) -> Callable[[], Sample]:
-    """Makes a project of its own catalog in the shared JVM, with 2 days of one event an hour."""
+@dataclass(frozen=True)
+class Kept:
+    """A project that was made once in this process, and what it was at two times."""
 
-    def make() -> Sample:
-        folder = tmp_path / f"project_{uuid.uuid4().hex[:6]}"
-        sample = Sample(folder, spark)
-        sample.write("vde.yaml", CONFIGURATION.format(catalog=f"lake_{uuid.uuid4().hex[:8]}"))
-        sample.write("external_models.yaml", SOURCES)
-        sample.write("models/staging/events.sql", EVENTS)
-        sample.write("models/mart/daily.sql", DAILY)
-        sample.write("models/mart/people.sql", PEOPLE)
-        _create_source(sample.project())
-        return sample
-
-    return make
+    sample: Sample
+    landed: KeptFolder
+    applied: KeptFolder
 
 
-@pytest.fixture
-def sample(make_project: Callable[[], Sample]) -> Sample:
-    """A project whose source is complete for one day, one event an hour."""
-    made = make_project()
+@pytest.fixture(scope="session")
+def _kept(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Kept:
+    """A project of its own catalog in the shared JVM, with one event an hour of one day."""
+    made = Sample(tmp_path_factory.mktemp("sample"), spark)
+    made.write("vde.yaml", CONFIGURATION.format(catalog=f"lake_{uuid.uuid4().hex[:8]}"))
+    made.write("external_models.yaml", SOURCES)
+    made.write("models/staging/events.sql", EVENTS)
+    made.write("models/mart/daily.sql", DAILY)
+    made.write("models/mart/people.sql", PEOPLE)
+    _create_source(made.project())
     made.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24)], until=24)
-    return made
+    landed = KeptFolder.of(made.folder)
+    made.apply()
+    return Kept(made, landed, KeptFolder.of(made.folder))
 
 
 @pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    home = tmp_path / "dagster_home"
-    home.mkdir()
-    quiet = {"telemetry": {"enabled": False}}
-    with dg.DagsterInstance.local_temp(str(home), overrides=quiet) as made:
+def sample(_kept: Kept) -> Sample:
+    """A project whose source is complete for one day, one event an hour; nothing is planned."""
+    _kept.landed.put_back()
+    return _kept.sample
+
+
+@pytest.fixture
+def applied(_kept: Kept) -> Sample:
+    """The same project, in production."""
+    _kept.applied.put_back()
+    return _kept.sample
+
+
+@pytest.fixture(scope="session")
+def _new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Dagster home as its first user leaves it: the tables are there, and nothing is in them."""
+    home = tmp_path_factory.mktemp("dagster_home")
+    with _instance_at(home):
+        return home
+
+
+@pytest.fixture
+def instance(tmp_path: Path, _new_home: Path) -> Iterator[dg.DagsterInstance]:
+    """An instance of this test alone."""
+    home = shutil.copytree(_new_home, tmp_path / "dagster_home")
+    with _instance_at(home) as made:
         yield made
+
+
+def _instance_at(home: Path) -> dg.DagsterInstance:
+    settings = {
+        "telemetry": {"enabled": False},
+        # By default each run has a database of its own, which takes as long to make as a short run.
+        "event_log_storage": {
+            "module": "dagster._core.storage.event_log",
+            "class": "ConsolidatedSqliteEventLogStorage",
+            "config": {"base_dir": str(home / "events")},
+        },
+        # By default each step has two processes that copy what it prints, and two that watch them.
+        "compute_logs": {
+            "module": "dagster._core.storage.noop_compute_log_manager",
+            "class": "NoOpComputeLogManager",
+        },
+    }
+    return dg.DagsterInstance.local_temp(str(home), overrides=settings)
 
 
 def _create_source(project: VdeProject) -> None:

@@ -72,20 +72,19 @@ def digests(sample: "Sample", name: ModelName, environment: str = "prod") -> lis
     return [entry.digest for entry in services.state.ledger([key])[key]]
 
 
-def test_a_materialized_partition_tells_all_about_itself(
-    sample: "Sample", instance: dg.DagsterInstance
+def test_a_materialized_partition_has_all_of_its_metadata(
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
-    definitions = sample.definitions()
+    definitions = applied.definitions()
     materialize(definitions, instance, "mart/daily", "2024-01-01")
     reported = events(instance, "mart/daily")["2024-01-01"]
-    project = sample.project()
+    project = applied.project()
     shown = project.services.state.environment("prod")
     assert shown is not None
     snapshot = shown.snapshots[DAILY]
     assert reported.tags is not None
     assert reported.tags["dagster/code_version"] == snapshot.version
-    assert [reported.tags["dagster/data_version"]] == digests(sample, DAILY)
+    assert [reported.tags["dagster/data_version"]] == digests(applied, DAILY)
     metadata = reported.metadata
     assert metadata["dagster/partition_row_count"].value == 1
     schema = metadata["dagster/column_schema"].value
@@ -102,54 +101,52 @@ def test_a_materialized_partition_tells_all_about_itself(
     ]
     assert metadata["vde/fingerprint"].value == snapshot.fingerprint.digest
     assert metadata["vde/iceberg_snapshot_id"].value
-    day = sample.rows("mart.daily")
+    day = applied.rows("mart.daily")
     assert [row[1:] for row in day] == [(24, 2 * sum(range(10, 34)))]
-    assert sample.rows(str(snapshot.key.table)) == day
-    assert [row[1] for row in sample.rows("mart.people")] == [24]
+    assert applied.rows(str(snapshot.key.table)) == day
+    assert [row[1] for row in applied.rows("mart.people")] == [24]
 
 
 def test_a_range_gives_each_partition_its_own_data_version(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
     materialize(
-        sample.definitions(), instance, "staging/events", "2024-01-01-03:00", "2024-01-01-06:00"
+        applied.definitions(), instance, "staging/events", "2024-01-01-03:00", "2024-01-01-06:00"
     )
     reported = events(instance, "staging/events")
     keys = [f"2024-01-01-{hour:02}:00" for hour in range(3, 7)]
     assert sorted(key or "" for key in reported) == keys
     versions = [(reported[key].tags or {})["dagster/data_version"] for key in keys]
-    assert versions == digests(sample, EVENTS)[3:7]
+    assert versions == digests(applied, EVENTS)[3:7]
     assert len(set(versions)) == 4
     for key in keys:
         assert reported[key].metadata["dagster/partition_row_count"].value == 1
         schema = reported[key].metadata["dagster/column_schema"].value
         assert isinstance(schema, dg.TableSchema)
         assert schema.columns[0].description == "Number of the event"
-    assert len(sample.rows("staging.events")) == 24
+    assert len(applied.rows("staging.events")) == 24
 
 
 def test_models_without_partitions_are_materialized_whole(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.write(
+    applied.write(
         "models/mart/total.sql",
         "MODEL (name mart.total, kind FULL);\nSELECT COUNT(*) AS events FROM staging.events",
     )
-    sample.apply()
-    definitions = sample.definitions()
+    applied.apply()
+    definitions = applied.definitions()
     materialize(definitions, instance, "mart/total")
     materialize(definitions, instance, "mart/people")
     assert events(instance, "mart/total")[None].metadata["dagster/row_count"].value == 1
-    assert sample.rows("mart.total") == [(24,)]
+    assert applied.rows("mart.total") == [(24,)]
     assert (events(instance, "mart/people")[None].tags or {})["dagster/data_version"]
 
 
 def test_the_chain_of_a_run_sees_what_came_before(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
-    job = sample.definitions().resolve_implicit_global_asset_job_def()
+    job = applied.definitions().resolve_implicit_global_asset_job_def()
     keys = [dg.AssetKey(["mart", "daily"]), dg.AssetKey(["mart", "people"])]
     result = job.execute_in_process(
         instance=instance, asset_selection=keys, partition_key="2024-01-01"
@@ -167,66 +164,63 @@ def test_production_runs_nothing_before_a_plan(
 
 
 def test_a_step_of_a_moved_environment_fails_before_work(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
-    definitions = sample.definitions()
-    path = sample.folder / "models/mart/daily.sql"
+    definitions = applied.definitions()
+    path = applied.folder / "models/mart/daily.sql"
     path.write_text(path.read_text().replace("COUNT(*)", "COUNT(id)"))
-    sample.apply()
-    before = digests(sample, DAILY)
+    applied.apply()
+    before = digests(applied, DAILY)
     result = materialize(definitions, instance, "mart/daily", "2024-01-01", fails=True)
     assert "environment moved, reload this code location" in failure(result)
-    assert digests(sample, DAILY) == before
+    assert digests(applied, DAILY) == before
     # What did not move still runs: its version is the environment's.
     materialize(definitions, instance, "staging/events", "2024-01-01-00:00")
 
 
 def test_an_unplanned_edit_is_tagged_and_does_not_run(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
-    path = sample.folder / "models/mart/daily.sql"
+    path = applied.folder / "models/mart/daily.sql"
     path.write_text(path.read_text().replace("COUNT(*)", "COUNT(id) + 1"))
-    definitions = sample.definitions()
+    definitions = applied.definitions()
     graph = definitions.resolve_asset_graph()
     assert graph.get(dg.AssetKey(["mart", "daily"])).tags["vde/unplanned_change"] == "breaking"
     assert "vde/unplanned_change" not in graph.get(dg.AssetKey(["staging", "events"])).tags
     materialize(definitions, instance, "mart/daily", "2024-01-01")
-    assert sample.rows("mart.daily")[0][1] == 24
+    assert applied.rows("mart.daily")[0][1] == 24
 
 
 def test_wrong_files_do_not_take_a_planned_environment_down(
-    sample: "Sample", caplog: pytest.LogCaptureFixture
+    applied: "Sample", caplog: pytest.LogCaptureFixture
 ) -> None:
-    sample.apply()
-    sample.write("models/mart/broken.sql", "SELECT FROM WHERE")
-    graph = sample.definitions().resolve_asset_graph()
+    applied.write("models/mart/broken.sql", "SELECT FROM WHERE")
+    graph = applied.definitions().resolve_asset_graph()
     assert dg.AssetKey(["mart", "daily"]) in graph.get_all_asset_keys()
     assert [each for each in caplog.records if "cannot be read" in each.getMessage()]
 
 
-def test_dev_shows_what_production_computed(sample: "Sample", instance: dg.DagsterInstance) -> None:
-    sample.apply()
-    definitions = sample.definitions("dev")
+def test_dev_shows_what_production_computed(
+    applied: "Sample", instance: dg.DagsterInstance
+) -> None:
+    definitions = applied.definitions("dev")
     materialize(
         definitions, instance, "staging__dev/events", "2024-01-01-00:00", "2024-01-01-01:00"
     )
     reported = events(instance, "staging__dev/events")
     assert [
         (reported[key].tags or {})["dagster/data_version"] for key in sorted(reported, key=str)
-    ] == digests(sample, EVENTS)[:2]
+    ] == digests(applied, EVENTS)[:2]
     assert reported["2024-01-01-00:00"].metadata["vde/owner"].value == "prod"
-    assert sample.rows("staging__dev.events") == sample.rows("staging.events")
+    assert applied.rows("staging__dev.events") == applied.rows("staging.events")
 
 
 def test_dev_says_what_production_has_not_computed(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
-    sample.land(until=26)
+    applied.land(until=26)
     result = materialize(
-        sample.definitions("dev"),
+        applied.definitions("dev"),
         instance,
         "staging__dev/events",
         "2024-01-01-23:00",
@@ -238,33 +232,31 @@ def test_dev_says_what_production_has_not_computed(
 
 
 def test_dev_follows_an_edited_file_and_leaves_production_alone(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
-    shown = sample.rows("mart.daily")
-    path = sample.folder / "models/mart/daily.sql"
+    shown = applied.rows("mart.daily")
+    path = applied.folder / "models/mart/daily.sql"
     path.write_text(path.read_text().replace("SUM(doubled)", "-SUM(doubled)"))
-    state = sample.project().services.state
+    state = applied.project().services.state
     before = state.environment("prod")
-    definitions = sample.definitions("dev")
+    definitions = applied.definitions("dev")
     assert state.environment("dev") is None, "loading stores nothing"
     materialize(definitions, instance, "mart__dev/daily", "2024-01-01")
-    assert [row[2] for row in sample.rows("mart__dev.daily")] == [-shown[0][2]]
-    assert sample.rows("mart.daily") == shown
+    assert [row[2] for row in applied.rows("mart__dev.daily")] == [-shown[0][2]]
+    assert applied.rows("mart.daily") == shown
     assert state.environment("prod") == before
     # The edit is followed again, and the same location goes on with what did not change.
     path.write_text(path.read_text().replace("-SUM(doubled)", "7 * SUM(doubled)"))
-    materialize(sample.definitions("dev"), instance, "mart__dev/daily", "2024-01-01")
-    assert [row[2] for row in sample.rows("mart__dev.daily")] == [7 * shown[0][2]]
+    materialize(applied.definitions("dev"), instance, "mart__dev/daily", "2024-01-01")
+    assert [row[2] for row in applied.rows("mart__dev.daily")] == [7 * shown[0][2]]
     result = materialize(definitions, instance, "mart__dev/daily", "2024-01-01", fails=True)
     assert "environment moved" in failure(result)
-    assert sample.rows("mart.daily") == shown
+    assert applied.rows("mart.daily") == shown
 
 
 def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
     counted: list[int] = []
     hourly = dg.HourlyPartitionsDefinition(start_date="2024-01-01-00:00")
 
@@ -274,39 +266,37 @@ def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
     def ours(rows):  # type: ignore[no-untyped-def] # Dagster finds the IO manager by the asset
         counted.append(rows.count())
 
-    definitions = dg.Definitions.merge(sample.definitions(), dg.Definitions(assets=[ours]))
+    definitions = dg.Definitions.merge(applied.definitions(), dg.Definitions(assets=[ours]))
     materialize(definitions, instance, "ours", "2024-01-01-05:00")
     assert counted == [1]
 
 
 def test_an_asset_of_a_users_own_has_the_projects_spark(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
     counted: list[int] = []
 
     @dg.asset(required_resource_keys={"pyspark"}, deps=[dg.AssetKey(["mart", "people"])])
     def ours(context: dg.AssetExecutionContext):  # type: ignore[no-untyped-def] # Dagster reads it
         session = context.resources.pyspark.spark_session
-        counted.append(session.table(f"{sample.catalog}.mart.people").count())
+        counted.append(session.table(f"{applied.catalog}.mart.people").count())
 
-    definitions = dg.Definitions.merge(sample.definitions(), dg.Definitions(assets=[ours]))
+    definitions = dg.Definitions.merge(applied.definitions(), dg.Definitions(assets=[ours]))
     materialize(definitions, instance, "ours")
     assert counted == [1]
 
 
 def test_what_an_asset_of_a_users_own_sets_changes_no_model(
-    sample: "Sample", instance: dg.DagsterInstance, spark: "SparkSession"
+    applied: "Sample", instance: dg.DagsterInstance, spark: "SparkSession"
 ) -> None:
-    sample.apply()
 
     @dg.asset(required_resource_keys={"pyspark"})
     def ours(context: dg.AssetExecutionContext) -> None:
         context.resources.pyspark.spark_session.conf.set("spark.sql.ansi.enabled", "false")
 
-    definitions = dg.Definitions.merge(sample.definitions(), dg.Definitions(assets=[ours]))
+    definitions = dg.Definitions.merge(applied.definitions(), dg.Definitions(assets=[ours]))
     materialize(definitions, instance, "ours")
-    users = sample.project().open_spark_for_users()
+    users = applied.project().open_spark_for_users()
     assert users.conf.get("spark.sql.ansi.enabled") == "false"
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
     users.conf.set("spark.sql.ansi.enabled", "true")
@@ -322,28 +312,24 @@ def test_production_runs_what_was_planned_after_its_location_was_loaded(
 
 
 def test_an_environment_that_does_not_follow_files_waits_for_a_plan(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.write(
+    applied.write(
         "vde.yaml",
-        (sample.folder / "vde.yaml").read_text()
+        (applied.folder / "vde.yaml").read_text()
         + "environments:\n  test:\n    follow_files: false\n",
     )
-    sample.apply()
-    definitions = sample.definitions("test")
+    definitions = applied.definitions("test")
     result = materialize(definitions, instance, "mart__test/daily", "2024-01-01", fails=True)
     assert "vde plan test" in failure(result)
-    assert sample.project().services.state.environment("test") is None
+    assert applied.project().services.state.environment("test") is None
 
 
 def test_a_failed_query_fails_the_step_with_its_own_text(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    path = sample.folder / "models/mart/daily.sql"
+    path = applied.folder / "models/mart/daily.sql"
     path.write_text(path.read_text().replace("COUNT(*)", "CAST('x' || MAX(id) AS INT)"))
-    definitions = sample.definitions("dev")
-    materialize(
-        definitions, instance, "staging__dev/events", "2024-01-01-00:00", "2024-01-01-23:00"
-    )
+    definitions = applied.definitions("dev")
     result = materialize(definitions, instance, "mart__dev/daily", "2024-01-01", fails=True)
     assert "mart.daily" in failure(result)

@@ -65,7 +65,7 @@ def automated(make: Callable[[dict[str, str]], AutomatedWorld]) -> AutomatedWorl
 
 
 def partitions(result: dg.ExecuteInProcessResult) -> dict[str, list[str | None]]:
-    """The partitions that a run told of, by asset."""
+    """The partitions that a run reported, by asset."""
     found: dict[str, list[str | None]] = {}
     for event in result.get_asset_materialization_events():
         found.setdefault(event.materialization.asset_key.to_user_string(), []).append(
@@ -212,7 +212,7 @@ def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_
     assert isinstance(automated.request(), dg.RunRequest)
 
 
-def test_a_dropped_table_is_told_and_all_that_does_not_read_it_goes_on(
+def test_a_dropped_table_is_reported_and_all_that_does_not_read_it_goes_on(
     automated: AutomatedWorld,
 ) -> None:
     state = automated.world.services().state
@@ -241,7 +241,7 @@ def test_a_run_that_a_person_launches_tries_what_failed_too(
     assert "mart.picky: 3 runs did not compute it" in automated.skipped()
 
 
-def test_what_a_freshness_holds_back_is_told_and_launches_nothing(
+def test_what_a_freshness_holds_back_is_reported_and_launches_nothing(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
     daily = DAILY.replace("cron '@daily'", "cron '@daily', freshness '4 hours'")
@@ -327,7 +327,7 @@ def test_models_with_late_data_have_one_launcher(automated: AutomatedWorld) -> N
     assert isinstance(automated.tick(late), list)
 
 
-def test_an_environment_that_shows_nothing_yet_is_told(automated: AutomatedWorld) -> None:
+def test_an_environment_that_shows_nothing_yet_is_reported(automated: AutomatedWorld) -> None:
     definitions = automated.definitions("dev")
     sensor = definitions.resolve_sensor_def("vde_automation_dev")
     with dg.build_sensor_context(instance=automated.instance, definitions=definitions) as context:
@@ -452,10 +452,9 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
 
 @pytest.mark.spark
 def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
-    sample: Sample, instance: dg.DagsterInstance
+    applied: Sample, instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
-    definitions = sample.definitions()
+    definitions = applied.definitions()
     sensor = definitions.resolve_sensor_def("vde_automation_prod")
 
     def tick() -> dg.RunRequest | str:
@@ -465,7 +464,7 @@ def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
         return requests[0] if requests else answer.skip_message or ""
 
     assert tick() == NOTHING
-    sample.land((100, 3.25, 7), (101, 24.5, 1), until=25)
+    applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
     request = tick()
     assert isinstance(request, dg.RunRequest)
     result = definitions.resolve_job_def("vde_automation").execute_in_process(
@@ -476,5 +475,5 @@ def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
         "mart/daily": ["2024-01-01"],
     }
     # Twice each amount: 10 to 33, and the late 7.
-    assert [row[1:] for row in sample.rows("mart.daily")] == [(25, 2 * (sum(range(10, 34)) + 7))]
+    assert [row[1:] for row in applied.rows("mart.daily")] == [(25, 2 * (sum(range(10, 34)) + 7))]
     assert tick() == NOTHING

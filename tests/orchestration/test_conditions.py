@@ -1,6 +1,6 @@
 """What `on_changed_data` and `when_due` request, tick by tick, on a Dagster instance; no Spark.
 
-A tick is one evaluation by Dagster with the cursor of the last. Parents are told by events with
+A tick is one evaluation by Dagster with the cursor of the last. Parents are reported by events with
 data versions, as the runs of models tell them.
 """
 
@@ -34,7 +34,7 @@ DOWN = dg.AssetKey("down")
 
 @dataclass
 class World:
-    """An asset ``down`` with a condition, below ``up``; both are of a user's own code."""
+    """An asset ``down`` with a condition, downstream of ``up``; both are of a user's own code."""
 
     instance: dg.DagsterInstance
     condition: Condition
@@ -89,7 +89,7 @@ def world(instance: dg.DagsterInstance) -> World:
 
 
 def settled(world: World, *keys: str | None) -> World:
-    """Both hold the same partitions, and the daemon has seen it."""
+    """Both have the same partitions, and the daemon has seen it."""
     world.up("1", *keys)
     world.down(*keys)
     assert world.tick() == []
@@ -375,7 +375,7 @@ def test_ticks_are_those_of_the_zone(instance: dg.DagsterInstance) -> None:
     assert world.tick(SIX - 59 * MINUTE) == [DAYS[0]]  # winter: an hour ahead
 
 
-def test_a_wrong_zone_or_cron_is_told_where_it_is_written() -> None:
+def test_a_wrong_zone_or_cron_is_refused_where_it_is_written() -> None:
     with pytest.raises(ZoneUnknown, match="Did you mean 'Europe/Berlin'"):
         when_due("@daily", "Europe/Berlim")
     with pytest.raises(CheckError, match="Invalid cron schedule"):
@@ -389,7 +389,7 @@ def test_conditions_are_made_of_what_the_daemon_evaluates_by_itself(
     assert condition.is_serializable
 
 
-def test_beside_a_project_only_the_users_own_asset_has_a_condition(
+def test_together_with_a_project_only_the_users_own_asset_has_a_condition(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
     (tmp_path / "models").mkdir()

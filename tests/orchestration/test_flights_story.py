@@ -1,6 +1,6 @@
 """Real flights with real delays, hour by hour: what landed reaches the last mart, by itself.
 
-In each tick an hour lands, the sensor asks for a run, and the run is carried out. Everything is
+In each tick an hour lands, the sensor requests a run, and the run is executed. Everything is
 compared with a computation over the CSV files that knows nothing of the project. The short form has
 the same chain with few rows in `test_automation`, and late flights in `tests/cli/test_demo.py`.
 """
@@ -50,7 +50,7 @@ model_rows = lru_cache(maxsize=2)(expected.model_rows)
 
 @dataclass(frozen=True)
 class Told:
-    """What a run told of each model: the starts of intervals that it computed, and of others."""
+    """What a run reported by model: the starts of intervals that it computed, and of others."""
 
     computed: dict[str, set[str]] = field(default_factory=dict)
     reused: dict[str, set[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The sensor of MANAGED tables asks for a run where one is stale, and its run makes it anew."""
+"""The sensor of MANAGED tables requests a run if one is stale, and the run rebuilds it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIVE = """MODEL (name mart.live, kind MANAGED);
 SELECT COUNT(*) AS n FROM raw.events"""
 
 
-def test_a_stale_table_is_asked_for_once_and_made_anew(
+def test_a_stale_table_is_requested_once_and_rebuilt(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
     sample.write("models/mart/live.sql", LIVE)

@@ -1,4 +1,4 @@
-"""A plan as a Dagster run comes to what it comes to without one: both are one walk."""
+"""A plan applied as a Dagster run has the same result as one applied without Dagster."""
 
 from __future__ import annotations
 
@@ -35,10 +35,16 @@ def models(**texts: str) -> Graph:
     return graph_of(texts)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all projects here: their Dagster home has the runs of all of them."""
+    return tmp_path_factory.mktemp("in_memory")
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VdeProject:
+def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> VdeProject:
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    return VdeProject(Configuration(folder=tmp_path, name="in_memory"))
+    return VdeProject(Configuration(folder=folder, name="in_memory"))
 
 
 @pytest.fixture(params=["without Dagster", "as a Dagster run"])
@@ -85,7 +91,7 @@ UNEVEN = models(
 )
 
 
-def test_models_are_filled_in_the_order_that_the_plan_tells(apply: Apply) -> None:
+def test_models_are_filled_in_the_order_of_the_plan(apply: Apply) -> None:
     world = landed()
     asked = plan(world.services(), UNEVEN)
     reported: list[Evaluated] = []
@@ -105,7 +111,7 @@ BROKEN = models(
 )
 
 
-def test_what_does_not_wait_for_a_failure_is_done_and_all_failures_are_told(apply: Apply) -> None:
+def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(apply: Apply) -> None:
     world = landed()
     reported: list[Evaluated] = []
     with pytest.raises(EvaluationFailed) as caught:

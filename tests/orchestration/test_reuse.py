@@ -45,7 +45,7 @@ def step(
     *,
     force: bool = False,
 ) -> tuple[VdeProject, dg.AssetMaterialization]:
-    """One step in what a new process would open, and what it told."""
+    """One step in what a new process would open, and what it reported."""
     project = sample.project()
     definitions = project_definitions(project, "prod")
     if force:
@@ -62,19 +62,19 @@ def step(
 
 
 @pytest.fixture
-def cut_off(sample: "Sample") -> "Sample":
+def cut_off(applied: "Sample") -> "Sample":
     """A day that leaves out events without an amount, and all of it in one row."""
-    path = sample.folder / "models/mart/daily.sql"
+    path = applied.folder / "models/mart/daily.sql"
     path.write_text(path.read_text().replace("@end_dt", "@end_dt AND doubled > 0"))
-    sample.write(
+    applied.write(
         "models/mart/total.sql",
         "MODEL (name mart.total, kind FULL);\nSELECT SUM(events) AS events FROM mart.daily",
     )
-    sample.apply()
-    return sample
+    applied.apply()
+    return applied
 
 
-def test_a_reused_step_starts_no_spark_and_tells_what_it_saved(
+def test_a_reused_step_starts_no_spark_and_reports_what_it_saved(
     cut_off: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample = cut_off
@@ -129,7 +129,7 @@ def test_a_reused_step_starts_no_spark_and_tells_what_it_saved(
     assert loaded(sample, TOTAL)[0].work_id != before[TOTAL][0].work_id
 
 
-def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_told(
+def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_reported(
     cut_off: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample = cut_off

@@ -38,7 +38,7 @@ VIEW = Saved(intervals=1, untimed=1)
     ],
     ids=["nothing", "by interval", "in several units of work", "as a whole", "a view"],
 )
-def test_what_was_saved_is_told_as_far_as_it_is_known(
+def test_what_was_saved_is_reported_as_far_as_it_is_known(
     saved: list[Saved | None], reported: dict[str, float]
 ) -> None:
     metadata = work_metadata([replace(DONE, saved=each) for each in saved])

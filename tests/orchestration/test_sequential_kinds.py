@@ -41,32 +41,32 @@ def recorded(sample: Sample) -> list[int]:
     return [(each.end - each.start) // timedelta(hours=1) for each in loaded]
 
 
-def test_a_run_loads_what_is_missing_and_nothing_that_is_held(
-    sample: Sample, instance: dg.DagsterInstance
+def test_a_run_loads_what_is_missing_and_nothing_that_is_loaded(
+    applied: Sample, instance: dg.DagsterInstance
 ) -> None:
-    sample.write("models/mart/latest.sql", LATEST)
-    sample.apply()
-    assert recorded(sample) == [12, 12]
-    assert sample.rows("mart.latest") == [(0, 31), (1, 32), (2, 33)]
+    applied.write("models/mart/latest.sql", LATEST)
+    applied.apply()
+    assert recorded(applied) == [12, 12]
+    assert applied.rows("mart.latest") == [(0, 31), (1, 32), (2, 33)]
 
-    definitions = sample.definitions()
+    definitions = applied.definitions()
     reported = failure(materialize(definitions, instance, "mart/latest", fails=True))
     assert "`vde plan prod --restate-model mart.latest`" in reported
-    assert recorded(sample) == [12, 12]
+    assert recorded(applied) == [12, 12]
 
-    sample.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 40)], until=40)
+    applied.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 40)], until=40)
     materialize(definitions, instance, "mart/latest")
-    assert recorded(sample) == [12, 12, 12, 4]
-    assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
+    assert recorded(applied) == [12, 12, 12, 4]
+    assert applied.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
 
 
-def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_twice(
-    sample: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_twice(
+    applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sample.write("models/mart/latest.sql", LATEST)
-    sample.apply()
-    sample.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 40)], until=40)
-    definitions = sample.definitions()
+    applied.write("models/mart/latest.sql", LATEST.replace("batch_size 12", "batch_size 24"))
+    applied.apply()
+    applied.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 64)], until=64)
+    definitions = applied.definitions()
     handle = VdeIcebergIOManager.handle_output
 
     def handle_and_end(*arguments: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_tw
     with monkeypatch.context() as patched:
         patched.setattr(VdeIcebergIOManager, "handle_output", handle_and_end)
         failed = materialize(definitions, instance, "mart/latest", fails=True)
-    assert recorded(sample) == [12, 12, 12, 4]
+    assert recorded(applied) == [24, 24, 16]
     assert not events(instance, "mart/latest")
 
     job = definitions.resolve_implicit_global_asset_job_def()
@@ -86,8 +86,8 @@ def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_tw
         tags={PARENT_RUN: failed.run_id},
     )
     assert again.success
-    assert recorded(sample) == [12, 12, 12, 4]
-    assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
+    assert recorded(applied) == [24, 24, 16]
+    assert applied.rows("mart.latest") == [(0, 73), (1, 71), (2, 72)]
     assert set(events(instance, "mart/latest")) == {None}, "Dagster knows of what is loaded"
 
     refused = materialize(definitions, instance, "mart/latest", fails=True)

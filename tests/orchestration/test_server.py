@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -70,7 +71,23 @@ def test_definitions_validate_without_warnings_of_ours(tmp_path: Path) -> None:
     assert ours == []
 
 
-def test_dagster_dev_without_a_home_is_told_what_to_export(tmp_path: Path) -> None:
+def test_dagster_dev_without_a_home_says_what_to_export_once_for_both_locations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = tmp_path / "project"
+    (project / "models").mkdir(parents=True)
+    (project / "vde.yaml").write_text("name: tiny\ndefaults: {start: 2024-01-01}\n")
+    (project / "models/one.sql").write_text("MODEL (name mart.one, kind FULL);\nSELECT 1 AS n")
+    monkeypatch.setenv("VDE_PROJECT", str(project))
+    monkeypatch.setenv("DAGSTER_IS_DEV_CLI", "1")
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    assert {"prod", "dev"} <= runpy.run_path(str(REPOSITORY / "definitions.py")).keys()
+    (said,) = [each for each in caplog.messages if "DAGSTER_HOME is not set" in each]
+    assert f"export DAGSTER_HOME={project / '.vde' / 'dagster'}" in said
+
+
+@pytest.mark.full  # what is logged is seen above
+def test_dagster_dev_without_a_home_prints_what_to_export(tmp_path: Path) -> None:
     environment = _environment(tmp_path) | {"DAGSTER_IS_DEV_CLI": "1"}
     del environment["DAGSTER_HOME"]
     found = subprocess.run(

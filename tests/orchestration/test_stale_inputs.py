@@ -1,4 +1,4 @@
-"""A step that is materialized by hand on inputs that are behind says so."""
+"""A step that is materialized by hand on stale inputs says so."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from typing import TYPE_CHECKING
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.spark
 
 
 def test_a_step_says_which_of_its_inputs_are_behind_at_the_times_that_it_reads(
-    sample: "Sample", instance: dg.DagsterInstance
+    applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    sample.write(
+    applied.write(
         "models/mart/total.sql",
         "MODEL (name mart.total, kind FULL);\nSELECT SUM(events) AS events FROM mart.daily",
     )
-    sample.land(*[(hour, hour + 0.5, 10) for hour in range(24, 48)], until=48)
-    sample.apply()
-    definitions = sample.definitions()
+    applied.land(*[(hour, hour + 0.5, 10) for hour in range(24, 48)], until=48)
+    applied.apply()
+    definitions = applied.definitions()
 
     def reported(key: str, first: str | None = None, last: str | None = None) -> list[object]:
         """What the materializations of one step say of its inputs."""
@@ -37,14 +37,14 @@ def test_a_step_says_which_of_its_inputs_are_behind_at_the_times_that_it_reads(
         return [None if each is None else each.value for each in values]
 
     assert reported("mart/daily", "2024-01-02") == [None]
-    sample.land((100, 3.25, 1), until=48)
+    applied.land((100, 3.25, 1), until=48)
     late = "1 hour of staging.events: late rows of raw.events have come since its mark"
     assert reported("mart/daily", "2024-01-02") == [None], "what is late is of another day"
     assert reported("mart/daily", "2024-01-01") == [late]
     assert reported("mart/daily", "2024-01-01", "2024-01-02") == [late, late]
     assert reported("mart/total") == [None], "the day is as it would be computed now"
 
-    services = sample.project().services
+    services = applied.project().services
     binding = bind_environment(services, "prod")
     assert binding is not None
     catch_up(services, binding, ModelName("staging", "events"))

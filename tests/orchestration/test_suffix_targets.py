@@ -1,4 +1,4 @@
-"""Keys, groups and reads of an environment, wherever its name stands in its views."""
+"""Keys, groups and reads of an environment, wherever its name is in its views."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from typing import TYPE_CHECKING
@@ -78,14 +78,14 @@ def test_an_environment_is_materialized_and_read_wherever_its_name_stands(
     assert [row[1] for row in loaded.collect()] == [24]
 
 
-def test_a_location_keeps_the_keys_of_the_views_until_they_have_moved(sample: "Sample") -> None:
-    (sample.folder / "vde.yaml").open("a").write("environments: {dev: {follow_files: false}}\n")
-    sample.apply("dev")
-    before = assets(sample.definitions("dev"))
-    set_target(sample, "catalog")
-    assert assets(sample.definitions("dev")) == before
-    assert [row[1] for row in read(sample, "mart.people")] == [24]
-    sample.apply("dev")
-    assert set(assets(sample.definitions("dev"))) == {"raw/events", *places(sample, "catalog")}
-    assert [row[1] for row in read(sample, "mart.people")] == [24]
-    assert not sample.spark.catalog.tableExists(f"{sample.catalog}.mart__dev.people")
+def test_a_location_keeps_the_keys_of_the_views_until_they_have_moved(applied: "Sample") -> None:
+    (applied.folder / "vde.yaml").open("a").write("environments: {dev: {follow_files: false}}\n")
+    applied.apply("dev")
+    before = assets(applied.definitions("dev"))
+    set_target(applied, "catalog")
+    assert assets(applied.definitions("dev")) == before
+    assert [row[1] for row in read(applied, "mart.people")] == [24]
+    applied.apply("dev")
+    assert set(assets(applied.definitions("dev"))) == {"raw/events", *places(applied, "catalog")}
+    assert [row[1] for row in read(applied, "mart.people")] == [24]
+    assert not applied.spark.catalog.tableExists(f"{applied.catalog}.mart__dev.people")

@@ -126,7 +126,7 @@ class Repository:
         return path.exists() and (test is None or test in names_of(path))
 
     def _is_name(self, parts: list[str]) -> bool:
-        """Whether a dotted name is a module, what stands in one, or what stands in its class."""
+        """Whether a dotted name is a module, a name in one, or a member of a class in one."""
         place = self.root / "vde_dagster"
         for at, part in enumerate(parts):
             if part.startswith("__"):

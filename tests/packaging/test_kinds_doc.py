@@ -113,7 +113,7 @@ def test_every_kind_has_a_section() -> None:
 
 
 WRITTEN_OTHERWISE = {"time_format", "written", "written_format"}
-"""Options of the code that stand in another option's text."""
+"""Options of the code that are described in another option's text."""
 ACCEPTED = {"VIEW": {"materialized"}, "INCREMENTAL_BY_UNIQUE_KEY": {"incremental_predicates"}}
 ACCEPTED["INCREMENTAL_BY_UNIQUE_KEY"] |= {"batch_concurrency"}
 ACCEPTED["INCREMENTAL_BY_TIME_RANGE"] = {"batch_concurrency"}

@@ -1,4 +1,4 @@
-"""requirements.lock: what is pinned, and what may not stand in it."""
+"""requirements.lock: what is pinned, and what may not be in it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def modules() -> set[str]:
 
 
 def rows() -> list[tuple[list[str], list[str]]]:
-    """What stands in the two cells of each row."""
+    """The texts of the two cells of each row."""
     page = (ROOT / "docs/proofs/modules.md").read_text("utf-8")
     cells = [each.groups() for each in _ROW.finditer(page)]
     return [(re.findall(r"`([^`]+)`", one), re.findall(r"`([^`]+)`", two)) for one, two in cells]
@@ -76,7 +76,7 @@ def reaches(start: Path) -> set[Path]:
 
 @cache
 def names_in(path: Path) -> frozenset[Path]:
-    """The files of the modules whose dotted names stand in a file, imported or as text."""
+    """The files of the modules whose dotted names are in a file, imported or as text."""
     text = path.read_text("utf-8")
     found = set(re.findall(r"\b(?:vde_dagster|tests)(?:\.\w+)+", text))
     for module, names in re.findall(

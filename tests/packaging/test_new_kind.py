@@ -1,4 +1,4 @@
-"""The recipe for a new kind in CONTRIBUTING.md, carried out in a copy of the package.
+"""The recipe for a new kind in CONTRIBUTING.md, applied to a copy of the package.
 
 The toy kind is FULL under another keyword. Nothing but the files of the recipe is changed.
 """
@@ -37,11 +37,11 @@ def renamed(text: str) -> str:
 
 
 def adding(*edits: tuple[str, str]) -> Edit:
-    """An edit that writes a text behind each place at which another one stands."""
+    """An edit that inserts a text after each of some other texts."""
 
     def edit(text: str) -> str:
         for place, added in edits:
-            assert text.count(place) == 1, f"{place!r} stands there {text.count(place)} times"
+            assert text.count(place) == 1, f"{place!r} is there {text.count(place)} times"
             text = text.replace(place, place + added)
         return text
 
@@ -105,7 +105,7 @@ print(json.dumps({
 
 
 def copied(root: Path, *, without: str = "") -> Path:
-    """The package with the recipe carried out, without its step in one file."""
+    """The package with the recipe applied, without its step in one file."""
     shutil.copytree(PACKAGE, root / "vde_dagster")
     (root / KIND).write_text(renamed((root / PATTERN).read_text("utf-8")), "utf-8")
     for name, edit in EDITS.items():

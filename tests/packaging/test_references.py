@@ -11,7 +11,7 @@ from tests.packaging.references import Repository, anchors_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(__file__)
-"""What stands here refers to a repository that is made for the test."""
+"""The references here are to a repository that is made for the test."""
 
 RULES = ROOT / "docs" / "rules.md"
 FOR_DEVELOPERS = ("architecture.md", "rules.md", "sources.md", "testing.md")
@@ -84,7 +84,7 @@ def test_what_is_there_is_found(repository: Repository, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", BROKEN)
-def test_what_is_not_there_is_told_with_its_line(repository: Repository, text: str) -> None:
+def test_what_is_not_there_is_reported_with_its_line(repository: Repository, text: str) -> None:
     found = list(repository.broken(repository.root / "README.md", f"One\n{text}\n"))
     assert BROKEN[text] in {each.text for each in found}
     assert {each.line for each in found} == {2}

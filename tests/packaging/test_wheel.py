@@ -1,4 +1,4 @@
-"""What the wheel and the source distribution hold, and that the wheel works without the tree."""
+"""What the wheel and the source distribution have in them; the wheel works without the tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def wheel(built: Path) -> Path:
 
 
 def tracked(folder: str) -> set[str]:
-    """Files below a folder of the repository that are committed and still there."""
+    """Files in a folder of the repository that are committed and still there."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--", folder],
         cwd=ROOT,
@@ -136,7 +136,7 @@ def test_the_source_distribution_is_complete(built: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with the wheel in it and our dependencies beside it, but not our source tree."""
+    """A Python with the wheel and our dependencies in it, but not our source tree."""
     folder = tmp_path_factory.mktemp("installed") / "a venv"
     venv.create(folder, with_pip=False, symlinks=True)
     place = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})

@@ -1,4 +1,4 @@
-"""Models from a few words of a header, in SQL and in Python, and what is told of bad ones."""
+"""Models from a few words of a header, in SQL and in Python, and what is reported of bad ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def python_model(arguments: Mapping[str, object], *, defaults: Defaults | None =
 
 
 def header_of(model: Model) -> Model:
-    """A model without what tells its file, its language and its columns apart."""
+    """A model without its file, its language and its columns."""
     return replace(model, body=None, source=ModelSource(path=SQL, text=""), place=NOWHERE)
 
 

@@ -1,4 +1,4 @@
-"""Git repositories for tests, whatever a person's git is told to do otherwise."""
+"""Git repositories for tests, whatever a person's git configuration is."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Audits of a project's own: where they stand, what is told of them, and what a snapshot keeps."""
+"""A project's own audits: where they may be, what is reported of them, what a snapshot keeps."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("call,words,advice", WRONG, ids=[each[0] for each in WRONG])
-def test_a_wrong_call_is_told_at_its_line_with_advice(
+def test_a_wrong_call_is_reported_at_its_line_with_advice(
     tmp_path: Path, call: str, words: str, advice: str
 ) -> None:
     (problem,) = reported(tmp_path, f"number_of_rows,\n  {call}", a=ABOVE)
@@ -189,7 +189,7 @@ def test_a_wrong_call_is_told_at_its_line_with_advice(
     assert advice in problem.advice
 
 
-def test_all_wrong_calls_are_told_at_once(tmp_path: Path) -> None:
+def test_all_wrong_calls_are_reported_at_once(tmp_path: Path) -> None:
     calls = "nope,\nnot_null (column := id),\nabove (column := id, x := 1),\nabove"
     assert [each.place.line for each in reported(tmp_path, calls, a=ABOVE)] == [2, 3, 4, 5]
 
@@ -213,7 +213,7 @@ FILES = [
 
 
 @pytest.mark.parametrize("text,place,words,advice", FILES, ids=[each[2] for each in FILES])
-def test_what_is_wrong_with_a_file_is_told_once_though_no_model_calls_it(
+def test_what_is_wrong_with_a_file_is_reported_once_though_no_model_calls_it(
     tmp_path: Path, text: str, place: str, words: str, advice: str
 ) -> None:
     (problem,) = reported(tmp_path, "number_of_rows", a=text)
@@ -233,7 +233,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query,place,words", QUERIES, ids=[each[0] for each in QUERIES])
-def test_what_is_wrong_with_a_query_is_told_once_at_its_line(
+def test_what_is_wrong_with_a_query_is_reported_once_at_its_line(
     tmp_path: Path, query: str, place: str, words: str
 ) -> None:
     dialect = "postgres" if "$$" in query else "spark"
@@ -328,7 +328,7 @@ def test_seeds_call_audits_of_the_project(tmp_path: Path) -> None:
     assert spark(model) == ["SELECT * FROM this_model WHERE id > 5"]
 
 
-def test_an_audit_that_reads_a_view_reads_the_tables_below_it(tmp_path: Path) -> None:
+def test_an_audit_that_reads_a_view_reads_the_tables_upstream_of_it(tmp_path: Path) -> None:
     text = model_text("own", more=" depends_on (m.seen),")
     audit = (
         "AUDIT (name own); SELECT * FROM @this_model WHERE NOT id IN (SELECT seen.id FROM m.seen)"

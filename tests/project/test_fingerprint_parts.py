@@ -89,7 +89,7 @@ DATA: list[tuple[str, str]] = [
     (RANGE, LATE),
     (LATE, STATELESS),
     (LATE, f"{RANGE}, late_data (mode stateful, sources 'raw.orders|ts')"),
-    # what the macros of a query that is run as a whole stand for
+    # the values of macros in a query that is run as a whole
     ("kind FULL", "kind FULL, start '2024-01-01'"),
     ("kind FULL", "kind FULL, end '2024-01-31'"),
     ("kind FULL, end '2024-01-31'", "kind FULL, end '2024-02-29'"),
@@ -192,7 +192,7 @@ NOTHING: list[tuple[str, str]] = [
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter source.day > target.day)", "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, incremental_predicates ['dbt_internal_source.DAY>dbt_internal_dest.day'])"),
     ("kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns *)", "kind SCD_TYPE_2_BY_COLUMN (unique_key [id], columns [*], forward_only true, disable_restatement true)"),
     (TIME, f"{TIME[:-1]}, valid_from_name VALID_FROM, time_data_type TIMESTAMP, invalidate_hard_deletes false)"),
-    # what is so anyway
+    # defaults that are written out
     (RANGE, f"{RANGE}, partitioned_by ts"),
     (f"{RANGE}, partitioned_by shop", f"{RANGE}, partitioned_by (ts, shop)"),
     ("cron '@daily'", "cron '@daily', interval_unit day"),

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Whatever the files of a project hold: they load, or a person is told where and what to do.
+"""Whatever the files of a project contain: they load, or a problem says where and what to do.
 
 What loads is also formatted, into files that mean the same, and rendered.
 """
@@ -59,7 +59,7 @@ DAY = TimeRange(
 
 
 def check(folder: Path, files: Files) -> None:
-    """Everything that holds for any files of a project."""
+    """Everything that is true for any files of a project."""
     before = write(folder, {**PROJECT, **files})
     try:
         found = load_project(folder)
@@ -178,7 +178,9 @@ SHORT, LONG = 30, 5000
     "examples", [SHORT, pytest.param(LONG, marks=[pytest.mark.full, pytest.mark.timeout(3600)])]
 )
 @pytest.mark.parametrize("projects", PROJECTS)
-def test_a_project_loads_or_a_person_is_told(tmp_path: Path, projects: str, examples: int) -> None:
+def test_a_project_loads_or_its_problems_are_reported(
+    tmp_path: Path, projects: str, examples: int
+) -> None:
     @settings(
         max_examples=examples,
         derandomize=True,
@@ -216,7 +218,7 @@ def python(key: str, value: str) -> Files:
     return {PYTHON: python_model([(key, value)])}
 
 
-# Found by the tests above: the files, and what a person is told now.
+# Found by the tests above: the files, and what is reported now.
 FOUND: list[tuple[Files, str, str, str]] = [
     ({SQL: b"MODEL (name m.x, kind FULL, audits (sequential_values (column := ts, interval := INTERVAL '1NULL' DAYMODEL)));\nSELECT id AS id, ts AS ts FROM raw.orders"}, SQL, "is no SQL expression", "Check the SQL"),
     ({AUDITS: f"AUDIT (name above, defaults (bound {'x -> ' * 2000}x));\nSELECT 1".encode(), SQL: b"SELECT 1 AS a"}, "audits/a.sql", "the audit is nested too deeply", "Split it"),
@@ -235,7 +237,7 @@ FOUND: list[tuple[Files, str, str, str]] = [
     (sql("@DEF(f, x -> x); SELECT @f() AS x FROM raw.orders"), SQL, "@f takes 1 arguments (x), and 0 are given", "Write @f(x)."),
     (sql("SELECT @given(what := @nothing()) AS y FROM raw.orders"), SQL, "the argument 'what' of @given is not one", "Write `what := value`."),
     (sql("WITH c AS (@given(1 + 1)) SELECT * FROM c"), SQL, "a query is needed here", "Let it give a SELECT."),
-    (sql("SELECT " + "STRUCT(" * 40 + "1" + ")" * 40 + " AS a"), SQL, "more than 12 STRUCT(...) stand in each other", "a model above"),
+    (sql("SELECT " + "STRUCT(" * 40 + "1" + ")" * 40 + " AS a"), SQL, "more than 12 STRUCT(...) stand in each other", "an upstream model"),
     (sql("SELECT * FROM " + "(SELECT * FROM " * 20_000 + "raw.orders" + ")" * 20_000), SQL, "nested too deeply", "Split it"),
     ({SQL: b"MODEL (name m.x, audits (positive(x := " + b"(SELECT * FROM " * 20_000 + b"raw.orders" + b")" * 20_000 + b")));\nSELECT 1 AS x"}, SQL, "nested too deeply", "Split it"),
     ({"vde.yaml": b"name: x\ndefaults: {cron: often}\n"}, "vde.yaml:2", "the cron 'often' is not understood", "Use one of"),
@@ -245,7 +247,7 @@ FOUND: list[tuple[Files, str, str, str]] = [
 
 
 @pytest.mark.parametrize("files,place,words,advice", FOUND, ids=[row[2] for row in FOUND])
-def test_what_was_found_is_told_with_advice(
+def test_what_was_found_is_reported_with_advice(
     tmp_path: Path, files: Files, place: str, words: str, advice: str
 ) -> None:
     check(tmp_path, files)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""The property ``late_data`` (docs/architecture.md), in SQL and in Python, and what is told of bad ones."""
+"""The property ``late_data`` (docs/architecture.md), in SQL and in Python, and its problems."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ WRONG: list[tuple[str, int, str, str]] = [
 
 
 @pytest.mark.parametrize("written,line,words,advice", WRONG, ids=[row[0] for row in WRONG])
-def test_a_wrong_policy_is_told_once_at_its_line_with_advice(
+def test_a_wrong_policy_is_reported_once_at_its_line_with_advice(
     written: str, line: int, words: str, advice: str
 ) -> None:
     query = "SELECT id, ts FROM raw.orders WHERE ts BETWEEN @start_dt AND @end_dt"
@@ -169,7 +169,7 @@ PYTHON_WRONG: list[tuple[object, str, str]] = [
 
 
 @pytest.mark.parametrize("policy,words,advice", PYTHON_WRONG, ids=[str(row[0]) for row in PYTHON_WRONG])  # fmt: skip
-def test_a_wrong_policy_of_a_python_model_is_told_at_its_argument(
+def test_a_wrong_policy_of_a_python_model_is_reported_at_its_argument(
     policy: object, words: str, advice: str
 ) -> None:
     text = python_text({"kind": RANGE_IN_PYTHON, "late_data": policy})
@@ -212,7 +212,7 @@ def test_an_unmanaged_model_has_no_stateful_policy() -> None:
     assert problem.place.line == 2
 
 
-# What a query must not do for its new rows to follow from the new rows of its source alone.
+# What a query must not do, so that its new rows depend on the new rows of its source alone.
 NOT_ROW_LOCAL = [
     "SELECT ts, COUNT(*) AS n FROM raw.orders WHERE ts >= @start_dt GROUP BY ts",
     "SELECT MAX(ts) AS ts FROM raw.orders WHERE ts >= @start_dt",
@@ -231,12 +231,12 @@ def test_stateless_mode_is_refused_where_new_rows_do_not_follow_from_new_rows(qu
         f"MODEL (name m.x, {RANGE},\nlate_data (mode stateless, sources raw.orders));\n{query}"
     )
     assert "late_data in stateless mode appends rows one by one" in problem.message
-    assert "aggregate in a model below" in problem.advice
+    assert "aggregate in a downstream model" in problem.advice
     assert problem.place.line == 2
     assert sql_model(f"{RANGE}, late_data (mode stateful, sources raw.orders)", query).late_data
 
 
-def test_all_problems_of_a_policy_are_told_at_once() -> None:
+def test_all_problems_of_a_policy_are_reported_at_once() -> None:
     lines = [
         f"MODEL (name m.x, {RANGE}, late_data (",
         "mode statefull,",

@@ -40,7 +40,7 @@ def reported(folder: Path) -> list[tuple[str, str]]:
     return [(str(each.place), each.message) for each in caught.value.problems]
 
 
-def test_every_bad_input_is_told_once_with_file_line_and_advice_and_nothing_is_written(
+def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_is_written(
     tmp_path: Path,
 ) -> None:
     write(
@@ -135,7 +135,7 @@ def test_every_bad_input_is_told_once_with_file_line_and_advice_and_nothing_is_w
         ("# nothing\n", 1, "no name"),
     ],
 )
-def test_a_wrong_vde_yaml_is_told_with_its_line(
+def test_a_wrong_vde_yaml_is_reported_with_its_line(
     tmp_path: Path, yaml: str | bytes, line: int, words: str
 ) -> None:
     found = reported(write(tmp_path, {"vde.yaml": yaml}))
@@ -293,7 +293,9 @@ def test_a_seed_is_found_though_an_apostrophe_stands_before_it(tmp_path: Path) -
     assert [column.name for column in found.columns] == ["a", "b"]
 
 
-def test_what_is_wrong_in_a_seeds_file_is_told_there_and_not_to_its_readers(tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_seeds_file_is_reported_there_and_not_to_its_readers(
+    tmp_path: Path,
+) -> None:
     header = "MODEL (name m.x, kind SEED (path '../../seeds/a.csv'), columns (id int, d date))"
     files: dict[str, str | bytes] = {
         "models/m/x.sql": header,
@@ -320,7 +322,7 @@ def test_what_is_wrong_in_a_seeds_file_is_told_there_and_not_to_its_readers(tmp_
         (b"\xff\xff", 1),
     ],
 )
-def test_wrong_sources_are_told_and_their_readers_are_not(
+def test_wrong_sources_are_reported_and_their_readers_are_not(
     tmp_path: Path, text: str | bytes, line: int
 ) -> None:
     found = reported(write(tmp_path, {"external_models.yaml": text}))

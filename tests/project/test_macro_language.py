@@ -270,7 +270,7 @@ def test_statements_keep_their_order_and_empty_ones_vanish() -> None:
     assert sql_of(text) == plain("SET x = 3; SELECT 1 AS a; DELETE FROM u")
 
 
-def test_comments_stay_with_what_they_stand_beside() -> None:
+def test_comments_stay_with_what_they_are_next_to() -> None:
     text = (
         "SELECT @IF(@yes, a, b) AS x, -- the x\n"
         "  @EACH([c, d], y -> y /* each */), -- both\n"
@@ -282,7 +282,7 @@ def test_comments_stay_with_what_they_stand_beside() -> None:
     assert sorted(found) == ["both", "each", "each", "its id", "the table", "the x"]
 
 
-def test_what_was_used_is_told() -> None:
+def test_what_was_used_is_reported() -> None:
     text = "SELECT @number AS a, @VAR('Missing', 1) AS b, @IF(FALSE, @yes, 2) AS c, @{table}"
     assert read(text).used_variables == {"number", "missing", "table"}
     assert read("SELECT @start_ds AS a").used_variables == frozenset()
@@ -385,8 +385,8 @@ PROBLEMS = [
     ("SELECT @IF AS y", 7, "called with arguments", "@if(...)"),
     ("SELECT @IF(a", 7, "never closed", ")"),
     ("SELECT @{a b} AS x", 7, "one name", "@{name}"),
-    ("SELECT a FROM t@number", 7, "right beside a name", "name_@{variable}"),
-    ("SELECT @IF(TRUE, a)b FROM t", 7, "right beside a name", ""),
+    ("SELECT a FROM t@number", 7, "right next to a name", "name_@{variable}"),
+    ("SELECT @IF(TRUE, a)b FROM t", 7, "right next to a name", ""),
     ("SELECT @STAR() FROM t", 7, "relation", "@STAR(relation"),
     ("SELECT @STAR(t, u, v) FROM t", 7, "cannot be called so", "@STAR(relation"),
     ("SELECT @STAR(t, colour := 'x') FROM t", 7, "cannot be called so", "@STAR(relation"),
@@ -446,7 +446,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize("text,line,message,advice", PROBLEMS)
-def test_what_is_wrong_is_told_with_its_line(
+def test_what_is_wrong_is_reported_with_its_line(
     text: str, line: int, message: str, advice: str
 ) -> None:
     (problem,) = problems_of(text)
@@ -498,7 +498,7 @@ def test_lists_that_a_dialect_takes_for_quotes_are_answered_where_they_are_neste
     assert problem.startswith("models/m.sql:7: the query does not parse")
 
 
-def test_every_statement_tells_its_problem() -> None:
+def test_every_statement_reports_its_problem() -> None:
     found = problems_of("SELECT @no1 AS a;\nSELECT @no2 AS a;\nDELETE FROM;")
     assert [each.split(":")[1] for each in found] == ["7", "8", "9"]
 
@@ -535,7 +535,7 @@ def test_jinja_in_a_comment_is_a_comment() -> None:
     assert sql_of("SELECT 1 AS a -- {{ x }}") == plain("SELECT 1 AS a -- {{ x }}")
 
 
-def test_an_unknown_dialect_is_told() -> None:
+def test_an_unknown_dialect_is_reported() -> None:
     (problem,) = problems_of("SELECT 1 AS a", "klingon")
     assert "klingon" in problem
 
@@ -552,7 +552,7 @@ QUOTED: list[tuple[str, list[tuple[int, str]]]] = [
 
 
 @pytest.mark.parametrize("text,expected", QUOTED, ids=[row[0] for row in QUOTED])
-def test_a_time_macro_in_quotes_stays_a_text_and_is_told(
+def test_a_time_macro_in_quotes_stays_a_text_and_is_reported(
     text: str, expected: list[tuple[int, str]]
 ) -> None:
     problems = Problems()
@@ -573,12 +573,12 @@ def test_a_time_macro_in_quotes_stays_a_text_and_is_told(
         ("@UNION", "SELECT 1 AS a;\nCREATE TABLE b AS @UNION('all', a.b, a.c)"),
     ],
 )
-def test_the_columns_of_relations_are_not_known_in_statements_beside_the_query(
+def test_the_columns_of_relations_are_not_known_in_pre_and_post_statements(
     macro: str, text: str
 ) -> None:
     problems = Problems()
     found = read_statements(text, dialect="spark", place=PLACE, scope=SCOPE, problems=problems)
     assert found is None
     (problem,) = problems.found
-    assert problem.message.startswith(f"{macro} stands in a statement beside the query")
+    assert problem.message.startswith(f"{macro} stands in a pre- or post-statement")
     assert problem.place.line == PLACE.line + 1

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Every property of docs/models.md, in SQL and in Python, and what is told where it is wrong."""
+"""Every property of docs/models.md, in SQL and in Python, and what is reported if it is wrong."""
 
 from __future__ import annotations
 
@@ -376,12 +376,12 @@ def test_a_path_names_a_model_that_has_no_name(path: str, expected: str) -> None
         assert str(read(text, Path(path)).name) == expected
 
 
-# Bad input. The property stands on line 3; the problem is told there.
+# Bad input. The property is on line 3; the problem is reported there.
 WRONG: list[tuple[str, str, str]] = [
     ("ownr 'me'", "unknown property 'ownr'", "Did you mean owner?"),
     ("kinds FULL", "unknown property 'kinds'", "Did you mean kind?"),
     ("pre_statements ('SET a = 1')", "the property 'pre_statements' is for Python models", "behind the query"),
-    ("deterministic true", "the property 'deterministic' is for Python models", "seen by itself"),
+    ("deterministic true", "the property 'deterministic' is for Python models", "derived from its SQL"),
     ("name m.y", "the property 'name' is given twice", "Remove one."),
     ("owner", "the property 'owner' has no value", "Write `owner ...`."),
     ("owner 'me' cron '@daily'", "cron '@daily' does not belong to the property 'owner'", "Put a comma"),
@@ -402,7 +402,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("start 'soon'", "start 'soon' is no date", "'2024-01-31'"),
     ("start '2024-02-30'", "start '2024-02-30' is no date", "'2024-01-31'"),
     ("end 'never'", "end 'never' is no date", "'2024-01-31'"),
-    ("end '9999-12-31'", "lies behind every date", "Leave it out"),
+    ("end '9999-12-31'", "is after every date", "Leave it out"),
     ("end '2024-01-01', start '2024-01-02'", "the model ends before it starts", "Correct one"),
     ("freshness 'soon'", "freshness 'soon' is no length of time", "Write it like '4 hours' or '2 days'."),
     ("freshness '1 month'", "freshness '1 month' is no length of time", "Write it like '4 hours'"),
@@ -466,7 +466,7 @@ WRONG: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize("header,words,advice", WRONG, ids=[row[0] for row in WRONG])
-def test_a_wrong_property_is_told_once_at_its_line_with_advice(
+def test_a_wrong_property_is_reported_once_at_its_line_with_advice(
     header: str, words: str, advice: str
 ) -> None:
     (problem,) = refused(f"MODEL (name m.x, kind FULL,\n\n{header}\n);\n{QUERY}")
@@ -549,7 +549,9 @@ WRONG_KINDS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize("kind,words,advice", WRONG_KINDS, ids=[row[0] for row in WRONG_KINDS])
-def test_a_wrong_kind_is_told_once_with_line_and_advice(kind: str, words: str, advice: str) -> None:
+def test_a_wrong_kind_is_reported_once_with_line_and_advice(
+    kind: str, words: str, advice: str
+) -> None:
     (problem,) = refused(f"MODEL (name m.x,\n\n{kind}\n);\n{QUERY}")
     assert words in problem.message
     assert advice in problem.advice
@@ -608,7 +610,7 @@ WRONG_PYTHON: list[tuple[dict[str, object], str, str]] = [
 
 
 @pytest.mark.parametrize("arguments,words,advice", WRONG_PYTHON, ids=[str(row[0]) for row in WRONG_PYTHON])  # fmt: skip
-def test_a_wrong_argument_is_told_once_at_its_line(
+def test_a_wrong_argument_is_reported_once_at_its_line(
     arguments: dict[str, object], words: str, advice: str
 ) -> None:
     text = python_text({**arguments, "tail": None}).replace("nan", "float('nan')")
@@ -622,7 +624,7 @@ def test_a_wrong_argument_is_told_once_at_its_line(
     assert problem.place.line == line
 
 
-def test_a_seed_with_a_query_is_told_that_it_has_none() -> None:
+def test_a_seed_with_a_query_is_refused() -> None:
     text = "MODEL (name m.x, kind SEED (path 'a.csv'));\nSELECT 1 AS id"
     (problem,) = refused(text, attachments={"a.csv": "id\n1\n"})
     assert "no query or other statement" in problem.message
@@ -630,7 +632,7 @@ def test_a_seed_with_a_query_is_told_that_it_has_none() -> None:
     assert read(bare, attachments={"a.csv": "id\n1\n"}).kind == Seed(path="a.csv")
 
 
-def test_all_problems_of_a_header_are_told_at_once() -> None:
+def test_all_problems_of_a_header_are_reported_at_once() -> None:
     header = [
         "ownr 'me'",
         "cron 'often'",
@@ -680,7 +682,7 @@ BORDERS: list[tuple[str, list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize("header,expected", BORDERS, ids=[row[0] for row in BORDERS])
-def test_a_start_or_end_that_cuts_an_interval_is_told_with_the_interval_that_counts(
+def test_a_start_or_end_that_cuts_an_interval_is_reported_with_the_interval_that_counts(
     header: str, expected: list[tuple[str, str]]
 ) -> None:
     query = "SELECT id FROM raw.orders" if "VIEW" in header else QUERY
@@ -710,7 +712,7 @@ def test_what_cuts_an_interval_at_the_ends_of_the_calendar_is_read(header: str) 
     assert sql_model(f"{header}, cron '@yearly'").warnings == ()
 
 
-def test_the_documentation_of_start_and_end_tells_the_intervals_that_are_due() -> None:
+def test_the_documentation_of_start_and_end_says_which_intervals_are_due() -> None:
     section = DOCUMENT.read_text().split("### Start and end")[1].split("\n## ")[0]
     rows = [line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `")]
     assert len(rows) == 6

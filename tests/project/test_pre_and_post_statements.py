@@ -142,8 +142,8 @@ def test_a_statement_that_writes_a_model_is_refused() -> None:
     with pytest.raises(ProjectInvalid) as caught:
         build_graph([own, other, read_model(source)])
     assert [(each.place.line, each.message) for each in caught.value.problems] == [
-        (4, "a statement beside the query of m.x changes the model m.other"),
-        (5, "a statement beside the query of m.x changes its own rows"),
+        (4, "a pre- or post-statement of m.x changes the model m.other"),
+        (5, "a pre- or post-statement of m.x changes its own rows"),
     ]
 
 
@@ -179,7 +179,7 @@ def test_time_macros_mean_nothing_in_a_managed_table() -> None:
     assert found[1] == "a MANAGED is refreshed at any time, so @start_date means nothing in it"
 
 
-def test_a_partition_that_iceberg_has_not_is_told_when_a_project_is_read() -> None:
+def test_a_partition_that_iceberg_has_not_is_reported_when_a_project_is_read() -> None:
     model = read(
         "MODEL (name m.x, kind FULL, partitioned_by hours(day), columns (day date));\n"
         "SELECT CAST('2024-01-01' AS DATE) AS day"

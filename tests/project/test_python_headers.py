@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Python models: what the decorator takes, where its problems are told, which variables are kept."""
+"""Python models: the decorator's arguments, the places of its problems, the stored variables."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ def test_a_wrong_module_is_one_problem_at_its_line(text: str, line: int, words: 
     assert problem.place.line == line
 
 
-def test_lists_without_end_and_values_that_hold_themselves_are_told() -> None:
+def test_endless_lists_and_values_that_contain_themselves_are_reported() -> None:
     own = "from vde_dagster import model\na = []\na.append(a)\n@model('m.x', columns={'a': 'int'}, tags=a)\ndef x(c): ..."
     (problem,) = refused(own, PYTHON)
     assert "nested too deeply" in problem.message
 
 
-def test_several_problems_of_a_header_are_told_at_once_each_at_its_line() -> None:
+def test_several_problems_of_a_header_are_reported_at_once_each_at_its_line() -> None:
     found = refused(
         python_text({"ownr": 1, "cron": "often", "start": "soon", "kind": "FULLL"}), PYTHON
     )
@@ -274,7 +274,7 @@ def test_a_variable_counts_in_the_data_of_models_that_read_it_alone(tmp_path: Pa
 
 
 @pytest.mark.parametrize("parameter", ["context", "ctx"])
-def test_a_variable_that_the_project_lacks_is_told_at_its_line(
+def test_a_variable_that_the_project_lacks_is_reported_at_its_line(
     tmp_path: Path, parameter: str
 ) -> None:
     for variables, advice in (
@@ -337,10 +337,10 @@ def test_what_a_module_raises_can_be_printed_whatever_is_in_its_text(body: str, 
     assert str(problem).encode()
 
 
-# Statements beside the function
+# Pre- and post-statements
 
 
-def test_statements_beside_a_function_are_those_that_a_sql_model_with_them_has() -> None:
+def test_statements_of_a_function_are_those_that_a_sql_model_with_them_has() -> None:
     before, after = "DELETE FROM lake.raw.log WHERE d < @start_ds", "DROP TABLE IF EXISTS scratch"
     python = python_model(
         {"pre_statements": [before, "DROP TABLE m.a -- old"], "post_statements": after}
@@ -355,7 +355,7 @@ def test_statements_beside_a_function_are_those_that_a_sql_model_with_them_has()
     assert read_model(decode_source(encode_source(python.source))) == python
 
 
-def test_statements_beside_a_function_are_in_the_models_dialect() -> None:
+def test_statements_of_a_function_are_in_the_models_dialect() -> None:
     model = python_model(
         {"dialect": "duckdb", "pre_statements": ["DELETE FROM a.b WHERE c::INT = 1"]}
     )
@@ -369,7 +369,7 @@ def prints(arguments: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str,
     return data_parts(found, None), metadata_parts(found, None)
 
 
-def test_statements_beside_a_function_count_in_its_data_only_where_there_are_some() -> None:
+def test_statements_of_a_function_count_in_its_data_only_if_there_are_some() -> None:
     bare = prints({})
     assert prints({"pre_statements": [], "post_statements": ()}) == bare
     statement = "DROP TABLE IF EXISTS m.a"
@@ -383,7 +383,7 @@ def test_statements_beside_a_function_count_in_its_data_only_where_there_are_som
     assert noted[1] != first[1]
 
 
-def test_statements_beside_a_function_are_rendered_as_those_of_a_query_are(
+def test_statements_of_a_function_are_rendered_as_those_of_a_query_are(
     tmp_path: Path,
 ) -> None:
     text = module("pass").replace(

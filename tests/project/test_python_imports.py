@@ -1,4 +1,4 @@
-"""What a Python model imports is part of what it is, wherever in its code the import stands."""
+"""What a Python model imports is part of its definition, wherever in its code the import is."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def data_of(model: Model) -> str:
         ("import vde_shop_one as one", "vde_shop_one.py"),
         ("from vde_shop_one import LIMIT", "vde_shop_one.py"),
         ("from vde_shop_two import late", "vde_shop_two.py"),
-        ("from vde_shop_two import late", "vde_shop_one.py"),  # what is imported in turn
+        ("from vde_shop_two import late", "vde_shop_one.py"),  # what is imported indirectly
         ("import vde_shop.rates", "vde_shop/rates.py"),
         ("import vde_shop.rates", "vde_shop/__init__.py"),
         ("from vde_shop import rates", "vde_shop/rates.py"),
@@ -110,7 +110,7 @@ def data_of(model: Model) -> str:
     ],
 )
 @pytest.mark.parametrize("where", ["top", "inside"])
-def test_another_module_beside_the_model_is_another_model(
+def test_another_imported_module_is_another_model(
     beside: Path, where: str, statement: str, edited: str
 ) -> None:
     written = {where: statement}
@@ -264,7 +264,7 @@ def test_modules_are_run_from_the_folder_and_forgotten(
         ("from .rates import RATE", 7, "this import is relative"),
     ],
 )
-def test_a_module_that_is_found_nowhere_is_told_with_its_line(
+def test_a_module_that_is_found_nowhere_is_reported_with_its_line(
     project: Path, inside: str, line: int, reported: str
 ) -> None:
     with pytest.raises(ProjectInvalid) as caught:
@@ -282,14 +282,16 @@ def test_a_module_that_is_found_nowhere_is_told_with_its_line(
     assert read_model(source).unsupported == (problem,)  # what is stored can be read all the same
 
 
-def test_a_module_that_a_module_of_the_project_lacks_is_told_at_its_place(project: Path) -> None:
+def test_a_module_that_a_module_of_the_project_lacks_is_reported_at_its_place(
+    project: Path,
+) -> None:
     (project / "helpers.py").write_text("X = 1\n\n\ndef late():\n    import vde_no_such\n")
     with pytest.raises(ProjectInvalid) as caught:
         loaded(project, inside="from shop import rates")
     assert [str(each.place) for each in caught.value.problems] == ["helpers.py:5"]
 
 
-def test_a_module_that_is_no_python_is_told_at_its_line(project: Path) -> None:
+def test_a_module_that_is_no_python_is_reported_at_its_line(project: Path) -> None:
     (project / "helpers.py").write_text("X = 1\nX =\n")
     with pytest.raises(ProjectInvalid, match="this is no Python, and a model imports it") as caught:
         loaded(project, inside="import helpers")

@@ -1,4 +1,4 @@
-"""Projects as git revisions have them: exact, whole, and without touching anything."""
+"""Projects read from git revisions: exact, whole, and without touching anything."""
 
 from __future__ import annotations
 
@@ -229,13 +229,13 @@ def test_what_git_sets_for_a_hook_does_not_mean_another_repository(
     assert revision("v1", repository) == encoded(ONE)
 
 
-def test_content_that_the_repository_lacks_is_told(repository: Path) -> None:
+def test_content_that_the_repository_lacks_is_reported(repository: Path) -> None:
     name = git(repository, "rev-parse", "HEAD:models/b.sql")
     (repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
     assert "models/b.sql" in refusal("HEAD", repository)
 
 
-def test_a_seed_of_which_git_has_only_a_reference_is_told(repository: Path) -> None:
+def test_a_seed_of_which_git_has_only_a_reference_is_reported(repository: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
     commit(repository, {"seeds/a.csv": pointer, "picture.png": pointer})
     reported = refusal("HEAD", repository)

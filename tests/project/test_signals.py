@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Signals: which units of a batch pass, what they are given, and what is told about wrong ones."""
+"""Signals: which units of a batch pass, what they are given, and what is reported of wrong ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def days(first: int, last: int) -> Interval:
 
 
 def model_with(signals: str, **files: str) -> Model:
-    """m.x with signals, and files that lie in signals/."""
+    """m.x with signals, and files in signals/."""
     text = f"MODEL (name m.x, kind FULL, signals ({signals})); SELECT 1 AS a"
     attachments = {f"signals/{name}.py": HEAD + code for name, code in files.items()}
     source = ModelSource(
@@ -236,7 +236,7 @@ def test_a_second_name_for_a_signal_is_no_second_signal() -> None:
     assert problems_of({"a": "@signal()\ndef s(batch): ...\nalias = s"}) == ()
 
 
-def test_a_signal_of_two_files_is_told() -> None:
+def test_a_signal_of_two_files_is_reported() -> None:
     code = "@signal()\ndef s(batch): ..."
     (problem,) = problems_of({"a": code, "b": code})
     assert str(problem.place) == "signals/b.py:5"
@@ -247,7 +247,7 @@ def test_only_files_of_signals_count() -> None:
     assert not load_signals({"macros/a.py": "raise ValueError"}).problems
 
 
-def test_unknown_signals_are_told_unless_a_file_is_broken() -> None:
+def test_unknown_signals_are_reported_unless_a_file_is_broken() -> None:
     place = Place(path=Path("models/m/x.sql"), line=7)
     calls = model_with("s, other").signals
     for code, count in ((HEAD + "@signal()\ndef s(batch): ...", 1), ("1 / 0", 0)):
@@ -295,7 +295,7 @@ def test_a_model_is_stored_with_the_files_of_its_signals_and_no_others(
 
 
 @pytest.mark.parametrize("path,text,line", [("models/m/x.sql", SQL_MODEL, 2), ("models/m/x.py", python_text({"signals": ["ready"]}), 7)])  # fmt: skip
-def test_a_signal_that_no_file_declares_is_told_at_its_line(
+def test_a_signal_that_no_file_declares_is_reported_at_its_line(
     tmp_path: Path, path: str, text: str, line: int
 ) -> None:
     for name, advice in (("rady", "Did you mean rady?"), (None, "Declare it in signals/.")):
@@ -307,7 +307,7 @@ def test_a_signal_that_no_file_declares_is_told_at_its_line(
         assert (str(problem.place), advice in problem.advice) == (f"{path}:{line}", True)
 
 
-def test_a_broken_file_of_signals_is_told_once_and_its_models_are_not(tmp_path: Path) -> None:
+def test_a_broken_file_of_signals_is_reported_once_and_its_models_are_not(tmp_path: Path) -> None:
     with pytest.raises(ProjectInvalid) as caught:
         load(tmp_path, {"signals/a.py": "def ready(", "models/m/x.sql": SQL_MODEL})
     assert [str(each.place) for each in caught.value.problems] == ["signals/a.py:1"]

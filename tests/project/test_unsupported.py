@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""What others carry out and this version does not: refused in files, read where it was stored."""
+"""What other tools support and this version does not: refused in files, read if it was stored."""
 
 from __future__ import annotations
 

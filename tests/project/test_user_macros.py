@@ -188,7 +188,9 @@ RAISES = LIBRARY.splitlines().index('    raise ValueError("too bad")') + 1
         ("SELECT @add AS x", "@add is called with arguments"),
     ],
 )
-def test_a_call_that_cannot_be_is_told_with_the_place_of_the_model(text: str, message: str) -> None:
+def test_a_call_that_cannot_be_is_reported_with_the_place_of_the_model(
+    text: str, message: str
+) -> None:
     found, problems = read(f"-- first\n{text}")
     assert found is None
     (problem,) = problems
@@ -233,7 +235,7 @@ def test_only_the_files_that_were_called_are_used() -> None:
         (HEAD + "@macro()\ndef f(x: 'Nobody'): pass\n", 3, "its annotations cannot be read"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_with_its_line(
+def test_a_file_that_cannot_be_used_is_reported_with_its_line(
     text: str, line: int, message: str
 ) -> None:
     _, (problem,) = load_user_macros({PATH: text})

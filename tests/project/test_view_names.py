@@ -1,4 +1,4 @@
-"""Names that a project cannot have are told when it is read, each with its place."""
+"""Names that a project cannot have are reported when it is read, each with its place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCES = ("raw.events", "s.m__dev")
 
 @pytest.fixture
 def project(tmp_path: Path) -> Callable[..., list[Problem]]:
-    """Write a project; the problems that reading it tells."""
+    """Write a project; the problems that reading it reports."""
 
     def problems(setting: str, **models: str) -> list[Problem]:
         (tmp_path / "vde.yaml").write_text(f"name: p\n{setting}\n")
@@ -75,7 +75,7 @@ def test_an_embedded_model_has_no_view_and_any_name(project: Callable[..., list[
         ("environment_sufix_target: table", "Did you mean 'environment_suffix_target'"),
     ],
 )
-def test_a_wrong_setting_is_told_with_its_line(
+def test_a_wrong_setting_is_reported_with_its_line(
     project: Callable[..., list[Problem]], setting: str, message: str
 ) -> None:
     (found,) = project(setting)
@@ -98,5 +98,5 @@ def test_a_model_in_another_catalog_is_refused_with_its_place(
     project: Callable[..., list[Problem]],
 ) -> None:
     (found,) = project("", one=model("other.s.one"))
-    assert "other.s.one lies in another catalog, other" in found.message
+    assert "other.s.one is in another catalog, other" in found.message
     assert str(found.place).startswith("models/one.sql")

@@ -21,7 +21,7 @@ def test_ids_are_32_hexadecimal_digits_and_all_different(ids: Ids) -> None:
 
 
 @pytest.mark.parametrize("clock", [ManualClock(), SystemClock()])
-def test_clocks_tell_utc(clock: Clock) -> None:
+def test_clocks_give_utc(clock: Clock) -> None:
     assert clock.now().tzinfo is UTC
 
 

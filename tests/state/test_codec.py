@@ -295,7 +295,7 @@ def test_what_is_stored_stays_the_same_text(what: str, value: Any, text: str) ->
 
 
 def test_what_was_not_stored_at_first_is_what_it_was_then() -> None:
-    """The fields that were added without another schema version, and what stood for them."""
+    """The fields that were added without another schema version, and the texts before that."""
     publication = codec.decode_publication(
         '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[0,1],'
         '"rows":[2,"1","0"],"digest":null}],"columns":[],"mark":null}'

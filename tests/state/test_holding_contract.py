@@ -1,4 +1,4 @@
-"""What a version holds as a whole, and what of it was seen last, on every adapter."""
+"""The summary of a version's ledger, and the last look at its inputs, on every adapter."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_version_that_was_never_written_holds_nothing(state: State) -> None:
     assert state.entries_within(KEY, [day(0)]) == ()
 
 
-def test_the_whole_is_merged_by_standing(state: State, environment: Lease) -> None:
+def test_the_summary_is_merged_by_status(state: State, environment: Lease) -> None:
     record(state, "w1", *map(change, range(5)))
     state.outdate({KEY: [day(3)]}, reason="r", lease=environment)
     empty = LedgerChange(
@@ -190,7 +190,7 @@ def test_entries_are_found_by_their_times(state: State) -> None:
     assert state.entries_within(OTHER, wanted) == ()
 
 
-def test_a_booking_that_does_not_fit_leaves_the_whole_as_it_was(state: State) -> None:
+def test_a_change_that_does_not_fit_leaves_the_summary_as_it_was(state: State) -> None:
     record(state, "w1", change(0))
     before = state.holdings([KEY])
     across = LedgerChange(operation=LedgerOperation.REPLACE, interval=days(0, 2), rows=RowSum())

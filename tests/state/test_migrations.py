@@ -1,6 +1,6 @@
-"""States of earlier releases, as they lay in their databases, opened by this one.
+"""States of earlier releases, as they were stored in their databases, opened by this one.
 
-`stored/N.DIALECT.sql` is what release with schema version N wrote; it is never written again.
+`stored/N.DIALECT.sql` is what the release with schema version N wrote; it is never written again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.state.builders import (
     session,
     snapshot,
 )
-from tests.state.test_sql_state import race, start
+from tests.state.test_sql_state import RACERS, race, start
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy
@@ -58,7 +58,7 @@ def restore(url: str, version: int) -> None:
 
 
 def shape(engine: Engine) -> dict[str, Any]:
-    """Tables with their columns, keys and indexes, as the database tells them."""
+    """Tables with their columns, keys and indexes, as the database reports them."""
     found = inspect(engine)
     tables = sorted(found.get_table_names())
     return {
@@ -127,7 +127,7 @@ def test_whoever_decided_before_anybody_could_be_asked_was_no_person(earlier: st
 
 
 def test_the_sums_of_the_first_release_are_known_as_such(earlier: str) -> None:
-    # No row was hashed with anything else before there was a choice: nothing is added to them.
+    # Before there was a choice all rows were hashed with the first algorithm.
     state = SqlState.open(earlier)
     (entry,) = state.ledger([KEY])[KEY]
     assert entry.algorithm == FIRST_ALGORITHM
@@ -137,7 +137,7 @@ def test_the_sums_of_the_first_release_are_known_as_such(earlier: str) -> None:
     state.close()
 
 
-def test_what_was_held_before_it_was_kept_as_a_whole_is_told_from_the_entries(
+def test_a_summary_that_was_not_stored_yet_is_computed_from_the_entries(
     earlier: str,
 ) -> None:
     state = SqlState.open(earlier)
@@ -176,7 +176,7 @@ def test_a_state_that_was_moved_has_the_tables_of_a_new_one(earlier: str, tmp_pa
     with moved.connect() as connection:
         versions = connection.execute(select(schema.state_version.c.version)).scalars().all()
     assert max(versions) == schema.VERSION
-    # The same database, made anew: types and defaults are spelled alike then.
+    # The same database, created again: types and defaults are spelled alike then.
     schema.metadata.drop_all(moved)
     schema.metadata.create_all(moved)
     assert found == shape(moved)
@@ -184,7 +184,7 @@ def test_a_state_that_was_moved_has_the_tables_of_a_new_one(earlier: str, tmp_pa
 
 
 def test_processes_that_open_an_earlier_state_at_once_move_it_once(earlier: str) -> None:
-    assert race(*start(earlier, "open_state", count=4)) == ["opened"] * 4
+    assert race(*start(earlier, "open_state", count=RACERS)) == ["opened"] * RACERS
     engine = open_engine(earlier)
     with engine.connect() as connection:
         versions = connection.execute(select(schema.state_version.c.version)).scalars().all()

@@ -182,7 +182,7 @@ def took(number: int, seconds: float) -> LedgerChange:
     return replace(change(number), trace=Trace(key="k", inputs={RAW: "t"}, seconds=seconds))
 
 
-def test_what_another_environment_computed_is_told_by_version(state: State) -> None:
+def test_what_another_environment_computed_is_reported_by_version(state: State) -> None:
     sales, orders = snapshot(), snapshot(ORDERS)
     shows(state, "prod", sales, orders)
     computes(state, "prod", sales.key, "w1", took(0, 1.5), took(1, 2.0))
@@ -237,7 +237,7 @@ def test_what_is_shared_counts_from_when_it_was_computed_or_first_promoted(
     assert state.computed_elsewhere("dev", since=LONG_AGO) == state.computed_elsewhere("dev")
 
 
-# The database does it
+# The sums are computed by the database
 def test_sums_are_read_and_not_the_rows_that_they_are_made_of(sqlite_url: str) -> None:
     state = SqlState.open(sqlite_url)
     sales = snapshot()

@@ -1,9 +1,10 @@
-"""What an interval's rows are worth, and which models have a view, on every adapter."""
+"""The status of entries, and which models have a view, on every adapter."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.depth import is_full
 from tests.state.builders import (
     COLUMNS,
     KEY,
@@ -106,7 +107,7 @@ def test_of_several_versions_all_are_outdated_or_none(state: State, environment:
     assert {each.status for entries in found.values() for each in entries} == {EntryStatus.OUTDATED}
 
 
-def test_who_read_what_is_outdated_since_books_nothing_any_more(store: Store) -> None:
+def test_work_that_read_what_is_outdated_since_records_nothing_any_more(store: Store) -> None:
     state = store.state
     writer = state.acquire_lease(version_resource(KEY), holder="a run", ttl=MINUTE)
     state.record_intent(intent("w1"), lease=writer)
@@ -133,16 +134,17 @@ def test_outdating_needs_its_lease(store: Store) -> None:
 def test_thousands_of_intervals_of_hundreds_of_versions_are_outdated_at_once(
     state: State, environment: Lease
 ) -> None:
+    count = 1000 if is_full() else 300
     keys = [VersionKey(SALES, f"{number:032x}") for number in range(600)]
     for number, key in enumerate(keys[:3]):
-        record(state, f"w{number}", *(change(each) for each in range(1000)), key=key)
-    state.outdate(dict.fromkeys(keys, (day(0), day(500))), reason="r", lease=environment)
+        record(state, f"w{number}", *(change(each) for each in range(count)), key=key)
+    state.outdate(dict.fromkeys(keys, (day(0), day(200))), reason="r", lease=environment)
     for entries in state.ledger(keys).values():
         outdated = [each.interval for each in entries if each.status is EntryStatus.OUTDATED]
-        assert outdated == [day(0), day(500)]
+        assert outdated == [day(0), day(200)]
 
 
-def test_an_empty_interval_is_told_from_one_without_rows(state: State) -> None:
+def test_an_empty_interval_is_distinguished_from_one_without_rows(state: State) -> None:
     nothing = LedgerChange(
         operation=LedgerOperation.REPLACE,
         interval=day(0),

@@ -325,7 +325,7 @@ def test_what_production_shows_no_more_belongs_to_who_stores_it_next(state: Stat
     }
 
 
-def test_an_earlier_revision_is_told_as_it_was(state: State) -> None:
+def test_an_earlier_revision_is_returned_as_it_was(state: State) -> None:
     one, two = snapshot(), snapshot(text="SELECT 2")
     promote(state, "dev", 0, "p1", one)
     first = state.environment("dev")
@@ -356,7 +356,7 @@ def test_an_expired_lease_is_taken_over_with_a_higher_epoch(store: Store, lease:
     assert taken == Lease(resource=lease.resource, holder="you", epoch=2)
 
 
-def test_who_holds_a_lease_is_told_until_it_expires_or_is_given_back(
+def test_the_holder_of_a_lease_is_named_until_it_expires_or_is_given_back(
     store: Store, lease: Lease
 ) -> None:
     assert store.state.lease_holder(lease.resource) == "me"
@@ -485,7 +485,7 @@ def test_a_unit_of_work_goes_from_intent_to_staged_to_done(state: State, lease: 
     assert list(state.open_work(KEY)) == []
 
 
-def test_r5_booking_again_returns_what_stands_there_and_changes_nothing(
+def test_r5_recording_again_returns_the_entries_and_changes_nothing(
     state: State, lease: Lease
 ) -> None:
     record(state, lease, "w1", change(0))
@@ -496,7 +496,7 @@ def test_r5_booking_again_returns_what_stands_there_and_changes_nothing(
     assert (state.ledger([KEY])[KEY], state.work("w1"), state.work("w2")) == before
 
 
-def test_booking_again_does_not_move_a_later_mark_back(state: State, lease: Lease) -> None:
+def test_recording_again_does_not_move_a_later_mark_back(state: State, lease: Lease) -> None:
     for number in (1, 2):
         state.record_intent(intent(f"w{number}"), lease=lease)
         state.record_staged(f"w{number}", publication(moves=mark(number)), lease=lease)
@@ -543,7 +543,7 @@ def _load_up_to(state: State, lease: Lease, *marks: HighWaterMark, first: int = 
         state.finalize(f"w{number}", lease=lease)
 
 
-def test_added_rows_add_up_with_what_is_held_at_the_time_of_booking(
+def test_added_rows_add_up_with_what_is_loaded_when_they_are_recorded(
     state: State, lease: Lease
 ) -> None:
     state.record_intent(intent("w2"), lease=lease)
@@ -554,7 +554,7 @@ def test_added_rows_add_up_with_what_is_held_at_the_time_of_booking(
     assert (loaded.work_id, loaded.digest) == ("w2", dsha(loaded.rows, COLUMNS))
 
 
-def test_rows_added_to_an_interval_that_is_not_held_change_nothing(
+def test_rows_added_to_an_interval_that_is_not_loaded_change_nothing(
     state: State, lease: Lease
 ) -> None:
     record(state, lease, "w1", change(0))
@@ -627,7 +627,7 @@ def test_work_that_is_staged_again_publishes_what_was_staged_last(
     assert [entry.interval for entry in state.finalize("w1", lease=lease)] == [day(1)]
 
 
-def test_done_work_is_neither_staged_anew_nor_abandoned(state: State, lease: Lease) -> None:
+def test_done_work_is_neither_staged_again_nor_abandoned(state: State, lease: Lease) -> None:
     record(state, lease, "w1", change(0))
     before = state.work("w1")
     state.record_staged("w1", publication(change(0)), lease=lease)
@@ -656,7 +656,7 @@ def test_abandoned_work_is_closed_for_good(state: State, lease: Lease) -> None:
     assert state.ledger([KEY]) == {}
 
 
-def test_work_that_is_not_staged_is_not_booked(state: State, lease: Lease) -> None:
+def test_work_that_is_not_staged_is_not_recorded(state: State, lease: Lease) -> None:
     state.record_intent(intent(), lease=lease)
     with pytest.raises(Refused, match="not staged"):
         state.finalize("w1", lease=lease)

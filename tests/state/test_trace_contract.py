@@ -67,7 +67,7 @@ def test_rows_that_are_added_take_the_trace_away(state: State) -> None:
     assert traces(state) == [TRACE, None]
 
 
-def test_what_is_outdated_keeps_its_trace_unless_it_is_to_be_computed_anew(
+def test_what_is_outdated_keeps_its_trace_unless_it_is_to_be_computed_again(
     state: State, environment: Lease
 ) -> None:
     record(state, "w1", traced(0), traced(1))

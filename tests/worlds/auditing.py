@@ -23,10 +23,10 @@ def run_audits(
     Args:
         rows: Exactly what was processed.
         audits: The audits.
-        inputs: The tables that they read besides.
+        inputs: The other tables that they read.
 
     Raises:
-        KeyError: An audit reads what is not among the inputs.
+        KeyError: An audit reads a table that is not among the inputs.
     """
     names = {name: f"vde_audit_{number}" for number, name in enumerate(inputs)}
     frames = {_STAGED: rows, **{names[name]: frame for name, frame in inputs.items()}}

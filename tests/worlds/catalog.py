@@ -1,4 +1,4 @@
-"""The catalog in memory: tables are lines of snapshots that hold rows, views are definitions."""
+"""The catalog in memory: tables are lists of snapshots with their rows, views are definitions."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from vde_dagster.ports.clock import Clock
 class MemoryCatalog:
     """Implements `vde_dagster.ports.catalog.Catalog` in memory, for one process.
 
-    The methods beyond the port land and change source rows, as other writers would. ``clock`` tells
-    when something is committed.
+    The methods beyond the port land and change source rows, as other writers would. ``clock`` gives
+    the times of commits.
     """
 
     def __init__(self) -> None:
@@ -51,10 +51,23 @@ class MemoryCatalog:
         self._views: dict[TableName, ViewDefinition] = {}
         self._ids = itertools.count(1)
 
+    def copied(self) -> MemoryCatalog:
+        """The same tables and views once more; what is done to one does nothing to the other."""
+        with self.lock:
+            made, reached = MemoryCatalog(), next(self._ids)
+            self._ids, made._ids = itertools.count(reached), itertools.count(reached)
+            made.clock, made.queries, made._views = (
+                self.clock,
+                dict(self.queries),
+                dict(self._views),
+            )
+            made.tables = {name: each.copied() for name, each in self.tables.items()}
+            return made
+
     # The port
 
     def table(self, name: TableName) -> TableState | None:
-        """The current state of a table; None where there is none of this name."""
+        """The current state of a table; None if there is none of this name."""
         with self.lock:
             table = self.tables.get(name)
             if table is None:
@@ -68,28 +81,28 @@ class MemoryCatalog:
             )
 
     def view(self, name: TableName) -> ViewDefinition | None:
-        """A view that `swap_views` made; None where there is none of this name."""
+        """A view that `swap_views` created; None if there is none of this name."""
         with self.lock:
             return self._views.get(name)
 
     def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
-        """The views among these names that `swap_views` made."""
+        """The views among these names that `swap_views` created."""
         with self.lock:
             return {name: self._views[name] for name in names if name in self._views}
 
     def present(self, names: Collection[TableName]) -> frozenset[TableName]:
-        """Those of these names at which a table or a view stands, whoever made it."""
+        """Those of these names that a table or a view has, whoever created it."""
         with self.lock:
             there = self.tables.keys() | self.queries.keys() | self._views.keys()
             return frozenset(names) & there
 
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
-        """Those of these names at which something stands that `swap_views` did not make."""
+        """Those of these names that are used by something that `swap_views` did not create."""
         with self.lock:
             return tuple(name for name in names if name in self.tables or name in self.queries)
 
     def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
-        """Make all of these views, and drop the others, at once; see the port."""
+        """Create or replace all of these views, and drop the others, at once; see the port."""
         with self.lock:
             for name in self.taken([each.name for each in views]):
                 raise Refused(
@@ -155,7 +168,7 @@ class MemoryCatalog:
             table.widen(tuple(there.values()))
 
     def describe(self, name: TableName, text: TableText) -> None:
-        """Give a table and its columns the words of its model; see the port."""
+        """Set the comments of a table and its columns from its model; see the port."""
         with self.lock:
             table = self.tables.get(name)
             if table is None:
@@ -168,12 +181,12 @@ class MemoryCatalog:
             table.properties = kept | ({"comment": text.comment} if text.comment else {})
 
     def branches(self, name: TableName) -> Collection[str]:
-        """The units of work that have a branch of a table; none where there is no table."""
+        """The units of work that have a branch of a table; none if there is no table."""
         with self.lock:
             return tuple(self.tables[name].branches) if name in self.tables else ()
 
     def drop_branch(self, name: TableName, work_id: str) -> None:
-        """Remove the branch that a unit of work staged on; no error where there is none."""
+        """Remove the branch that a unit of work staged on; no error if there is none."""
         with self.lock:
             if name in self.tables:
                 self.tables[name].branches.pop(work_id, None)
@@ -266,7 +279,7 @@ class MemoryCatalog:
             )
 
     def drop_table(self, name: TableName) -> None:
-        """Drop a table with all that it held."""
+        """Drop a table with all of its rows."""
         with self.lock:
             del self.tables[name]
 

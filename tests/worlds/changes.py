@@ -1,4 +1,4 @@
-"""What the snapshots of a table in memory tell of its changes, named as Iceberg names it."""
+"""The changes that the snapshots of a table in memory made, named as Iceberg names them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALID_TO: Final = "vde.valid-to"
 
 
 def times_of(table: Table, snapshot: Snapshot, column: str) -> tuple[Interval, ...] | None:
-    """The times of the rows that a snapshot added or removed; None where one has none."""
+    """The times of the rows that a snapshot added or removed; None if one has no time."""
     if snapshot.operation is SourceOperation.REPLACE:
         return ()
     if snapshot.parent is not None and snapshot.parent not in table.snapshots:
@@ -40,7 +40,7 @@ def times_of(table: Table, snapshot: Snapshot, column: str) -> tuple[Interval, .
 
 
 def instants_of(table: Table, rows: Iterable[Row], column: str) -> list[datetime] | None:
-    """The times of a column; None where there is no such column, or a row without a time."""
+    """The times of a column; None if there is no such column, or a row without a time."""
     names = [each.name.lower() for each in table.columns]
     if column.lower() not in names:
         return None
@@ -51,7 +51,7 @@ def instants_of(table: Table, rows: Iterable[Row], column: str) -> list[datetime
 
 
 def mark_of(source: ModelName, table: Table) -> HighWaterMark | None:
-    """A source's head as a mark; None where the table has no snapshot."""
+    """A source's head as a mark; None if the table has no snapshot."""
     if table.head is None:
         return None
     declared = table.properties.get(VALID_TO)
@@ -67,7 +67,7 @@ def mark_of(source: ModelName, table: Table) -> HighWaterMark | None:
 
 
 def snapshots_after(table: Table, mark: HighWaterMark) -> list[Snapshot] | SourceStatus:
-    """The head's ancestors back to a mark, oldest first, or why they cannot be told."""
+    """The head's ancestors back to a mark, oldest first, or why they are not known."""
     newer: list[Snapshot] = []
     current = table.head
     while current != mark.iceberg_snapshot_id:

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """The one DuckDB of this process. It holds nothing: to make one takes as long as 100 queries.
+    """The one DuckDB of this process; it is kept, since creating one takes as long as 100 queries.
 
-    What is registered belongs to a connection, and is gone with it.
+    It stores nothing: what is registered belongs to a connection, and is gone with it.
     """
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": 1})
 
 
-atexit.register(_database.cache_clear)  # DuckDB complains where it outlives its module
+atexit.register(_database.cache_clear)  # DuckDB complains if it outlives its module
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def connected(frames: Mapping[str, Frame]) -> Iterator[duckdb.DuckDBPyConnection
 
 def in_duck(statement: exp.Expr) -> str:
     """A statement of Spark's in DuckDB's dialect; the tree may be changed."""
-    statement = read_spark(statement.sql("spark", identify=True))  # texts may stand in the tree
+    statement = read_spark(statement.sql("spark", identify=True))  # the tree may have raw texts
     for cast in list(statement.find_all(exp.TryCast)):
         # Spark's CAST fails in ANSI mode; sqlglot knows the old one.
         if not cast.args.get("safe"):

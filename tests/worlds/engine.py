@@ -48,7 +48,7 @@ class MemoryEngine:
     Queries may use what DuckDB has an equal for. Python models need Spark and are refused.
 
     Args:
-        catalog: Holds the tables and the physical views.
+        catalog: Has the tables and the physical views.
     """
 
     def __init__(self, catalog: MemoryCatalog) -> None:
@@ -60,7 +60,7 @@ class MemoryEngine:
         done: list[Written] = []
         with self._catalog.lock, failures(str(staging.target)):
             if staging.before or staging.after:
-                raise EvaluationFailed("the engine in memory runs no statements beside a query")
+                raise EvaluationFailed("the engine in memory runs no pre- and post-statements")
             for number, part in enumerate(staging.parts):
                 new = self._rows(part, columns)
                 if number == 0:
@@ -68,9 +68,7 @@ class MemoryEngine:
                 done.append(self._write(name, staging, part, self._evolved(name, staging, new)))
             table = self._catalog.tables[name]
             processed = [row for each in done for row in each.processed]
-            if (
-                staging.rebuilds
-            ):  # what is made from nothing, in turns, is looked at when it is whole
+            if staging.rebuilds:  # a table that is rebuilt in batches is audited when it is whole
                 processed = list(table.rows_at(table.branches[staging.work_id]))
             inputs = {name: self._input(each) for name, each in staging.audit_inputs.items()}
             return Staged(
@@ -81,7 +79,7 @@ class MemoryEngine:
             )
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
-        """The sums of rows as they lie in a table; see the port. All algorithms are one here."""
+        """The sums of stored rows; see the port. All algorithms are the same here."""
         del algorithm
         with self._catalog.lock, failures(str(sought.table)):
             pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
@@ -134,7 +132,7 @@ class MemoryEngine:
             return tuple(each.name for each in found.columns), list(found.rows[:limit])
 
     def _prepare(self, name: TableName, staging: Staging, columns: tuple[Column, ...]) -> None:
-        """Make the table where it is missing, and an empty attempt of the branch."""
+        """Create the table if it is missing, and an empty branch."""
         if name not in self._catalog.tables:
             described = {key.lower(): text for key, text in staging.descriptions.items()}
             self._catalog.create_table(
@@ -246,7 +244,7 @@ class MemoryEngine:
             return result_of(connection, query)
 
     def _register_tables(self, connection: duckdb.DuckDBPyConnection, query: exp.Expr) -> None:
-        """Put what two-part names stand for where DuckDB finds it, under one-part names."""
+        """Register the tables of two-part names with DuckDB under one-part names."""
         for number, table in enumerate(list(query.find_all(exp.Table))):
             if not table.db:
                 continue
@@ -270,7 +268,7 @@ class MemoryEngine:
 
 
 def _partition_axis(staging: Staging) -> TimeAxisSpec | None:
-    """The time by which the table is partitioned, where a time column does it by itself."""
+    """The time by which the table is partitioned, if a time column alone does that."""
     axes = [axis for part in staging.parts if (axis := getattr(part.write, "axis", None))]
     partitions = staging.storage.partitioned_by
     return next((axis for axis in axes if time_partition(axis) in partitions), None)

@@ -78,7 +78,7 @@ class Frame:
         return pa.table(arrays, names=[each.name for each in self.columns])
 
     def values(self, column: str) -> list[object]:
-        """What stands in a column, whose name is written in any case."""
+        """The values of a column, whose name may be in any case."""
         position = [each.name.lower() for each in self.columns].index(column.lower())
         return [row[position] for row in self.rows]
 
@@ -113,7 +113,7 @@ class Frame:
 
 
 def sum_of(rows: Iterable[Row]) -> RowSum:
-    """The sum of rows; another one than Spark's, since nobody compares the two."""
+    """The sum of rows; it differs from Spark's, since the two are never compared."""
     return total(map(_row_sum, rows))
 
 

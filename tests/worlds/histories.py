@@ -26,7 +26,7 @@ def kept(loaded: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...]
 
     Args:
         loaded: The history's rows.
-        new: The source's rows, in the history's columns; what they say of validity is not read.
+        new: The source's rows, in the history's columns; their validity columns are ignored.
         write: How the history is kept, and when it was asked for.
 
     Raises:
@@ -62,6 +62,6 @@ def kept(loaded: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...]
 
 
 def with_validity(frame: Frame, history: History) -> Frame:
-    """The rows of a query with the columns that the history adds, which are NULL still."""
+    """The rows of a query with the columns that the history adds, still NULL."""
     added = (history.valid_from, history.valid_to)
     return Frame((*frame.columns, *added), [(*row, None, None) for row in frame.rows])

@@ -11,6 +11,12 @@ class CountingIds:
     def __init__(self) -> None:
         self._numbers = count(1)
 
+    def copied(self) -> CountingIds:
+        """One that goes on from here, apart from this one."""
+        made, reached = CountingIds(), next(self._numbers)
+        self._numbers, made._numbers = count(reached), count(reached)
+        return made
+
     def new(self) -> str:
         """32 hexadecimal digits, one higher than the answer before."""
         return f"{next(self._numbers):032x}"

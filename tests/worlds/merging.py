@@ -35,7 +35,7 @@ def merged(loaded: Frame, new: Frame, write: MergeRows) -> tuple[tuple[Row, ...]
         statement = read_spark(merge_statement(_MERGED, _NEW, write))
         assert isinstance(statement, exp.Merge), "the statement is a MERGE"
         for assignment in _assignments(statement):
-            assignment.set("table", None)  # DuckDB knows whose they are
+            assignment.set("table", None)  # DuckDB resolves the columns itself
         connection.execute(in_duck(statement))
         rows = result_of(connection, exp.select("*").from_(_MERGED))
         of_keys = exp.select(f"{TARGET}.*").from_(exp.alias_(_MERGED, TARGET, table=True))

@@ -38,7 +38,7 @@ Partition = tuple[object, ...]
 
 
 def partitions_of(frame: Frame, layout: Sequence[PartitionField]) -> list[Partition]:
-    """The partition of each row; all are one where the table has no partitioning.
+    """The partition of each row; the same for all if the table is not partitioned.
 
     Raises:
         EvaluationFailed: A column's type has no such transform.

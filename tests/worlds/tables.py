@@ -1,4 +1,4 @@
-"""What a table in memory is: a line of snapshots that hold all of its rows."""
+"""A table in memory: a list of snapshots, each with all of its rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One state of a table: all of its rows, those that this state added, and since when it is."""
+    """One snapshot of a table: all of its rows, those that it added, and when it was committed."""
 
     id: int
     parent: int | None
@@ -29,7 +29,7 @@ class Snapshot:
 
 @dataclass(slots=True, kw_only=True)
 class Table:
-    """A table: its schema, its snapshots by id, and where `main` and the branches stand."""
+    """A table: its schema, its snapshots by id, and the snapshots of `main` and the branches."""
 
     columns: tuple[Column, ...]
     properties: dict[str, str]
@@ -40,12 +40,21 @@ class Table:
     head: int | None = None
     sequence: int = 0
 
+    def copied(self) -> Table:
+        """A table with the same Iceberg snapshots, which can go another way."""
+        return replace(
+            self,
+            properties=dict(self.properties),
+            snapshots=dict(self.snapshots),
+            branches=dict(self.branches),
+        )
+
     def rows_at(self, snapshot_id: int | None) -> tuple[Row, ...]:
         """All rows at a snapshot; none for None."""
         return () if snapshot_id is None else self.snapshots[snapshot_id].rows
 
     def widen(self, columns: tuple[Column, ...]) -> None:
-        """Have further columns behind those that there are, NULL in every row so far."""
+        """Add columns after the existing ones, NULL in every row so far."""
         new = (None,) * (len(columns) - len(self.columns))
         self.columns = columns
         if new:

@@ -1,4 +1,4 @@
-"""A state in memory is one database that threads take in turns, by the clock of its test."""
+"""A state in memory is one database that one thread at a time uses, by the clock of its test."""
 
 from __future__ import annotations
 

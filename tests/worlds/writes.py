@@ -1,4 +1,4 @@
-"""What each write makes of the rows of a table in memory; the same as on Iceberg, row for row."""
+"""What each write does to the rows of a table in memory; the same as on Iceberg, row for row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from vde_dagster.core.time.intervals import Interval
 class Written:
     """The table's rows after a write, those that were processed, and the intervals' sums.
 
-    ``only_adds`` is whether all rows from before are there still, as they were.
+    ``only_adds`` is whether all earlier rows are still there, unchanged.
     """
 
     rows: tuple[Row, ...]
@@ -47,7 +47,7 @@ class Written:
 def written(  # noqa: PLR0911 - one for each write
     loaded: Frame, new: Frame, write: Write, *, layout: Sequence[PartitionField]
 ) -> Written:
-    """What a write makes of a table.
+    """What a write does to a table.
 
     Args:
         loaded: The table's rows.
@@ -106,7 +106,7 @@ def _partitions_replaced(
 def _changed(
     loaded: Frame, rows: tuple[Row, ...], processed: tuple[Row, ...], interval: Interval
 ) -> Written:
-    """What changes a table's sum, which is recorded for the interval."""
+    """The change of a table's sum, which is recorded for the interval."""
     sums = {interval: sum_of(rows) - sum_of(loaded.rows)}
     return Written(rows=rows, processed=processed, sums=sums)
 
@@ -114,7 +114,7 @@ def _changed(
 def _of_intervals(
     frame: Frame, write: OverwriteIntervals | AppendToIntervals
 ) -> tuple[tuple[Row, ...], dict[Interval, RowSum]]:
-    """The rows that lie in the intervals of a write, and the sum of each of its units."""
+    """The rows inside the intervals of a write, and the sum of each of its units."""
     unit = write.axis.unit
     try:
         units = [cell for each in write.intervals for cell in unit.cells(each)]

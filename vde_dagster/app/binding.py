@@ -21,9 +21,9 @@ from vde_dagster.project.model_files import read_model
 class Binding:
     """An environment's models with the versions that they write to and read from.
 
-    ``revision`` is that of the environment when it was read, 0 where it has none yet.
-    ``where_emptied`` has the models that come back by a plan: what to do where an interval of one
-    would lose all of its rows, which is refused then; it may where the text is empty.
+    ``revision`` is that of the environment when it was read, 0 if it has none yet.
+    ``where_emptied`` has the models whose versions a plan shows again. If an interval of one would
+    lose all of its rows, that is refused with this text as advice; an empty text permits it.
     """
 
     environment: str
@@ -49,10 +49,10 @@ class Binding:
         return self.graph[name]
 
     def table(self, name: ModelName) -> TableName:
-        """Where the rows of a model or source lie.
+        """The table or view with the rows of a model or source.
 
         Raises:
-            Refused: It is EMBEDDED, so they lie nowhere.
+            Refused: It is EMBEDDED, so there is none.
         """
         if self.graph[name].model.kind.is_embedded:
             raise Refused(
@@ -66,7 +66,7 @@ class Binding:
 
 
 def bind_environment(services: Services, environment: str) -> Binding | None:
-    """What an environment runs by the state; None where nothing was ever promoted to it."""
+    """What an environment runs by the state; None if nothing was ever promoted to it."""
     shown = services.state.environment(environment)
     if shown is None:
         return None

@@ -17,12 +17,12 @@ _LOG = logging.getLogger(__name__)
 
 
 def environment_resource(environment: str) -> str:
-    """What is leased to change what an environment shows."""
+    """The name of the lease that is needed to change what an environment shows."""
     return f"environment:{environment}"
 
 
 def holder_of(ids: Ids, what: str) -> str:
-    """A name for who takes a lease: what it does, and what no other process has.
+    """A name for the holder of a lease: what it does, with a part that no other process has.
 
     Two processes under one name would take a lease from each other without waiting.
     """
@@ -31,13 +31,13 @@ def holder_of(ids: Ids, what: str) -> str:
 
 @contextmanager
 def leased(state: State, resource: str, *, holder: str, ttl: timedelta = TTL) -> Iterator[Lease]:
-    """Hold a lease for the time of a ``with`` block.
+    """Hold a lease for a ``with`` block.
 
     A thread renews it at a third of its time to live, ``ttl``. If it is lost all the same (the
     machine slept), every later write under it is refused by its epoch.
 
     Raises:
-        Conflict: Somebody else holds it.
+        Conflict: Another process holds it.
     """
     lease = state.acquire_lease(resource, holder=holder, ttl=ttl)
     done = threading.Event()
@@ -50,7 +50,7 @@ def leased(state: State, resource: str, *, holder: str, ttl: timedelta = TTL) ->
     finally:
         done.set()
         renewing.join(timeout=ttl.total_seconds())
-        with suppress(Conflict, OutcomeUnknown):  # where it is not given back, it expires by itself
+        with suppress(Conflict, OutcomeUnknown):  # if it is not given back, it expires by itself
             state.release_lease(lease)
 
 

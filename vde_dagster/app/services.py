@@ -28,8 +28,8 @@ class Services:
 
     ``clock_sources`` are the sources whose valid-to time is the project's clock; empty for the
     wall clock. ``naming`` is how the project names the views of environments from now on.
-    ``models`` has models as they were read before. ``algorithm`` is what rows are hashed with.
-    ``lease_ttl`` is how long a lease is held without being renewed.
+    ``models`` is a cache of parsed models. ``algorithm`` is what rows are hashed with.
+    ``lease_ttl`` is how long a lease lasts without being renewed.
     """
 
     state: State
@@ -46,7 +46,7 @@ class Services:
     def project_now(self) -> datetime | None:
         """The project's clock (docs/configuration.md): the least valid-to time of its sources.
 
-        None where a source has none yet, so nothing can be due.
+        None if a source has none yet, so nothing can be due.
         """
         if not self.clock_sources:
             return self.clock.now()
@@ -66,7 +66,7 @@ def valid_to_of(source: TableState | None) -> datetime | None:
 
 
 class Project(Protocol):
-    """A user's project with its adapters, each of which is opened when it is first needed."""
+    """A user's project with its adapters, each opened when it is first needed."""
 
     @property
     def services(self) -> Services:
@@ -75,7 +75,7 @@ class Project(Protocol):
 
     @property
     def files(self) -> ProjectFiles:
-        """The models as the files say them now.
+        """The models in the project's files now.
 
         Raises:
             ProjectInvalid: Something is wrong in the files; all problems at once.

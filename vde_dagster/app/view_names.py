@@ -1,9 +1,9 @@
-"""Where the views of an environment lie: as its last plan made them, or as the project says now.
+"""How the views of an environment are named: as its last plan made them, or as configured now.
 
 A change of ``environment_suffix_target`` reaches an environment with the next plan that is applied
-to it: one transaction makes its views at their new names and drops them at the old ones. Until then
-everything finds them where they are, because it looks. Every transaction that moves views moves all
-views of an environment, so one of them tells about the others.
+to it: one transaction creates its views with their new names and drops the old ones. Until then the
+current names are found by looking in the catalog. Every transaction that moves views moves all
+views of an environment, so the name of one of them shows how all are named.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from vde_dagster.core.names import (
 from vde_dagster.ports.state import Environment
 
 _AT_ONCE: Final = 20
-"""Usually the first model that is looked for has a view; those that hold nothing have none."""
+"""Usually the first model that is looked for has a view; those that are not loaded have none."""
 
 
 def naming_of(services: Services, environment: str) -> ViewNaming:
-    """How the views of an environment are named as they stand; see `shown_naming`."""
+    """How the views of an environment are named now; see `shown_naming`."""
     shown = services.state.environment(environment)
     return services.naming if shown is None else shown_naming(services, shown)
 
 
 def shown_naming(services: Services, environment: Environment) -> ViewNaming:
-    """How the views of an environment are named as they stand.
+    """How the views of an environment are named now.
 
-    The project's way for production, whose views have no suffix, and where there is no view yet.
+    As the project says for production, whose views have no suffix, and if there is no view yet.
     """
     if environment.name == PRODUCTION:
         return services.naming
@@ -75,10 +75,10 @@ def former_views(
     """The views of an environment that no model of it has any more.
 
     Args:
-        services: How the project names views now, and what stands in its catalog.
+        services: How the project names views now, and its catalog.
         environment: Its canonical name.
-        kept: Models that it shows; of these, what stands at names of another way.
-        removed: Models that it does not show any more; of these, everything.
+        kept: Models that it shows; their views with names of another naming are included.
+        removed: Models that it does not show any more; all of their views are included.
     """
     now, *others = _every_naming(services)
     at = {environment_view(name, environment, now): name for name in removed}
@@ -90,7 +90,7 @@ def former_views(
 
 
 def _every_naming(services: Services) -> list[ViewNaming]:
-    """The project's way first, since most environments follow it."""
+    """Every way of naming, the project's first, since most environments have it."""
     now = services.naming
     rest = [replace(now, target=each) for each in SuffixTarget if each is not now.target]
     return [now, *rest]

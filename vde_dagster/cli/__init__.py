@@ -9,6 +9,6 @@ def main() -> None:
     """Run `vde` with the arguments of this process; never returns."""
     from vde_dagster.cli.commands import vde
 
-    # What sqlglot warns of is told with file and line by whoever asked it.
+    # The code that calls sqlglot reports its warnings itself, with file and line.
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     vde(prog_name="vde")

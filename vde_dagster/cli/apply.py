@@ -1,4 +1,4 @@
-"""`vde apply`: carrying out a plan that was saved and reviewed."""
+"""`vde apply`: applies a plan that was saved and reviewed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def command(file: Path, *, output: str, folder: Path) -> None:
     """Apply the plan that `vde plan ENV --save FILE` wrote, without asking.
 
-    What was reviewed is done, and nothing else: the models are those in FILE, whatever became of
-    the project's files. Of the intervals that the plan names, those are computed that are missing
-    still. A file that was edited, and a plan whose environment was changed since, are refused
-    before anything is written.
+    It does what was reviewed and nothing else: the models are those in FILE, even if the project's
+    files have changed since. Of the plan's intervals it computes those that are still missing. A
+    file that was edited, and a plan whose environment has changed since, are refused before
+    anything is written.
     """
     from vde_dagster.app.apply.saved_plans import is_applied
     from vde_dagster.cli.plan_facts import plan_facts
@@ -56,7 +56,7 @@ def command(file: Path, *, output: str, folder: Path) -> None:
 
 
 def _rest(project: VdeProject, plan: Plan, *, before: bool) -> Plan:
-    """What is still to be done of a plan; what an earlier process left is finished first."""
+    """The rest of a plan; promotions that an earlier process left are finished first."""
     from vde_dagster.app.apply.saved_plans import renewed
     from vde_dagster.app.promote.promotion import end_promotions
     from vde_dagster.core.planning.remaining_work import nothing_left

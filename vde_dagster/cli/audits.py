@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 _OUTCOMES = {"done": "published", "abandoned": "not published"}
 
 
-@click.command("audits", short_help="Show what audits found, with rows that failed.")
+@click.command("audits", short_help="Show the results of audits, with failing rows.")
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Show this many units of work, the newest first.",
+    help="Show the audits of this many commits to the table, newest first.",
 )
 @options.ENVIRONMENT
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(*, model: str, limit: int, environment: str, output: str, folder: Path) -> None:
-    """Show what the audits of MODEL found when it was evaluated last, and rows that failed.
+    """Show what the audits of MODEL found at its latest evaluation, with failing rows.
 
-    Rows that a blocking audit refused were not published. They lie on a branch of the model's
-    table until its next publication; its name is told, too.
+    Rows that a blocking audit refused were not published. They stay on a branch of the model's
+    table until its next publication; the branch is named, too.
     """
     from vde_dagster.composition import VdeProject
 
@@ -62,7 +62,7 @@ def _audited(
 ) -> list[UnitOfWork]:
     """The units of work of the version that an environment shows, and of the one in the files.
 
-    Of a new version that its audits refuse, nothing is shown yet.
+    A new version that its audits refuse is in the files alone.
 
     Raises:
         Refused: There is no such model.
@@ -83,7 +83,7 @@ def _audited(
 
 
 def _branch(work: UnitOfWork) -> str | None:
-    """Where the rows that were refused lie."""
+    """The branch of the table that has the refused rows; None if none were refused."""
     from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 
     refused = work.state is UnitOfWorkState.ABANDONED and any(each.stops for each in work.audits)
@@ -138,4 +138,4 @@ def _print(work: UnitOfWork) -> None:
             console().print(table)
     branch = _branch(work)
     if branch:
-        console().print(f"  The refused rows lie in {branch} until the next publication.")
+        console().print(f"  The refused rows are in {branch} until the next publication.")

@@ -1,4 +1,4 @@
-"""What versions hold and what a run built, from the state's ledger: no Spark is needed for it."""
+"""What is loaded of versions and what a run built, from the state's ledger, without Spark."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Built:
     """One model's version.
 
     ``intervals`` is None for a kind without intervals, ``rows`` for a view, ``digest`` (the D-SHA
-    of all that is loaded) for a version that holds nothing. ``loaded`` is empty where ``intervals``
-    is None. ``seconds`` is None where no unit of work is known. ``kept`` counts the entries that a
+    of all that is loaded) for a version without loaded data. ``loaded`` is empty if ``intervals``
+    is None. ``seconds`` is None if no unit of work is known. ``kept`` counts the intervals that a
     run did not compute again.
     """
 
@@ -59,7 +59,7 @@ class Built:
 
 
 def built_by_environment(services: Services, binding: Binding) -> tuple[Built, ...]:
-    """What every model of an environment holds now, and what computing it took."""
+    """What is loaded of every model of an environment, and how long computing it took."""
     return _loaded_of(
         services,
         binding,
@@ -152,7 +152,7 @@ def _digest(entries: Sequence[LedgerEntry], *, has_rows: bool) -> str | None:
 
 
 def _seconds(services: Services, work_ids: Iterable[str]) -> float | None:
-    """What the units of work took that wrote these entries last."""
+    """How long the units of work took that wrote these entries last."""
     works = [services.state.work(each) for each in work_ids]
     took = [
         (work.finished_at - work.started_at).total_seconds()

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
 
 
-@click.command("catch-up", short_help="Find late rows and load them, once.")
+@click.command("catch-up", short_help="Find late rows and load them exactly once.")
 @click.argument("model", type=options.model, required=False, metavar="[MODEL]")
-@click.option("--explain", is_flag=True, help="Only say what a session would do, and why.")
+@click.option("--explain", is_flag=True, help="Only show what a session would do, and why.")
 @click.option(
     "--reload",
     is_flag=True,
-    help="Load MODEL again, whole, from its source as it is now; what the source lost is lost.",
+    help="Load all of MODEL again from its source as it is now. Rows gone there are lost.",
 )
 @options.ENVIRONMENT
 @options.FORMAT
@@ -44,9 +44,9 @@ def command(
 ) -> None:
     """Run one catch-up session of MODEL, or of every model with late data.
 
-    A session finds what the source got since the last one, from Iceberg metadata, and loads it in
-    one commit. Where there is nothing to load no Spark is started. A model that cannot be loaded
-    keeps no other one from it.
+    A session finds, from Iceberg metadata, the rows that arrived in the source since the last
+    session, and loads them in one commit. If there is nothing to load, Spark is not started. If
+    one model cannot be loaded, the others still are.
     """
     if reload and model is None:
         raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
@@ -91,7 +91,7 @@ def command(
 def _load(
     project: VdeProject, binding: Binding, name: ModelName, *, reload: bool
 ) -> tuple[Decision, Evaluated | None]:
-    """Run a session. It decides again under the lease, so another may have been first."""
+    """Run a session. It decides again under its lease, as another may have loaded the rows."""
     from vde_dagster.orchestration.jobs import run_catch_up
 
     outcome = run_catch_up(project, binding, name, reload=reload)

@@ -22,7 +22,7 @@ MARKS: Final = {
     Change.ADDED: ("+", "green", "new"),
     Change.REMOVED: ("-", "red", "removed"),
     Change.DIRECT: ("~", "yellow", "changed"),
-    Change.INDIRECT: ("~", "magenta", "changed above"),
+    Change.INDIRECT: ("~", "magenta", "changed upstream"),
     Change.METADATA: ("~", "blue", "metadata"),
     Change.NONE: (" ", "", "unchanged"),
 }
@@ -61,7 +61,7 @@ def head(change: ModelChange) -> Text:
 
 
 def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
-    """What stands below it: reasons, changes of the table in place, versions, and the work."""
+    """The lines under it: reasons, changes of the table in place, versions, and the work."""
     for reason in change.reasons[:_REASONS]:
         yield Text(sentence(reason), style="dim")
     more = len(change.reasons) - _REASONS
@@ -101,7 +101,7 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
     if change.skipped:
         yield f"left out: {counted_ranges(node, change.skipped)}"
     if change.may_adopt:
-        yield "at most, since the rows above may turn out to be equal"
+        yield "at most, since the rows upstream may turn out to be equal"
     if change.reuse is not None and change.version != change.previous_version:
         owner = change.reuse.owner
         by = f" of {owner}" if owner not in (None, plan.environment) else ""
@@ -111,24 +111,24 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
 
 
 def late_or_changed(plan: Plan, change: ModelChange) -> Iterator[str]:
-    """What of a model is stale, what becomes of it, and what stays as it is."""
+    """Which intervals of a model are stale, which are computed, and which are kept."""
     if change.staleness is not None:
         yield from stale_lines(plan.graph[change.name], change.staleness)
 
 
 def stale_lines(node: Node, found: Staleness) -> Iterator[str]:
-    """What of a model is stale, since when and why, and what of it stays as it is."""
+    """The stale intervals of a model, since when and why, and those that are kept."""
     if found.intervals:
         how = " by a session" if found.session else ""
         yield f"{counted_ranges(node, found.intervals)}{since_text(found)}{how}: {found.reason}"
     if found.kept:
-        yield f"as it is: {kept_text(node, found)}"
+        yield f"kept as it is: {kept_text(node, found)}"
     elif not found.intervals:
         yield kept_text(node, found)
 
 
 def kept_text(node: Node, found: Staleness) -> str:
-    """What of a model is stale and stays as it is, since when and why."""
+    """The stale intervals of a model that are not computed, since when and why."""
     if not found.kept:
         return f"{found.reason}: {found.why_kept}"
     when = "" if found.intervals else since_text(found)
@@ -137,14 +137,14 @@ def kept_text(node: Node, found: Staleness) -> str:
 
 
 def since_text(found: Staleness) -> str:
-    """Since when something is stale, behind its ranges; nothing where that is not known."""
+    """Since when ranges are stale, in parentheses; empty if that is not known."""
     if found.since is None:
         return ""
     return f" (since {format_instant(found.since.replace(second=0, microsecond=0))})"
 
 
 def _behind(node: Node, found: Behind) -> Iterator[str]:
-    """What of a version is behind, and what becomes of it."""
+    """What a version lacks of its inputs, and which of its rows cannot be computed again."""
     yield f"behind: {found.reason}"
     if found.lost:
         yield f"as it was: {counted_ranges(node, found.lost)}, since {found.why_lost}"

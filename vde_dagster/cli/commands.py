@@ -1,4 +1,4 @@
-"""The group of all commands. A command's module is imported when it is called, not for help."""
+"""The group of all commands. A command's module is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ class Listed:
 
 COMMANDS: Final = {
     "demo": Listed(
-        module="vde_dagster.cli.demo", summary="Build real flights in a folder and show them."
+        module="vde_dagster.cli.demo", summary="Set up the flights example, build it and show it."
     ),
-    "init": Listed(module="vde_dagster.cli.init", summary="Make a new project that runs at once."),
+    "init": Listed(
+        module="vde_dagster.cli.init", summary="Create a small project that is ready to run."
+    ),
     "plan": Listed(
-        module="vde_dagster.cli.plan", summary="Show what an environment lacks, and do it."
+        module="vde_dagster.cli.plan",
+        summary="Show what would change in an environment, and apply it.",
     ),
     "apply": Listed(
         module="vde_dagster.cli.apply", summary="Apply a plan that was saved and reviewed."
@@ -36,14 +39,14 @@ COMMANDS: Final = {
         summary="Compute what is due, and what is late or changed upstream.",
     ),
     "status": Listed(
-        module="vde_dagster.cli.status", summary="Show what of an environment is behind, and why."
+        module="vde_dagster.cli.status", summary="Show what is behind in an environment, and why."
     ),
     "compare": Listed(
         module="vde_dagster.cli.compare",
-        summary="Compare two revisions: what changed, and what that means.",
+        summary="Compare two revisions of a project: changes and their effects.",
     ),
     "query": Listed(
-        module="vde_dagster.cli.query", summary="Run a query on what an environment shows."
+        module="vde_dagster.cli.query", summary="Run a query on the views of an environment."
     ),
     "environments": Listed(
         module="vde_dagster.cli.environments", summary="List environments and what they show."
@@ -52,39 +55,44 @@ COMMANDS: Final = {
         module="vde_dagster.cli.render", summary="Show the SQL that a model runs for a range."
     ),
     "intervals": Listed(
-        module="vde_dagster.cli.intervals", summary="Show which intervals models hold and lack."
+        module="vde_dagster.cli.intervals",
+        summary="Show the loaded and the missing intervals of models.",
     ),
     "lineage": Listed(
-        module="vde_dagster.cli.lineage", summary="Show what models and columns are made of."
+        module="vde_dagster.cli.lineage", summary="Show the lineage of models and columns."
     ),
     "fingerprint": Listed(
         module="vde_dagster.cli.fingerprint",
-        summary="Show the fingerprints of models and what they hash.",
+        summary="Show the fingerprints of models, and what is hashed.",
     ),
     "format": Listed(
-        module="vde_dagster.cli.format", summary="Format SQL models; none becomes another model."
+        module="vde_dagster.cli.format", summary="Format SQL models without changing their meaning."
     ),
     "create-external-models": Listed(
-        module="vde_dagster.cli.external_models", summary="Declare sources as the catalog has them."
+        module="vde_dagster.cli.external_models",
+        summary="Declare sources from the catalog's metadata.",
     ),
     "catch-up": Listed(
-        module="vde_dagster.cli.catch_up", summary="Find late rows and load them, once."
+        module="vde_dagster.cli.catch_up", summary="Find late rows and load them exactly once."
     ),
     "audits": Listed(
-        module="vde_dagster.cli.audits", summary="Show what audits found, with rows that failed."
+        module="vde_dagster.cli.audits", summary="Show the results of audits, with failing rows."
     ),
     "verify": Listed(
-        module="vde_dagster.cli.verify", summary="Compare the rows in storage with their D-SHAs."
+        module="vde_dagster.cli.verify",
+        summary="Check the rows in storage against recorded digests.",
     ),
     "refresh": Listed(
-        module="vde_dagster.cli.refresh", summary="Rebuild MANAGED tables that are not fresh."
+        module="vde_dagster.cli.refresh", summary="Rebuild MANAGED tables that are out of date."
     ),
     "savings": Listed(
         module="vde_dagster.cli.savings",
-        summary="Show the hours, rows and seconds that were not computed.",
+        summary="Show how much computation was saved.",
     ),
     "ui": Listed(module="vde_dagster.cli.ui", summary="Serve the project in Dagster's UI."),
-    "jars": Listed(module="vde_dagster.cli.jars", summary="Resolve Spark's jars and print them."),
+    "jars": Listed(
+        module="vde_dagster.cli.jars", summary="Download the jars that Spark needs, and print them."
+    ),
 }
 
 
@@ -92,7 +100,7 @@ class LazyGroup(click.Group):
     """Imports a command when it is called; every failure leaves through `failures`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order in which somebody meets them."""
+        """All names, in the order in which a new user needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

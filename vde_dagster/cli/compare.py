@@ -10,7 +10,9 @@ from vde_dagster.cli import options
 from vde_dagster.cli.printing import console, print_json
 
 
-@click.command("compare", short_help="Compare two revisions: what changed, and what that means.")
+@click.command(
+    "compare", short_help="Compare two revisions of a project: changes and their effects."
+)
 @click.argument("before")
 @click.argument("after", required=False)
 @click.option(
@@ -28,15 +30,14 @@ def command(
     """Compare two revisions of a project, by their files alone.
 
     BEFORE and AFTER are folders with a project, or git revisions (a branch, a tag, a commit,
-    HEAD~1) of the project in --project DIR. A name that is both is the folder; git:NAME is the
+    HEAD~1) of the project in --project DIR. If a name is both, the folder is taken; git:NAME is the
     revision. Without AFTER it is the project's folder as it is now. Neither the work tree nor git
-    is changed, and no environment need exist; models are kept as they were read in the project's
-    folder .vde, so that the next command need not read them.
+    is changed, and no environment need exist. Parsed models are cached in the project's folder
+    .vde.
 
     Shows for each model whether it changed itself or only what it reads, in which category and why,
-    which columns are others, and whether it would be rebuilt. This is about what models say: which
-    versions two environments show is told by `vde diff`, which rows two tables hold by
-    `vde table-diff`.
+    which columns change, and whether it would be rebuilt. Definitions are compared, neither the
+    versions that two environments show nor the rows of two tables.
     """
     from vde_dagster.app.inspect.compare import compare
     from vde_dagster.cli.compare_view import comparison_facts, print_comparison

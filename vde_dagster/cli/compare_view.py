@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _SECTIONS: Final = {
     Change.DIRECT: "Changed",
-    Change.INDIRECT: "Changed above",
+    Change.INDIRECT: "Changed upstream",
     Change.METADATA: "Only metadata",
     Change.ADDED: "New",
     Change.REMOVED: "Removed",
 }
 _MOST: Final = 30
-"""How many models of a section but the first are shown, and how many columns of a model."""
+"""How many models of each section but the first are shown, and how many columns of a model."""
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, object]:
@@ -157,7 +157,7 @@ _KEPT: Final = "kept"
 
 
 def _outcome(compared: ComparedModel) -> str:
-    """What would happen to a model's table or view; nothing for what has neither."""
+    """What would happen to a model's table or view; empty for a model that has neither."""
     old, new = compared.before, compared.after
     if new is None or not compared.model.kind.is_physical:
         return ""
@@ -179,7 +179,7 @@ def _totals(comparison: Comparison) -> Iterator[str]:
         more = len(comparison.undeclared) - _MOST
         yield (
             f"Without declared columns: {names}{f' and {more:,} more' if more > 0 else ''}. What "
-            "depends on them and cannot be told is taken as breaking."
+            "depends on them and is not known is taken as breaking."
         )
     yield _work(Counter(map(_outcome, comparison.models)))
 

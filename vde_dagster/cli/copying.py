@@ -1,4 +1,4 @@
-"""Copying a project that we bring to a folder of the user's, who may edit it from then on."""
+"""Copying a packaged project to a folder of the user's, who may edit it from then on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Copied:
 
 
 def project_files(folder: Path) -> Sequence[Path]:
-    """The files of a project that we bring, relative to its folder."""
+    """The files of a packaged project, relative to its folder."""
     return [
         path.relative_to(folder)
         for path in sorted(folder.rglob("*"))
@@ -34,7 +34,7 @@ def project_files(folder: Path) -> Sequence[Path]:
 
 
 def copy_project(source: Path, target: Path) -> Copied:
-    """Bring a project's files up to date. A file that the user edited stays as it is.
+    """Copy or update a project's files. A file that the user edited stays as it is.
 
     What was copied is recorded before it is written, so that a copy that was interrupted is
     finished by the next.

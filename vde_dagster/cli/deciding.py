@@ -1,4 +1,4 @@
-"""Who decides what an edit means: the options of it, and asking a person on a terminal."""
+"""Who decides the category of an edit: the options for it, and asking on a terminal."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ CATEGORIZE: Final = click.option(
     "--categorize",
     type=click.Choice(["automatic", "ask", "always"]),
     default=None,
-    help="When a person is asked what an edit means: never, where it cannot be told, or always. "
-    "By default as vde.yaml says, else automatic.",
+    help="When to ask a person for the category of an edit: never, if it cannot be derived, or "
+    "for every edit. By default as vde.yaml says, else automatic.",
 )
 DECIDE: Final = click.option(
     "--decide",
@@ -131,7 +131,7 @@ def decided_plan(
 
 
 def report_undecided(questions: Sequence[ModelChange], *, refuse: bool) -> None:
-    """Say which decisions are lacking, where nobody can be asked.
+    """Say which decisions are missing if nobody can be asked.
 
     Raises:
         Refused: The plan is more than shown.
@@ -169,7 +169,7 @@ def _ask(
 ) -> tuple[Category, Plan]:
     from vde_dagster.core.model.snapshot import Category
 
-    why = "what this edit means cannot be told" if change.undecidable else "what does it mean?"
+    why = "what this edit means is not known" if change.undecidable else "what does it mean?"
     click.echo(f"\n{click.style(str(change.name), bold=True)} ({count}): {why}")
     for reason in sentences(change.reasons):
         click.echo(f"  {reason}")
@@ -188,7 +188,7 @@ def _ask(
 
 
 def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
-    """The choice that a text is the beginning of."""
+    """The choice whose name begins with a text."""
     wanted = text.strip().lower().replace("-", "_")
     found = [each for name, each in choices.items() if wanted and name.startswith(wanted)]
     if len(found) != 1:
@@ -197,7 +197,7 @@ def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
 
 
 def _effect(plan: Plan, name: ModelName) -> str:
-    """What a plan computes of a model and of all that reads it, and what becomes of its table."""
+    """What a plan computes of a model and downstream, and how it changes the model's table."""
     from vde_dagster.cli.ranges import count
     from vde_dagster.core.graph.selection import select
     from vde_dagster.core.ledger.schema_changes import described
@@ -209,7 +209,7 @@ def _effect(plan: Plan, name: ModelName) -> str:
     ]
     table = f"; {', '.join(changes)} in place" if changes else ""
     if not reached:
-        return f"computes nothing of it or below it{table}"
+        return f"computes nothing of it or downstream{table}"
     units = sum(count(plan.graph[each.name], each.to_evaluate) for each in reached)
     names = [str(each.name) for each in reached]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

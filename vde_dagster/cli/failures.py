@@ -1,6 +1,6 @@
-"""How failures are told: a message for what we raise on purpose, a short one for a bug.
+"""How failures are reported: the message of an expected error, a short one for a bug.
 
-Warnings about a project's files are told in the same form.
+Warnings about a project's files are reported in the same form.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Warnings(logging.Handler):
-    """Prints what a project's files warn of on standard error."""
+    """Prints warnings about a project's files on standard error."""
 
     def __init__(self, ctx: click.Context) -> None:
         super().__init__(logging.WARNING)

@@ -1,4 +1,4 @@
-"""`vde fingerprint`: what identifies a model, and what that follows from."""
+"""`vde fingerprint`: the hashes that identify a model, and the values that are hashed."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _SHOWN: Final = 160
 """How much of a part is shown to a person."""
 
 
-@click.command("fingerprint", short_help="Show the fingerprints of models and what they hash.")
+@click.command("fingerprint", short_help="Show the fingerprints of models, and what is hashed.")
 @click.argument("models", nargs=-1, type=options.model, metavar="[MODEL...]")
 @click.option("--parts", is_flag=True, help="Show what is hashed, by name.")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: Path) -> None:
-    """Show the fingerprint of each MODEL of the files, of all of them and their sources by default.
+    """Show the fingerprint of each MODEL of the files, by default of all models and sources.
 
-    It has four hashes: of what the model's own rows follow from, of the same of all that is above
-    it, of what people read about the model, and of the same of all that is above. The digest is the
-    hash of the four; the version, of the two about data, names the model's table unless a plan lets
-    it keep an earlier one. --parts shows the canonical values that the model's own two hashes are
-    made of, so that it can be seen why two differ; of a query, a hash of its rows and one of each
-    column, and the SQL that it is read as. Sources need not be declared.
+    It has four hashes: data (of what the model's own rows follow from), parent data (the same of
+    everything upstream), metadata (of what does not affect rows, such as descriptions) and parent
+    metadata. The digest is the hash of the four. The version is the hash of the two about data and
+    names the model's table, unless a plan lets the model keep an earlier one. --parts shows the
+    values behind the model's own two hashes, so that you can see why two differ: of a query, one
+    hash of its rows and one of each column, and its canonical SQL. Sources need not be declared.
     """
     from vde_dagster.project.loading import load_for_comparison, models_kept_in
 
@@ -82,7 +82,7 @@ def _facts(node: Node, *, parts: bool) -> dict[str, object]:
 
 
 def _query(node: Node) -> dict[str, object] | None:
-    """What the body of a SQL model is understood as: its hash is made of these."""
+    """The canonical query of a SQL model and the hashes of its parts, which its hash combines."""
     if node.canonical is None:
         return None
     meaning = node.canonical.meaning
@@ -95,7 +95,7 @@ def _query(node: Node) -> dict[str, object] | None:
 
 
 def _parts(node: Node) -> dict[str, list[tuple[str, str]]]:
-    """The canonical values that a model's own two hashes are made of, by name."""
+    """The canonical values behind a model's own two hashes, by name."""
     from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
 
     def named(parts: Sequence[str]) -> list[tuple[str, str]]:
@@ -131,7 +131,7 @@ def _table(nodes: Sequence[Node]) -> Table:
 
 
 def _print_parts(node: Node, screen: Console) -> None:
-    """A model's hashes whole, each of its own two with what it is made of."""
+    """A model's full hashes, each of its own two with the values behind it."""
     from rich.text import Text
 
     found, parts = node.fingerprint, _parts(node)
@@ -154,7 +154,7 @@ def _print_parts(node: Node, screen: Console) -> None:
 
 
 def _print_query(canonical: CanonicalQuery, screen: Console) -> None:
-    """What the hash of a query is made of, and the SQL that it is read as."""
+    """The hashes that the hash of a query combines, and its canonical SQL."""
     from rich.text import Text
 
     meaning = canonical.meaning

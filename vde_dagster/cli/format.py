@@ -1,4 +1,4 @@
-"""`vde format`: one layout for all SQL models, and never another model."""
+"""`vde format`: one layout for all SQL models, without a change of their meaning."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from vde_dagster.app.project_files.formatting import Formatted
 
 
-@click.command("format", short_help="Format SQL models; none becomes another model.")
+@click.command("format", short_help="Format SQL models without changing their meaning.")
 @click.argument(
     "files", type=click.Path(exists=True, path_type=Path), nargs=-1, metavar="[FILES...]"
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit code 1 where a file would change.")
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
 @options.FORMAT
 @options.PROJECT
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def command(files: tuple[Path, ...], *, check: bool, diff: bool, output: str, folder: Path) -> None:
     """Format the SQL models in FILES (files or folders; all of the project by default).
 
-    Before a file is written, the new text is read again: it must declare the very same model, with
-    the same fingerprint. Where it does not, the file stays as it is and is named.
+    Before a file is written, the new text is parsed again: it must declare the same model, with the
+    same fingerprint. If it does not, the file is left as it is and named.
     """
     from vde_dagster.app.project_files.formatting import format_files, write_formatted
     from vde_dagster.project.configuration import read_configuration
@@ -50,7 +50,7 @@ def _refuse(done: Sequence[Formatted], *, check: bool) -> None:
     left = [f"{each.path} ({', '.join(each.differs)})" for each in done if each.differs]
     if left:
         raise Refused(
-            f"left as they are, since formatting would make other models of them: "
+            f"left as they are, since formatting would change these models: "
             f"{'; '.join(left)}. This is a fault of the formatter; please report it."
         )
     if check and any(each.changes for each in done):

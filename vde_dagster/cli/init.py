@@ -18,13 +18,13 @@ _NAME: Final = "name: my_project"
 _QUERY: Final = "SELECT * FROM mart.revenue"
 
 
-@click.command("init", short_help="Make a new project that runs at once.")
+@click.command("init", short_help="Create a small project that is ready to run.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @options.WITH_DEBUG
 def command(*, folder: Path) -> None:
-    """Make a project of three models in DIR, which must be empty or missing.
+    """Create a project of three models in DIR, which must be empty or missing.
 
-    A seed with orders, a model over it, and a view for people. It needs nothing else: no server,
+    It has a seed with orders, a model that reads it, and a view. It needs nothing else: no server,
     no account, no data of yours.
     """
     if folder.is_dir() and any(folder.iterdir()):

@@ -1,4 +1,4 @@
-"""`vde intervals`: what each model holds, and what it lacks."""
+"""`vde intervals`: the loaded and the missing intervals of each model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _RANGES: Final = 3
 
 
-@click.command("intervals", short_help="Show which intervals models hold and lack.")
+@click.command("intervals", short_help="Show the loaded and the missing intervals of models.")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
 @ENVIRONMENT
 @timing.START
@@ -42,11 +42,11 @@ def command(
     output: str,
     folder: Path,
 ) -> None:
-    """Show which intervals each MODEL (all of them by default) holds, and which it lacks.
+    """Show the loaded and the missing intervals of each MODEL, by default of all models.
 
-    Missing is what a plan would evaluate now. Without --env, the models are those of the files,
-    for prod; with it, those that ENV shows. With --start or --end only the intervals are shown that
-    overlap this range, each of them whole.
+    Missing is what a plan would evaluate now. Without --env, the models are those of the files, as
+    a plan for prod has them; with it, those that ENV shows. With --start or --end only intervals
+    that overlap this range are shown, each of them whole.
     """
     shown = timing.any_range(start, end)
     from vde_dagster.app.inspect.interval_report import clipped, plan_models, report_intervals

@@ -10,12 +10,12 @@ from vde_dagster.cli import options
 from vde_dagster.cli.printing import print_json
 
 
-@click.command("jars", short_help="Resolve Spark's jars and print them.")
+@click.command("jars", short_help="Download the jars that Spark needs, and print them.")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(*, output: str, folder: Path) -> None:
-    """Resolve the jars that Spark needs beside its own, and print their paths.
+    """Download the jars that Spark needs in addition to its own, and print their paths.
 
     They are resolved from Maven once and kept in the user's cache; the first plan that computes
     something does the same by itself. In a project its settings `spark.conf.spark.jars.*` apply.

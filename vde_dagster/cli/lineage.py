@@ -1,4 +1,4 @@
-"""`vde lineage`: what a model or a column is made of, and what is made of it."""
+"""`vde lineage`: what is upstream and downstream of a model or a column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.graph.lineage import Lineage, Point
 
 
-@click.command("lineage", short_help="Show what models and columns are made of.")
+@click.command("lineage", short_help="Show the lineage of models and columns.")
 @click.argument("of", required=False, metavar="[MODEL | MODEL.COLUMN]")
 @options.FORMAT
 @options.PROJECT
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def command(*, of: str | None, output: str, folder: Path) -> None:
     """Show what MODEL reads and what reads it, through all models in between.
 
-    With a column, the columns that it is made of down to the sources, and the columns that are
-    made of it. Without an argument, every model and what it reads.
+    With a column, the columns that it is computed from, up to the sources, and the columns that are
+    computed from it. Without an argument, every model and what it reads.
     """
     from vde_dagster.core.graph.lineage import lineage_of_column, model_lineage, project_lineage
     from vde_dagster.project.loading import load_project
@@ -124,7 +124,7 @@ def _print_models(graph: Graph) -> None:
 
 
 def _print_trees(graph: Graph, found: Lineage, start: Point) -> None:
-    made, used = ("made of", "used in") if start[1] is not None else ("reads", "read by")
+    made, used = ("computed from", "used in") if start[1] is not None else ("reads", "read by")
     screen = console()
     screen.print(_label(graph, found, start, end=False))
     for title, following, upward in (
@@ -147,7 +147,7 @@ def _tree(
     title: str,
     following: Mapping[Point, Sequence[Point]],
 ) -> Tree:
-    """What follows on a point; where it is met again, its own part is not repeated."""
+    """The tree that starts at a point; a point that is met again is not expanded again."""
     from rich.text import Text
     from rich.tree import Tree
 
@@ -173,7 +173,7 @@ def _label(graph: Graph, found: Lineage, point: Point, *, end: bool) -> Text:
     of_column = _type(graph, point)
     label.append(f" {of_column or graph[point[0]].model.kind.keyword}", style="cyan")
     if point in found.opaque:
-        label.append(" not known which of its columns: a Python model", style="yellow")
+        label.append(" which of its columns is not known: a Python model", style="yellow")
     elif end and point in found.ends and point[1] is not None:
         label.append(f" {_ENDS[found.ends[point].value]}", style="yellow")
     return label
@@ -184,5 +184,5 @@ _ENDS: Final = {
     "seed": "a seed's file",
     "python": "not known: a Python model",
     "constant": "no column: a constant, or a count of rows",
-    "kind": "made by the kind itself",
+    "kind": "added by the model kind itself",
 }

@@ -1,4 +1,4 @@
-"""Which model of a project somebody means, and what to say where there is none of that name."""
+"""Finding a model by its name, and what to say if there is none of that name."""
 
 from __future__ import annotations
 

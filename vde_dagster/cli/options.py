@@ -65,7 +65,7 @@ PROJECT: Final = click.option(
     default=Path(),
     metavar="DIR",
     callback=_remember_folder,
-    help="The project's folder; the present one by default.",
+    help="The project's folder; the current one by default.",
 )
 FORMAT: Final = click.option(
     "--format",

@@ -1,4 +1,4 @@
-"""`vde plan`: what an environment lacks, and doing it."""
+"""`vde plan`: compares the files with an environment, and applies the difference."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import Plan
 
 
-@click.command("plan", short_help="Show what an environment lacks, and do it.")
+@click.command("plan", short_help="Show what would change in an environment, and apply it.")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--auto-apply", is_flag=True, help="Apply the plan without asking.")
 @click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask.")
 @click.option(
-    "--explain", is_flag=True, help="Show what applying would do, step by step, and do nothing."
+    "--explain", is_flag=True, help="Show what applying would do, step by step, and apply nothing."
 )
 @saving.SAVE
 @plan_flags
@@ -49,11 +49,11 @@ def command(
     folder: Path,
     **flags: Unpack[PlanFlags],
 ) -> None:
-    """Compare the project's files with an environment (prod by default), and make it so.
+    """Compare the project's files with an environment (prod by default), and apply the difference.
 
     Shows which models differ and how, which versions the environment would show, and which
     intervals have to be computed. On a terminal it asks before it applies anything. Without one it
-    applies only with --auto-apply. Where nothing is to be done it ends at once, without Spark.
+    applies only with --auto-apply. If there is nothing to do, it ends without starting Spark.
     """
     if auto_apply and (no_apply or save or explain):
         other = "--save" if save else "--no-apply" if no_apply else "--explain"
@@ -100,7 +100,7 @@ def command(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What is to become of a plan: it is applied, applied if somebody says so, saved or shown."""
+    """What is done with a plan: it is applied, applied after a question, saved or only shown."""
 
     folder: Path
     output: str
@@ -126,7 +126,7 @@ def _show(asked: _Asked, plan: Plan) -> None:
 
 
 def _refuse_hopeless(asked: _Asked, plan: Plan, waits_for: list[str]) -> None:
-    """Refuse to do what cannot be done as things stand.
+    """Refuse to apply a plan that cannot be applied now.
 
     Raises:
         Refused: The clock has no time, or there is nothing to do but to restore a table.
@@ -156,7 +156,7 @@ def _facts(
 
 
 def make_plan(project: VdeProject, environment: str, options: PlanOptions | None = None) -> Plan:
-    """The plan of a project for an environment; what an earlier process left is finished first."""
+    """The plan of a project for an environment; unfinished promotions are finished first."""
     from vde_dagster.app.plan.planning import plan_environment
     from vde_dagster.app.promote.promotion import finish_promotions
     from vde_dagster.core.planning.options import PlanOptions
@@ -193,7 +193,7 @@ def show(plan: Plan) -> None:
 
 
 def _wanted(plan: Plan, folder: Path, output: str) -> bool:
-    """Whether somebody says so; without a terminal nobody does."""
+    """Whether the person at the terminal agrees; without a terminal nobody does."""
     if output == "json":
         return False
     if not _on_terminal():

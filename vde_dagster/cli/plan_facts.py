@@ -83,7 +83,7 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
 
 
 def ranges_facts(node: Node | None, ranges: Sequence[Interval]) -> list[Facts]:
-    """Ranges of a model, each with how many intervals it is; 0 of one that is not there."""
+    """Ranges of a model, each with its number of intervals; 0 for a model that was removed."""
     return [
         {
             "start": instant(each.start),
@@ -117,7 +117,7 @@ def _behind(node: Node | None, found: Behind | None) -> Facts | None:
 
 
 def stale_facts(node: Node | None, found: Staleness | None) -> Facts | None:
-    """What of a model is late or changed upstream; None where nothing is."""
+    """The stale intervals of a model, as JSON has them; None if there are none."""
     if found is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""The options of `vde plan` that say what is asked of a plan."""
+"""The options of `vde plan` that say what to plan."""
 
 from __future__ import annotations
 
@@ -43,57 +43,57 @@ _OPTIONS = (
         "--end",
         type=timing.end_moment,
         metavar="INSTANT",
-        help="Compute no interval after it: a date means the whole day, a time is the exclusive "
-        "end.",
+        help="Compute no interval after this instant: a date means the whole day, a time is the "
+        "exclusive end.",
     ),
     click.option(
         "--restate-model",
         "restate",
         multiple=True,
         metavar="SELECTOR",
-        help="Compute what is loaded of these models again, with all that reads it. Repeatable.",
+        help="Compute the loaded intervals of these models again, and what reads them. Repeatable.",
     ),
     click.option(
         "--forward-only",
         is_flag=True,
-        help="Let every edited model keep the table that it has: only new intervals follow the "
+        help="Let every edited model keep its table: only new intervals are computed with the "
         "edit.",
     ),
     click.option(
         "--skip-backfill",
         is_flag=True,
-        help="Compute nothing and only show what is there. Production shows no less than before.",
+        help="Compute nothing, and show what is loaded. Production never shows less than before.",
     ),
     click.option(
         "--empty-backfill",
         is_flag=True,
-        help="Record what is missing as loaded without rows, and compute nothing. "
+        help="Record missing intervals as loaded without rows, and compute nothing. "
         "Not in production.",
     ),
     click.option(
         "--no-gaps",
         is_flag=True,
-        help="Refuse versions that will hold less than what is shown now.",
+        help="Refuse versions with fewer loaded intervals than those shown now.",
     ),
     click.option(
         "--accept-loss",
         is_flag=True,
-        help="Show versions that come back without what the ones that are shown have read since, "
-        "where that cannot be computed again.",
+        help="Return to an earlier version even if it lacks data that the current one has loaded "
+        "since, and that cannot be computed again.",
     ),
     click.option(
         "--select-model",
         "select",
         multiple=True,
         metavar="SELECTOR",
-        help="Plan the changes of these models only: mart.revenue, mart.*, tag:nightly; with + in "
-        "front for all that they read, + behind for all that reads them. Repeatable.",
+        help="Plan the changes of these models only: mart.revenue, mart.*, tag:nightly; a + in "
+        "front adds everything upstream, a + behind everything downstream. Repeatable.",
     ),
     click.option(
         "--include-unmodified/--no-include-unmodified",
         default=True,
-        help="Whether ENV gets views of models that are as in production, too (default), or only "
-        "of the others.",
+        help="Whether ENV also gets views of models that are the same in production (default), "
+        "or only of the others.",
     ),
 )
 
@@ -106,7 +106,7 @@ def plan_flags(command: Command) -> Command:
 
 
 def asked_options(environment: str, flags: PlanFlags) -> PlanOptions:
-    """What was asked of a plan, before anything of the project is read.
+    """The options of a plan, checked before anything of the project is read.
 
     Raises:
         click.UsageError: The options make no sense together, or not for this environment.

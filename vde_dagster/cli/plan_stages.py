@@ -1,4 +1,4 @@
-"""The stages of a plan, told and not carried out: the second visitor of them.
+"""The stages of a plan, described and not applied: the second visitor of them.
 
 The first one is `vde_dagster.app.apply.visitor.Applying`.
 """
@@ -39,7 +39,7 @@ _RANGES: Final = 3
 
 
 def print_stages(plan: Plan) -> None:
-    """Say what applying a plan would do, step by step. Nothing of it is done."""
+    """Print what applying a plan would do, step by step. Nothing is applied."""
     stages = stages_of(plan)
     if not stages:
         click.echo("Applying it does nothing.")
@@ -68,9 +68,9 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             yield f"Reserve {name}, if it is {at}"
         case StoreSnapshots(environment=name, models=models):
             yield f"Store {_counted(models, 'new model snapshot')}{_listed(models)}"
-            yield f"versions that nobody owns are {name}'s from then on"
+            yield f"{name} becomes the owner of those versions that have none"
         case Restate(ranges=ranges):
-            yield f"Mark as outdated, at once, what {_counted(ranges, 'model')} will hold again"
+            yield f"Mark as outdated, in one transaction, intervals of {_counted(ranges, 'model')}"
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
         case FinishWork(models=models):
@@ -95,7 +95,7 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
         case MakeView(model=name, version=version):
             yield f"Make the view {name} ({version[:8]})"
         case Promote(environment=name, views=views, removed=removed):
-            yield f"Let {name} show its versions, all views in one transaction"
+            yield f"Let {name} show the new versions, all views in one transaction"
             if views:
                 yield f"{_counted(views, 'view')} made or moved{_listed(views)}"
             if removed:

@@ -1,4 +1,4 @@
-"""A plan for people: what changes, what that does to what is below, and what is to be computed."""
+"""A plan for people: what changes, the effects downstream, and what has to be computed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def is_source(plan: Plan, change: ModelChange) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Branch:
-    """A model that changed, with those below it that nothing nearer changes."""
+    """An edited model, with the downstream models for which it is the nearest edited one."""
 
     change: ModelChange
     below: list[ModelChange] = field(default_factory=list)
@@ -107,7 +107,7 @@ def _stale_units(plan: Plan, stale: Sequence[ModelChange]) -> Iterator[str]:
 
 
 def _branches(plan: Plan) -> list[_Branch]:
-    """What was edited, with what that reaches. A model stands once, below the last of several."""
+    """The edited models, each with those downstream. A model is listed once, under the last one."""
     changes = {each.name: each for each in plan.changes}
     order = {name: number for number, name in enumerate(changes)}
     nearest = _nearest(plan, changes)
@@ -130,7 +130,7 @@ def _branches(plan: Plan) -> list[_Branch]:
 def _nearest(
     plan: Plan, changes: Mapping[ModelName, ModelChange]
 ) -> dict[ModelName, tuple[ModelName, ...]]:
-    """For each model the edited ones above it that no other edited one stands between."""
+    """For each model the nearest edited ones upstream: with no edited one in between."""
     found: dict[ModelName, tuple[ModelName, ...]] = {}
     for node in plan.graph:
         upstream: dict[ModelName, None] = {}
@@ -144,7 +144,7 @@ def _nearest(
 
 
 def _is_kept(change: ModelChange) -> bool:
-    """Whether nothing happens to a model, although something above it was edited."""
+    """Whether nothing happens to a model, although one upstream was edited."""
     same = change.version == change.previous_version
     return same and not change.to_evaluate and not change.skipped
 
@@ -160,7 +160,7 @@ def _print_changed(plan: Plan, console: Console) -> None:
     left = branches[MOST:]
     if left:
         others = sum(len(each.below) + len(each.kept) for each in left)
-        _print(console, f"... and {len(left):,} more, with {others:,} below ({_ALL})")
+        _print(console, f"... and {len(left):,} more, with {others:,} downstream ({_ALL})")
 
 
 def _print_branch(plan: Plan, branch: _Branch, most: int, console: Console) -> None:
@@ -171,10 +171,10 @@ def _print_branch(plan: Plan, branch: _Branch, most: int, console: Console) -> N
 
     below = sorted(branch.below, key=is_rebuilt, reverse=True)
     more, kept = len(below) - most, len(branch.kept)
-    notes = [f"... and {more:,} more below ({_ALL})"] if more > 0 else []
+    notes = [f"... and {more:,} more downstream ({_ALL})"] if more > 0 else []
     if kept:
         each = "keeps its version" if kept == 1 else "keep their versions"
-        notes.append(f"{kept:,} below {each}: nothing that is read of this changes")
+        notes.append(f"{kept:,} downstream {each}: nothing read from this model changes")
     rail = _guides(console)
     stem = rail.through if below or notes else rail.blank
     _print(console, head(branch.change))
@@ -220,7 +220,7 @@ def _print_section(
 
 
 def _print_stale(plan: Plan, console: Console) -> None:
-    """What stays as it is and is late or changed upstream, each with why."""
+    """The models with stale intervals, each with why."""
     from vde_dagster.cli.change_text import late_or_changed
 
     stale = [each for each in plan.changes if each.staleness is not None]
@@ -259,7 +259,7 @@ def _guides(console: Console) -> _Guides:
 
 
 def _print(console: Console, line: Text | str, *, first: str = "", rest: str = "  ") -> None:
-    """Print a line; where it is too long it goes on below, behind ``rest``."""
+    """Print a line; if it is too long it goes on in the next lines, behind ``rest``."""
     from rich.text import Text
 
     text = Text(line) if isinstance(line, str) else line
@@ -286,7 +286,7 @@ def _totals(plan: Plan) -> Iterator[str]:
 
 
 def remarks(plan: Plan) -> Iterator[str]:
-    """What a plan leaves out or will not hold, although somebody may expect it."""
+    """What a plan leaves out or will not load, although somebody may expect it."""
     from vde_dagster.cli.change_text import late_or_changed
 
     if plan.left_out:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def applying(plan: Plan) -> Iterator[Report]:
-    """What is told of each unit of work while a plan is applied."""
+    """Reports each unit of work while a plan is applied."""
     screen = console(err=True)
     if not screen.is_terminal:
         yield lambda done: note(_line(done))

@@ -40,7 +40,7 @@ class Answer:
         }
 
 
-@click.command("query", short_help="Run a query on what an environment shows.")
+@click.command("query", short_help="Run a query on the views of an environment.")
 @click.argument("sql", metavar="SQL")
 @click.option(
     "--limit",
@@ -56,8 +56,8 @@ class Answer:
 def command(*, sql: str, limit: int, environment: str, output: str, folder: Path) -> None:
     """Run a SELECT in Spark's dialect and print its rows. `-` reads it from standard input.
 
-    Models have their own names in every environment: with --env dev `mart.revenue` is what dev
-    shows of it.
+    Models keep their names in every environment: with --env dev, `mart.revenue` is the version that
+    dev shows.
     """
     from vde_dagster.composition import VdeProject
 
@@ -87,7 +87,7 @@ def ask(project: VdeProject, sql: str, *, environment: str, limit: int) -> Answe
 
 
 def as_table(answer: Answer, *, title: str | None = None) -> Table:
-    """An answer for people; numbers stand right."""
+    """An answer for people; numbers are aligned right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

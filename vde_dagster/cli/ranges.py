@@ -10,17 +10,17 @@ from vde_dagster.core.time.intervals import Interval, IntervalUnit, format_insta
 
 
 def count(node: Node, missing: Sequence[Interval]) -> int:
-    """How many intervals these ranges are; what is made at once is one."""
+    """How many intervals these ranges are; a table that is built as a whole is one."""
     return counting.count(node.model, missing)
 
 
 def units(node: Node, ranges: Sequence[Interval]) -> str:
-    """How many intervals these ranges are, with their noun: "3 hours"; what is whole is that."""
+    """How many intervals these ranges are, with their noun: "3 hours" or "the whole table"."""
     return counting.units(node.model, ranges)
 
 
 def counted(node: Node, missing: Sequence[Interval]) -> str:
-    """What has to be evaluated, for people; empty where that is nothing."""
+    """What has to be evaluated, for people; empty if that is nothing."""
     if not missing:
         return ""
     if not node.model.kind.is_by_interval:

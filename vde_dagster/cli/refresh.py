@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from vde_dagster.app.evaluate.evaluated import Evaluated
 
 
-@click.command("refresh", short_help="Rebuild MANAGED tables that are not fresh.")
-@click.option("--explain", is_flag=True, help="Only say what would be rebuilt, and why.")
+@click.command("refresh", short_help="Rebuild MANAGED tables that are out of date.")
+@click.option("--explain", is_flag=True, help="Only show what would be rebuilt, and why.")
 @options.ENVIRONMENT
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(*, explain: bool, environment: str, output: str, folder: Path) -> None:
-    """Rebuild every MANAGED table whose target lag is over and whose inputs changed since.
+    """Rebuild every MANAGED table whose target lag has passed and whose inputs changed since.
 
-    What is fresh is found from the state and from Iceberg metadata: no Spark is started for it. A
-    table that reads what is to be evaluated first is left as it is, with what to run.
+    Such tables are found from the state and from Iceberg metadata, without Spark. A table that
+    reads a model which has to be evaluated first is left as it is, with the command to run.
     """
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.catch_up.managed import managed_tables, refresh_managed

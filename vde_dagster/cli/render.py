@@ -51,7 +51,7 @@ def dialect_name(text: str) -> str:
     default="spark",
     show_default=True,
     metavar="NAME",
-    help="Print a translation into this dialect; what runs is Spark's.",
+    help="Print a translation into this dialect; what runs is Spark SQL.",
 )
 @options.FORMAT
 @options.PROJECT
@@ -67,11 +67,11 @@ def command(
     output: str,
     folder: Path,
 ) -> None:
-    """Show the final SQL of MODEL for a range: macros as literals, tables as they are stored.
+    """Show the final SQL of MODEL for a range: macros as literals, tables by their physical names.
 
-    Without a range it is the epoch day, 1970-01-01; with one of --start and --end, that day. Any
-    range is widened to whole intervals of the model, as an evaluation has them; that of a FULL
-    model begins at its start. The tables are those that ENV binds, or that a plan would give.
+    Without --start and --end the range is the epoch day, 1970-01-01; with one of them, that day.
+    Any range is widened to whole intervals of the model; that of a FULL model begins at the model's
+    start. The tables are those of ENV, or those that a plan would give the models of the files.
     """
     interval = timing.one_range(start, end)
     from vde_dagster.app.inspect.rendering import around_function, bind_models, render
@@ -98,7 +98,7 @@ def command(
 
 
 def _widened(node: Node, asked: Interval) -> Interval:
-    """The whole intervals that a range is in; a person is told where they are more than it."""
+    """The whole intervals that cover a range; a note says so if they are longer than it."""
     from vde_dagster.app.inspect.rendering import whole_units
     from vde_dagster.core.time.intervals import format_instant
 
@@ -116,7 +116,7 @@ def _widened(node: Node, asked: Interval) -> Interval:
             f"is not what an evaluation of {node.name} has, since a FULL model is made at once "
             "from its start"
             if node.model.kind.is_whole
-            else f"is not on borders of the interval unit of {node.name}, {unit}"
+            else f"is not aligned to the interval unit of {node.name}, {unit}"
         )
         note(f"vde: {first} {why}; rendering {last}")
     return interval
@@ -137,14 +137,14 @@ def _version(binding: Binding, node: Node) -> str:
 
 
 def _statements(rendering: RenderedModel, dialect: str) -> list[str]:
-    """Every statement as it runs; a query alone stands without a semicolon."""
+    """Every statement as it runs; a query alone has no semicolon."""
     every = (*rendering.before, rendering.query, *rendering.after)
     texts = [_sql(each, dialect) for each in every]
     return texts if len(texts) == 1 else [f"{text};" for text in texts]
 
 
 def _sql(statement: SqlText, dialect: str) -> str:
-    """What runs, to the letter; in another dialect, what it would be there."""
+    """A statement exactly as it runs, or its translation into another dialect."""
     from vde_dagster.core.sql.spark.reading import read_spark
 
     if dialect == "spark":
@@ -156,7 +156,7 @@ def _without_query(node: Node) -> str:
     """One sentence on where the rows of a model without a query come from.
 
     Raises:
-        Refused: They are others' rows.
+        Refused: It is a source.
     """
     from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 

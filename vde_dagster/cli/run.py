@@ -1,4 +1,4 @@
-"""`vde run`: what is due in an environment, and what is late or changed upstream, is computed."""
+"""`vde run`: computes what is due in an environment, and what is late or changed upstream."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     Waiting = tuple[ModelName, tuple[Wait, ...]]
 
 BUSY: Final = 3
-"""The exit code where somebody else is at work on the environment, so that this run is not."""
+"""The exit code if another run or plan is under way in the environment: nothing was done."""
 
 
 @click.command("run", short_help="Compute what is due, and what is late or changed upstream.")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
-@click.option("--explain", is_flag=True, help="Only say what would be computed, and why.")
+@click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -45,14 +45,15 @@ def command(
     output: str,
     folder: Path,
 ) -> None:
-    """Bring what ENV (prod by default) shows up to date, without asking, parents first.
+    """Bring what ENV (prod by default) shows up to date, without asking, upstream models first.
 
-    What is due is computed, and what is late or changed upstream; what turns out as it was ends
-    there, and nothing below it is computed. The models are those that ENV shows: edits of the
-    project's files are left to `vde plan`. Where nothing is to be done no Spark is started.
+    Computes intervals that are due, and loaded ones whose inputs are late or changed. If a model's
+    new rows equal the old ones, nothing downstream is computed for it. The models are those that
+    ENV shows: edits of the project's files are left to `vde plan`. If there is nothing to do, Spark
+    is not started.
 
-    Exit codes: 0 where all that is ready is computed, 1 where something failed (the rest is done),
-    3 where a plan or another run of ENV is at work. It is safe to run it twice at once.
+    Exit codes: 0 if all that is ready is computed, 1 if something failed (the rest is done), 3 if a
+    plan or another run of ENV is under way. It is safe to run it twice at once.
     """
     if no_stale and only_stale:
         raise click.UsageError("--no-stale and --only-stale exclude each other.")
@@ -119,7 +120,7 @@ def print_computed(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -
     console().print(as_table(models, title="What was computed"))
     left = left_as_it_is(project.services, bind_plan(plan), done)
     took = "" if left.seconds is None else f", which took {left.seconds:,.0f} s"
-    click.echo(f"As they are: {left.intervals:,} intervals with {left.rows:,} rows{took}.")
+    click.echo(f"Kept as they are: {left.intervals:,} intervals with {left.rows:,} rows{took}.")
 
 
 def _facts(

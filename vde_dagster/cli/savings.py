@@ -20,7 +20,7 @@ _COLUMNS: Final = ("environment", "model", "saving", "intervals", "hours", "rows
 _UNKNOWN: Final = "unknown"
 
 
-@click.command("savings", short_help="Show the hours, rows and seconds that were not computed.")
+@click.command("savings", short_help="Show how much computation was saved.")
 @click.argument(
     "environment", type=options.environment, required=False, default=None, metavar="[ENV]"
 )
@@ -31,11 +31,12 @@ _UNKNOWN: Final = "unknown"
 def command(
     *, environment: str | None, since: datetime | timedelta | None, output: str, folder: Path
 ) -> None:
-    """Show what was not computed in ENV, or in all environments, by model.
+    """Show the computation that was saved in ENV, or in all environments, by model.
 
-    Reused is what was asked for and kept, since nothing that it follows from had changed. Adopted
-    is what an edit left as it was, so that the existing table is shown. Shared is what ENV shows
-    or reads now and another environment computed.
+    Reused: intervals that were due to be computed and were kept, since nothing that they follow
+    from had changed. Adopted: an existing table that was kept after an upstream edit, since the
+    data of all inputs stayed equal. Shared: what another environment computed, and ENV shows or
+    reads now.
     """
     from vde_dagster.app.evaluate.savings import report_savings
     from vde_dagster.composition import VdeProject

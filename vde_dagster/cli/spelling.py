@@ -1,4 +1,4 @@
-"""How a person starts us: `vde ...`, or `./run vde ...` in the repository."""
+"""How a person starts the command line: `vde ...`, or `./run vde ...` in the repository."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def vde(*arguments: str | Path) -> str:
-    """A command line of ours, to be copied into the shell that we were started from."""
+    """A `vde` command, to be copied into the shell that this process was started from."""
     starter = os.environ.get("VDE_RUN")
     words = [*([starter] if starter else []), "vde", *map(str, arguments)]
     return shlex.join(words)

@@ -1,4 +1,4 @@
-"""`vde status`: what of an environment is behind, since when and why, and what becomes of it."""
+"""`vde status`: what is behind in an environment, since when, why, and what computes it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NAME: Final = 40
 """Names up to this length make a column."""
 
 
-@click.command("status", short_help="Show what of an environment is behind, and why.")
+@click.command("status", short_help="Show what is behind in an environment, and why.")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
-@click.option("--check", is_flag=True, help="Exit code 1 where something is due, stale or gone.")
+@click.option("--check", is_flag=True, help="Exit code 1 if something is due, stale or gone.")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -33,13 +33,14 @@ _NAME: Final = 40
 def command(
     ctx: click.Context, environment: str, *, check: bool, output: str, folder: Path
 ) -> None:
-    """Show what of ENV (prod by default) is behind, since when and why, and what becomes of it.
+    """Show what is behind in ENV (prod by default), since when and why, and what computes it.
 
-    That is what is stale, due or gone, and what waits, of the models that ENV shows. It is found
-    from the state and from Iceberg metadata: no Spark is started, and nothing is computed.
+    Lists the models of ENV that are due, stale (inputs are late or changed), waiting for their
+    inputs, or gone (somebody dropped the table or view). It is found from the state and from
+    Iceberg metadata: no Spark is started, and nothing is computed.
 
-    Exit codes: 0 where the look worked, whatever it found; with --check 1 where something is due,
-    stale or gone. What only waits for its inputs does not count.
+    Exit codes: 0 if the check itself worked, whatever it found; with --check, 1 if something is
+    due, stale or gone. Models that only wait for their inputs do not count.
     """
     from vde_dagster.app.inspect.status import look_at_environment
     from vde_dagster.composition import VdeProject
@@ -62,11 +63,15 @@ def _print(status: EnvironmentStatus) -> None:
     click.echo(f"Status of {status.environment}{_clock(status)} {_looked(status)}")
     run = f"`{vde('run', status.environment)}`"
     _section("Late or changed upstream", list(_stale(status)), f"{run} computes it.")
-    _section("Behind, and stays as it is", list(_kept(status, elsewhere=False)))
+    _section("Behind, and not computed", list(_kept(status, elsewhere=False)))
     _section(
         "Behind, and left to the environment that owns it", list(_kept(status, elsewhere=True))
     )
-    _section("Follows from it", list(_following(status)), f"{run} looks at it in its turn.")
+    _section(
+        "Downstream of what is computed",
+        list(_following(status)),
+        f"{run} checks it after the models that it reads.",
+    )
     _section("Due", list(_due(status)), f"{run} computes it.")
     _section("Waits", list(_waiting(status)))
     _section("MANAGED tables past their lag", list(_managed(status)))
@@ -97,7 +102,7 @@ def _time(when: datetime) -> str:
 
 
 def _section(title: str, lines: list[Line], end: str = "") -> None:
-    """Print what there is of one sort; nothing where that is nothing."""
+    """Print a title with its lines; nothing if there are no lines."""
     if not lines:
         return
     click.echo(f"\n{title}")
@@ -111,7 +116,7 @@ def _section(title: str, lines: list[Line], end: str = "") -> None:
 
 
 def _stale(status: EnvironmentStatus) -> Iterator[Line]:
-    """What is behind by itself, and is computed."""
+    """The stale intervals that are computed for themselves, not only since others are."""
     from vde_dagster.cli.change_text import counted_ranges, since_text
     from vde_dagster.core.time.intervals import subtract
 
@@ -125,7 +130,7 @@ def _stale(status: EnvironmentStatus) -> Iterator[Line]:
 
 
 def _kept(status: EnvironmentStatus, *, elsewhere: bool) -> Iterator[Line]:
-    """What is behind, and no run of this environment computes."""
+    """What is behind, and is computed by no run of this environment."""
     from vde_dagster.cli.change_text import kept_text
 
     for each in status.models:

@@ -16,7 +16,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def end_moment(text: str) -> datetime:
-    """The exclusive end that a text stands for: after a date's last moment, or the very time."""
+    """The exclusive end that a text names: the end of a date, or the time itself."""
     instant = moment(text)
     try:
         return instant + _DAY if _is_date(text.strip()) else instant
@@ -35,7 +35,7 @@ def _is_date(text: str) -> bool:
 
 
 def past_moment(text: str) -> datetime | timedelta:
-    """The instant that a text stands for, or how long before now: ``2 days ago``."""
+    """The instant that a text names, or how long before now: ``2 days ago``."""
     from vde_dagster.core.time.intervals import parse_duration, parse_instant
 
     try:
@@ -72,7 +72,7 @@ SINCE: Final = click.option(
 
 
 def one_range(start: datetime | None, end: datetime | None) -> Interval:
-    """The range of an evaluation: the day of what is given alone, the epoch day without anything.
+    """The range of an evaluation: with one end its day, with none the epoch day.
 
     Raises:
         click.UsageError: The end is not after the start.

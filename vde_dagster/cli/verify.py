@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.names import ModelName
 
 
-@click.command("verify", short_help="Compare the rows in storage with their D-SHAs.")
+@click.command("verify", short_help="Check the rows in storage against recorded digests.")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @options.ENVIRONMENT
 @options.FORMAT
@@ -33,10 +33,10 @@ def command(
 ) -> None:
     """Compute the D-SHAs of an environment's tables from storage again, and compare them.
 
-    Without MODEL, of all models that store rows. Rows that are others than those that were
-    recorded are told by interval, as is a table that somebody else wrote to since, and the exit
-    code is 1. D-SHAs detect change; they are no evidence against somebody who tampers with data on
-    purpose.
+    A D-SHA is a digest of rows that was recorded when they were published. Without MODEL all models
+    that store rows are compared. Differences are listed by interval, as are tables that somebody
+    else has written to since, and the exit code is then 1. D-SHAs detect change; they are no
+    evidence against somebody who tampers with data on purpose.
     """
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.inspect.verify import verify
@@ -58,7 +58,7 @@ def command(
         facts = [_facts(each) for each in found]
         print_json({"environment": environment, "holds": holds, "models": facts})
     elif not found:
-        note(f"Nothing that stores rows holds any yet. `{vde('plan', environment)}` fills it.")
+        note(f"No model that stores rows has any yet. `{vde('plan', environment)}` fills it.")
     if not all(each.holds for each in found):
         ctx.exit(1)
 

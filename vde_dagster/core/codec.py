@@ -1,9 +1,9 @@
 """One codec for stored values: plain JSON from values of declared types and back, without loss.
 
 For each type a pair of functions is derived once, from the types that the fields of its dataclasses
-declare. Whatever a dataclass has is written: there is no list of fields that could be forgotten. A
-type without a form is an error as soon as anything of its dataclass is written or read. What needs
-another form than the derived one, a shorter one or one that earlier releases wrote, is registered.
+declare. All fields of a dataclass are written: there is no list from which one could be missing. A
+type without a form is an error as soon as anything of its dataclass is written or read. Other forms
+than the derived ones, such as shorter ones or those of earlier releases, are registered.
 
 Each store has a `Codec` of its own: saved plans (`vde_dagster.core.planning.plan_file`), the state
 (`vde_dagster.state.codec`) and the cache of models (`vde_dagster.project.cache.values`).
@@ -40,11 +40,11 @@ class Codec:
     have their defaults, so that what was written before there was a field can still be read.
 
     - ``forms`` are those of types, and of what inherits from them.
-    - ``left_out`` are fields that are not written; who reads a value gives them.
+    - ``left_out`` are fields that are not written; the reader supplies them.
     - ``stored_names`` are those of fields that earlier releases wrote under another name.
-    - ``is_checked`` where people or other programs may have written what is read: each scalar must
-      be of its type, and every field known. Else what is not known is passed over.
-    - ``is_sparse`` where fields that equal their defaults are not written.
+    - ``is_checked`` if people or other programs may have written what is read: each scalar must be
+      of its type, and every field known. Otherwise unknown fields are ignored.
+    - ``is_sparse`` if fields that equal their defaults are not written.
     """
 
     forms: Mapping[object, Form] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Values some of whose fields are made when they are first read, such as syntax trees."""
+"""Values some of whose fields are computed when they are first read, such as syntax trees."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Makers = Mapping[str, Callable[[], object]]
 class Deferred:
     """A base of frozen, slotted dataclasses, whose fields may stay empty until somebody reads them.
 
-    Nobody can tell from outside: whatever reads a field finds its value, as do comparing, hashing,
-    copying and printing.
+    From outside there is no difference: reading a field gives its value, and so do comparing,
+    hashing, copying and printing.
     """
 
     __slots__ = ("_makers",)

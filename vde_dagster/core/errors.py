@@ -31,7 +31,7 @@ class VdeError(Exception):
 
 
 class Refused(VdeError):
-    """The request cannot be carried out as it stands; nothing was written."""
+    """The request is impossible or not allowed as it was made; nothing was written."""
 
 
 class Conflict(VdeError):
@@ -72,7 +72,7 @@ def with_advice(message: str, advice: str) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """A text with a capital letter in front and a full stop behind it; nothing stays nothing."""
+    """A text with a capital letter at its start and a full stop at its end; empty stays empty."""
     if not text:
         return ""
     end = "" if text.endswith((".", "?", "!")) else "."
@@ -81,7 +81,7 @@ def as_sentence(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Place:
-    """Where in a user's project something stands. ``line`` and ``column`` count from 1."""
+    """A place in a file of a user's project. ``line`` and ``column`` count from 1."""
 
     path: Path
     line: int = 1

@@ -1,1 +1,1 @@
-"""Adapter: Spark and Iceberg. The only room that imports pyspark."""
+"""Adapter: Spark and Iceberg. The only package that imports pyspark."""

@@ -1,6 +1,6 @@
-"""Audits of staged rows on Spark: one query counts what fails of all of them.
+"""Audits of staged rows on Spark: one query counts the failing rows of all audits.
 
-Only where one fails a second query gets some of its rows (docs/audits.md).
+Only if one fails, a second query gets some of its rows (docs/audits.md).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _KEPT: Final = (
     ShortType,
     StringType,
 )
-"""Types whose values come to Python as they are; the others come as Spark writes them."""
+"""Types whose values come to Python unchanged; the others come as the text that Spark writes."""
 
 
 def run_audits(
@@ -59,13 +59,13 @@ def run_audits(
     *,
     sample_rows: int = SAMPLE_ROWS,
 ) -> tuple[AuditResult, ...]:
-    """What some audits find among staged rows. Nothing is run where there are no audits.
+    """What audits find among staged rows. Nothing is run if there are no audits.
 
     Args:
         spark: The session in which ``rows`` and the temporary views are.
-        rows: Exactly what was processed, as it lies on the branch.
+        rows: Exactly the rows that were processed, read from the branch.
         audits: In the order of the results.
-        inputs: The temporary views of what the audits read beside (`Audit.reads`).
+        inputs: The temporary views of what else the audits read (`Audit.reads`).
         sample_rows: How many failing rows are kept of each audit, at most `MOST_SAMPLE_ROWS`.
 
     Raises:

@@ -34,7 +34,7 @@ _CHANGE_COLUMNS: Final = (CHANGE_TYPE, "_change_ordinal", "_commit_snapshot_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What one commit did: how many rows the files have that it added."""
+    """What one commit did: how many rows are in the files that it added."""
 
     added: int = 0
 
@@ -60,7 +60,7 @@ class Branch:
         self.staging = staging
         self.head: int | None = staging.base
         self.loaded: int | None = None
-        """How many rows the branch's files have; None where their metadata does not say."""
+        """How many rows the branch's files have; None if their metadata does not say."""
         self._name = branch_name(staging.work_id)
         self._load = load
         self._table = _identifiers(catalog, staging.target.table)
@@ -85,7 +85,7 @@ class Branch:
         return _child(self._table, f"branch_{self._name}")
 
     def open(self) -> None:
-        """Begin an attempt: the branch stands at the base, whatever an earlier one left."""
+        """Begin an attempt: put the branch at the base, whatever an earlier attempt left."""
         if self.staging.base is None:
             # A table without any snapshot refuses to replace a branch.
             self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH IF EXISTS {self._quoted}")
@@ -95,7 +95,7 @@ class Branch:
             self.go_back(self.staging.base)
 
     def go_back(self, snapshot_id: int) -> None:
-        """Put the branch on an earlier Iceberg snapshot; a change of metadata alone."""
+        """Put the branch back on an earlier Iceberg snapshot; this changes metadata alone."""
         self.spark.sql(
             f"ALTER TABLE {self.table} CREATE OR REPLACE BRANCH {self._quoted} "
             f"AS OF VERSION {snapshot_id:d}"
@@ -130,11 +130,11 @@ class Branch:
         return Commit(added=recorded.added) if self.head != before else Commit()
 
     def rows(self) -> DataFrame:
-        """The rows that lie on the branch."""
+        """The rows on the branch."""
         return self.at(self.head)
 
     def at(self, snapshot_id: int | None) -> DataFrame:
-        """The rows of the table at an Iceberg snapshot, in its present columns; none for None."""
+        """The table's rows at an Iceberg snapshot, with its present columns; no rows for None."""
         now = self.spark.table(self.table)
         if snapshot_id is None:
             return now.where(F.lit(False))
@@ -142,7 +142,7 @@ class Branch:
         return with_columns_of(pinned, now.schema)
 
     def added_since(self, before: int | None) -> DataFrame:
-        """The rows that appends put there after an Iceberg snapshot."""
+        """The rows that were appended after an Iceberg snapshot."""
         if before is None or before == self.head:
             return self.rows() if before is None else self.rows().where(F.lit(False))
         return (
@@ -155,9 +155,9 @@ class Branch:
     def changes_since(self, before: int) -> DataFrame:
         """The rows of all files that commits added and removed after an Iceberg snapshot.
 
-        Beside the table's columns there is `CHANGE_TYPE`, which is `INSERTED` for rows of added
-        files. Rows that a commit only took from one file to another stand there twice, once each
-        way. It must not be used in a filter as it is: Iceberg takes it for a column of the table.
+        Besides the table's columns there is `CHANGE_TYPE`, which is `INSERTED` for rows of added
+        files. Rows that a commit only moved from one file to another occur twice, once each way.
+        Do not filter by the column itself: Iceberg would take it for a column of the table.
         """
         changes = (
             self.spark.read.option("start-snapshot-id", str(before))
@@ -183,8 +183,8 @@ class Branch:
     def keep(self, frame: DataFrame) -> DataFrame:
         """The rows of a frame, computed now and once, however often they are read.
 
-        They are the same each time, also where the query would not return the same rows again:
-        statements take the result for deterministic. Spark lets go of them with the frame.
+        They are the same each time, even if the query would not return the same rows again:
+        statements treat the result as deterministic. Spark frees them with the frame.
         """
         return frame.localCheckpoint(eager=True)
 
@@ -215,14 +215,14 @@ class Branch:
             summary[key] if summary is not None else None
             for key in ("added-records", "total-records")
         )
-        # A commit that adds none says nothing of them; one of others may leave out any total.
+        # A commit that adds no rows has no such total; other writers may leave out any total.
         total = int(rows) if rows is not None else None
         return _Recorded(snapshot_id=snapshot.snapshot_id, added=int(added or 0), total=total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Recorded:
-    """The head of the branch as the table's metadata has it."""
+    """The head of the branch according to the table's metadata."""
 
     snapshot_id: int | None
     added: int

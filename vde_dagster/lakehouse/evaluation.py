@@ -1,7 +1,6 @@
-"""From the rows that a part asks for to a DataFrame: SQL, a user's Python function, or a CSV text.
+"""The rows of a batch as a DataFrame: from SQL, a user's Python function, or a CSV text.
 
-Everything that can go wrong in a user's query or function leaves here, or from `failures`, as
-EvaluationFailed.
+Every error in a user's query or function is raised here, or by `failures`, as EvaluationFailed.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ _WRAPPERS: Final = (
     "Exception thrown in awaitResult",
 )
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: P0001)?")
-"""What was written for people, as by `raise_error`, and what Spark puts around it."""
+"""A message that a user's SQL raises, as by `raise_error`, and what Spark puts around it."""
 
 
 class ModelContext:
     """What a Python model's function is called with.
 
     Args:
-        model: Who asks, for errors.
+        model: The model, for error messages.
         tables: What the model may read, by the name that it declares.
         spark: The session that evaluates it.
         start: The first instant of the interval.
@@ -107,7 +106,7 @@ class ModelContext:
 
 
 def table_sql(catalog: str, name: TableName) -> str:
-    """The quoted name of a table for Spark; ``catalog`` is where it lies unless it says so."""
+    """The quoted name of a table for Spark, in ``catalog`` unless it names its own."""
     return exp.table_(
         name.name, db=name.namespace, catalog=name.catalog or catalog, quoted=True
     ).sql("spark")
@@ -116,7 +115,7 @@ def table_sql(catalog: str, name: TableName) -> str:
 def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
     """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
 
-    A model's rows have the columns that its table has now, also where they are older (rule R11).
+    A model's rows have the columns that its table has now, even if they are older (rule R11).
     """
     name = table_sql(catalog, wanted.table)
     match wanted:
@@ -125,7 +124,7 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
         case AsOf():
             pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
             if model_of(wanted.table) is None:
-                return pinned  # of another's table nobody knows what became of a column
+                return pinned  # in a table of somebody else it is not known what became of a column
             return with_columns_of(pinned, spark.table(name).schema)
         case AddedBetween() if wanted.after == wanted.until:
             return spark.table(name).where(F.lit(False))
@@ -141,7 +140,7 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
 
 
 def with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
-    """Rows of a table with the columns that it has now, of which earlier ones are NULL."""
+    """Rows of a table with the columns that it has now; columns added later are NULL."""
     if rows.schema == now:
         return rows
     there = {each.name for each in rows.schema.fields}
@@ -156,7 +155,7 @@ def with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
 
 
 def qualified(sql: str, catalog: str) -> str:
-    """A query whose two-part table names are those of a catalog.
+    """A query whose two-part table names are completed with a catalog.
 
     Raises:
         EvaluationFailed: The query cannot be parsed.
@@ -168,10 +167,10 @@ def qualified(sql: str, catalog: str) -> str:
 
 
 def unsubstituted(sql: str) -> str:
-    r"""A query in whose texts no session puts anything in place of ``${...}``.
+    r"""A query in whose texts no session substitutes ``${...}``.
 
-    Whoever reads a view parses its query again, with settings that are not ours. ``$\{`` means the
-    same within a text, and is no variable.
+    Whoever reads a view parses its query again, with their own settings. ``$\{`` means the same
+    within a text, and is no variable.
     """
     parts, end = [], 0
     for token in tokenize(sql, read="spark"):
@@ -192,7 +191,7 @@ def bound_rows(
     *,
     model: str,
 ) -> Iterator[DataFrame]:
-    """The rows of a part, lazily, while their temporary views exist."""
+    """The rows of a batch, lazily, while their temporary views exist."""
     match rows:
         case CsvRows():
             yield _seed_frame(spark, rows, columns)
@@ -229,7 +228,7 @@ def failures(subject: str) -> Iterator[None]:
 
 
 def first_useful_line(error: Exception) -> str:
-    """What a person can act on in an error of Spark's: the innermost cause's own first line."""
+    """The line of a Spark error that a person can act on: the innermost cause's first line."""
     if isinstance(error, PythonException):
         return _users_error(str(error))
     lines = [text for text in _messages(error) if text]
@@ -328,7 +327,7 @@ def _python_frame(
 
 
 def _is_pandas(result: object) -> bool:
-    """Whether something is a pandas frame, or of a class made from one; pandas is not loaded."""
+    """Whether something is a pandas frame or of a subclass, found without importing pandas."""
     return any(
         each.__name__ == "DataFrame" and each.__module__.partition(".")[0] == "pandas"
         for each in type(result).__mro__
@@ -336,7 +335,7 @@ def _is_pandas(result: object) -> bool:
 
 
 def _travels_by_value(module: ModuleType) -> None:
-    """Let what lies in a module come along to Spark's workers, which cannot import it."""
+    """Ship a module's functions to Spark's workers by value, since they cannot import it."""
     from pyspark.cloudpickle import register_pickle_by_value
 
     register_pickle_by_value(module)  # type: ignore[no-untyped-call] # pyspark types it not

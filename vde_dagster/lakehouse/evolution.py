@@ -1,7 +1,7 @@
-"""Changing an existing table without its rows, and without a JVM: columns, texts, properties.
+"""Changing a table's columns, comments and properties, without touching rows and without a JVM.
 
-An Iceberg schema belongs to the table and not to a branch, so only what loses nothing is done here
-(rule R11). What somebody else commits meanwhile is looked at again.
+An Iceberg schema belongs to the table and not to a branch, so only changes that lose nothing are
+made here (rule R11). If somebody else commits meanwhile, the change is decided again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def evolve(catalog: PyIcebergCatalog, name: TableName, changes: Sequence[InPlace
     """Add columns to a table and widen others; those that are so already stay as they are.
 
     Raises:
-        Refused: A column is there with another type, or has one that Iceberg cannot hold.
+        Refused: A column exists with another type, or has a type that Iceberg cannot store.
         Conflict: The table is gone, or is being changed all the time.
         OutcomeUnknown: The answer was lost; doing it again is safe.
     """
@@ -47,7 +47,7 @@ def evolve(catalog: PyIcebergCatalog, name: TableName, changes: Sequence[InPlace
 
 
 def describe(catalog: PyIcebergCatalog, name: TableName, text: TableText) -> None:
-    """Give a table and its columns the words of its model, and the properties that it asks for.
+    """Give a table and its columns the descriptions of its model, and the properties it asks for.
 
     Raises:
         Conflict: The table is gone, or is being changed all the time.

@@ -1,7 +1,7 @@
-"""Whether rows fit the table that they are for, told from schemas before anything is computed.
+"""Whether rows fit the table that they are for, decided from schemas before anything is computed.
 
 Seed 001 has a query validated before data is processed; here its analysed schema is compared with
-what the model declares and with the table, and everything that is wrong is told at once.
+what the model declares and with the table, and everything that is wrong is reported at once.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def check(found: Sequence[StructType], staging: Staging, table: StructType | Non
     """Refuse rows that could not be written, before any of them is computed.
 
     Args:
-        found: The schema of each part's rows.
+        found: The schema of each batch's rows.
         staging: The unit of work.
-        table: The table's schema; None where it is made now.
+        table: The table's schema; None if it is created now.
 
     Raises:
-        EvaluationFailed: Something does not fit; the text has all of it, with what to do.
+        EvaluationFailed: Something does not fit; the message lists all of it, with advice.
     """
     problems = list(
         dict.fromkeys(each for schema in found for each in _part_problems(schema, staging, table))
@@ -47,7 +47,7 @@ def check(found: Sequence[StructType], staging: Staging, table: StructType | Non
 
 
 def as_declared(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
-    """A frame that `check` let pass with exactly the declared columns, in their order and types."""
+    """A frame that passed `check`, with exactly the declared columns, in their order and types."""
     if not columns:
         return frame
     return frame.select(
@@ -56,9 +56,9 @@ def as_declared(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
 
 
 def as_table(frame: DataFrame, table: StructType) -> DataFrame:
-    """A frame that `check` let pass with the table's columns, in order.
+    """A frame that passed `check`, with the table's columns, in order.
 
-    A column that the model does not return any more has NULL (rule R11: it is dropped later).
+    A column that the model does not return any more is NULL (rule R11: it is dropped later).
     """
     there = {each.name.lower(): each for each in frame.schema.fields}
     chosen = []
@@ -72,7 +72,7 @@ def as_table(frame: DataFrame, table: StructType) -> DataFrame:
 
 
 def new_columns(rows: StructType, table: StructType) -> StructType:
-    """The columns that rows which `check` let pass have and the table does not have yet."""
+    """The columns of rows that passed `check` and that the table does not have yet."""
     known = {each.name.lower() for each in table.fields}
     return StructType([each for each in rows.fields if each.name.lower() not in known])
 
@@ -127,7 +127,7 @@ def _declared_problems(found: StructType, columns: tuple[Column, ...]) -> Iterat
 
 
 def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> Iterator[str]:
-    """What differs from the table in a way that no evaluation may change it (rule R11)."""
+    """The differences from the table that an evaluation may not remove (rule R11)."""
     there = {each.name.lower(): each for each in table.fields}
     names = _names(wanted)
     missing = [name for name in there if name not in names and name not in _dropped(staging, there)]

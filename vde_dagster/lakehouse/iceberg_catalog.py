@@ -1,4 +1,4 @@
-"""The Iceberg catalog through pyiceberg: tables, views, publishing and history, without a JVM."""
+"""The Iceberg catalog on pyiceberg: tables, views, publishing and history, without a JVM."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _OPEN_ATTEMPTS = 5
 def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergCatalog:
     """Open a catalog as pyiceberg knows it, ready to be used by several processes at once.
 
-    For a SQLite file its folder, the warehouse folder and the catalog's tables are made when they
-    are missing, writers wait up to 60 s for each other and readers never wait.
+    For a SQLite file, missing folders (its own, the warehouse) and the catalog's tables are
+    created, writers wait up to 60 s for each other, and readers never wait.
 
     Args:
         name: The catalog's name. It is a key in a SQL catalog: Spark must use the same one.
@@ -117,11 +117,11 @@ class IcebergCatalog:
         return self._sql_views().views(names)
 
     def present(self, names: Collection[TableName]) -> Collection[TableName]:
-        """Those of these names at which a table or a view stands, whoever made it."""
+        """Those of these names that are tables or views, whoever made them."""
         return self._sql_views().present(names)
 
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
-        """Those of these names at which something stands that `swap_views` did not make."""
+        """Those of these names that are tables or views that `swap_views` did not make."""
         return self._sql_views().taken(names)
 
     def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
@@ -144,7 +144,7 @@ class IcebergCatalog:
         evolve(self._catalog, name, changes)
 
     def describe(self, name: TableName, text: TableText) -> None:
-        """Give a table and its columns the words and properties of its model; see the port."""
+        """Give a table and its columns their model's descriptions and properties; see the port."""
         describe(self._catalog, name, text)
 
     def branches(self, name: TableName) -> Collection[str]:
@@ -192,7 +192,7 @@ class IcebergCatalog:
 
     def _load(self, name: TableName) -> Table | None:
         if name.catalog not in ("", self._catalog.name):
-            return None  # the catalog of an environment holds views alone
+            return None  # the catalog of an environment has views alone
         try:
             return self._catalog.load_table((name.namespace, name.name))
         except NoSuchTableError:

@@ -47,7 +47,7 @@ _NAMED: Final[Mapping[str, types.IcebergType]] = {
 
 
 def iceberg_type(written: str) -> types.IcebergType:
-    """The type that Iceberg stores a type of Spark as. Nested fields have no ids of a table yet.
+    """The Iceberg type that a Spark type is stored as. Nested fields have no ids of a table yet.
 
     Raises:
         Refused: Iceberg has none for it.
@@ -92,7 +92,7 @@ def columns_of(schema: Schema) -> tuple[Column, ...]:
 
 
 def spark_type(of: types.IcebergType) -> str:
-    """The simple name that Spark gives a type; Iceberg's own name where Spark has none."""
+    """The simple name that Spark gives a type; Iceberg's own name if Spark has none."""
     match of:
         case types.DecimalType():
             return f"decimal({of.precision},{of.scale})"

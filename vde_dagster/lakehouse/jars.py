@@ -31,7 +31,7 @@ ICEBERG_SPARK_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
 POSTGRESQL_JDBC = "org.postgresql:postgresql:42.7.8"
 EMBEDDED_COORDINATES = (ICEBERG_SPARK_RUNTIME, SQLITE_JDBC)
-"""What a session needs whose catalog is the embedded SQLite file."""
+"""What a session with the embedded SQLite catalog needs."""
 
 _MANIFEST = "manifest.json"
 _SHOWN_LINES = 6
@@ -160,7 +160,7 @@ def _resolve_one(coordinate: str, root: Path, java: Java, conf: Mapping[str, str
         _put(folder, _folder(root, coordinate))
         if (
             _loaded(root, coordinate) is None
-        ):  # what lay there was damaged: out of the way, once more
+        ):  # what was there is damaged: move it away and try once more
             shutil.rmtree(_folder(root, coordinate), ignore_errors=True)
             _put(folder, _folder(root, coordinate))
 

@@ -1,8 +1,8 @@
-"""A session of their own for statements and Python functions: what they set is gone afterwards.
+"""A Spark session for users' statements and Python functions: what they set in it is reset.
 
-Opening one for each unit of work would be simpler, but every session loads its own Iceberg catalog,
-and an embedded one leaves its connections open for as long as the JVM lives (seen: two open files
-for each). So there is one, and it is tidied.
+Opening a session for each unit of work would be simpler, but every session loads its own Iceberg
+catalog, and an embedded one leaves its connections open for as long as the JVM lives (seen: two
+open files for each). So there is one, and it is tidied.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _LOG: Final = logging.getLogger(__name__)
 def session_for_users(main: SparkSession) -> SparkSession:
     """A session for the code of users' own assets: what they set in it reaches no model.
 
-    There is one for as long as the main session lives, so that what one asset makes in it, another
-    finds. Settings that the main session has and it lacks are added to it, such as catalogs.
+    There is one for as long as the main session lives, so that one asset finds what another made in
+    it. Settings that only the main session has, such as catalogs, are added to it.
 
     Args:
         main: The session that evaluates models.
@@ -117,5 +117,5 @@ def _set_as(main: SparkSession, own: SparkSession) -> None:
 
 def _try_to_set(session: SparkSession, key: str, value: str) -> None:
     # Catalogs are settings that Spark does not know, and so calls not modifiable.
-    with suppress(PySparkException):  # one that counts for the whole application is shared
+    with suppress(PySparkException):  # a setting of the whole application is shared anyway
         session.conf.set(key, value)

@@ -1,6 +1,6 @@
 """A pandas frame as a Spark one of the declared types, with nothing guessed and nothing cut.
 
-A value that its declared type does not hold is an error. What pandas cannot tell apart is decided:
+A value that does not fit its declared type is an error. Where pandas is ambiguous, this decides:
 NaN in a column of numpy floats is how pandas writes a missing value, so it is NULL; in pandas' own
 nullable type `Float64` only `pd.NA` is. Times without a zone are UTC.
 """
@@ -37,8 +37,8 @@ def from_pandas(
         place: The function, for errors.
 
     Raises:
-        EvaluationFailed: Columns are missing, or not declared, or hold what their type does not;
-            all of that is told.
+        EvaluationFailed: Columns are missing or not declared, or their values do not fit the type;
+            the message lists all of them.
     """
     if not columns:
         raise EvaluationFailed(
@@ -66,7 +66,7 @@ def from_pandas(
 
 
 def _positions(result: pd.DataFrame, columns: tuple[Column, ...], *, place: str) -> dict[str, int]:
-    """Where each declared column stands, by its name in lower case."""
+    """The position of each declared column, by its name in lower case."""
     names = [str(each).lower() for each in result.columns]
     wanted = [each.name.lower() for each in columns]
     problems = [

@@ -42,12 +42,12 @@ def branch_name(work_id: str) -> str:
 
 
 def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, staged: int) -> None:
-    """Move ``main`` from ``base`` to ``staged``; nothing to do where ``main`` has passed it.
+    """Move ``main`` from ``base`` to ``staged``; nothing to do if ``main`` has passed it already.
 
-    Work that changed nothing is staged where it began, so ``main`` must not have left that.
+    Work that changed nothing is staged at its base, so ``main`` must still be there.
 
-    The branch of a unit of work has to be at ``staged``: who drops it can be sure that nobody
-    publishes it any more, also nobody who sleeps and has decided to.
+    The branch of a unit of work has to be at ``staged``. So whoever drops the branch can be sure
+    that nobody publishes it any more, not even a process that was paused before its commit.
 
     Raises:
         TableMoved: ``main`` is elsewhere, ``staged`` does not descend from ``base``, or its branch
@@ -134,7 +134,7 @@ def _commit(
 ) -> None:
     """Decide on the newest metadata and commit, until it is done or the decision refuses.
 
-    A commit that failed or whose answer was lost is decided again: ``change`` sees what is there.
+    After a commit that failed or whose answer was lost, ``change`` decides again on what is there.
     """
     lost: Exception | None = None
     for attempt in range(_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""The sums of rows as they lie in a table, computed from storage again."""
+"""The sums of a table's rows, computed again from storage."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 def sums_of(
     spark: SparkSession, catalog: str, sought: Sought, algorithm: str
 ) -> Mapping[Interval | None, RowSum]:
-    """The sums that are sought, in one Spark job over the rows that they are of.
+    """The requested sums, in one Spark job over the rows that they cover.
 
-    Columns are cast to the types that are sought: a table's types only ever widen (rule R11), so
-    that gives every value as it was, or is by now.
+    Columns are cast to the requested types: a table's types only ever widen (rule R11), so this
+    gives every value as it was when it was recorded, or as it is now.
     """
     pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
     rows = input_frame(spark, catalog, pinned)
@@ -44,7 +44,7 @@ def sums_of(
 
 
 def inside(rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interval]) -> DataFrame:
-    """The rows whose time lies in one of some intervals."""
+    """The rows whose time is in one of some intervals."""
     column = exp.column(axis.column, quoted=True)
     ranges = [
         within(column, each, time_type=axis.type, time_format=axis.format)

@@ -1,7 +1,7 @@
 """Which times of a table each of its Iceberg snapshots touched, from the bounds of its files.
 
-Of a snapshot its manifest list is read, and of the manifests in it those that the snapshot itself
-wrote: about 8 ms for each snapshot. Of a compaction nothing is read.
+Only the manifest list of each Iceberg snapshot is read, with the manifests that it wrote itself:
+about 8 ms for each. Nothing is read for a compaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, merge
 from vde_dagster.ports.catalog import RowChange
 
 _TIMELY: Final = (DateType, TimestampType, TimestamptzType, StringType)
-"""Types of columns that may tell a time. Texts do where they begin with an ISO date."""
+"""Types of columns that may contain times. Texts do if they begin with an ISO date."""
 _TOUCHED: Final = (ManifestEntryStatus.ADDED, ManifestEntryStatus.DELETED)
 
 
@@ -92,7 +92,7 @@ def _times(
         for manifest in snapshot.manifests(table.io)
         if manifest.added_snapshot_id == snapshot.snapshot_id
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
-        # A manifest that was merged carries the entries of older snapshots over.
+        # A merged manifest repeats the entries of older snapshots.
         if entry.status in _TOUCHED and entry.snapshot_id in (None, snapshot.snapshot_id)
     ]
     for status, counted in (

@@ -52,14 +52,14 @@ _SMALL_MACHINE_COLLECTOR = "-XX:+UseSerialGC"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """Where models are evaluated, in Spark's own vocabulary.
+    """Where models are evaluated, in Spark's terms.
 
     Args:
         master: Spark's master URL; the session's driver is this process's own JVM.
         conf: Spark's own settings; they win over ours. Java options and class path of the driver
             and the SQL extensions are put behind ours instead of replacing them.
         remote: A Spark Connect URL (``sc://...``); then ``master`` is not used and the server's own
-            configuration holds the jars and the extensions.
+            configuration has the jars and the extensions.
     """
 
     master: str = "local[*]"
@@ -124,7 +124,7 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
 
 
 def settle(session: SparkSession) -> None:
-    """Let a session take texts and times as they are written, whatever it was opened with.
+    """Make a session read texts and times as models mean them, whatever it was opened with.
 
     Args:
         session: Our own, or somebody else's that evaluates models.
@@ -134,15 +134,15 @@ def settle(session: SparkSession) -> None:
 
 
 def result_settings(session: SparkSession) -> dict[str, str]:
-    """The settings of a session that results may follow from, as far as somebody has set them."""
+    """The settings of a session that may change results, as far as somebody has set them."""
     return {key: value for key, value in session.conf.getAll.items() if may_change_results(key)}
 
 
 def restore(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Give a session the settings that results may follow from, and no others of them.
+    """Reset those settings of a session that may change results, and unset the others of them.
 
-    Whoever has the same session may have changed it in between. This takes about as long as the
-    smallest of queries, and is done once for each unit of work.
+    Other users of the session may have changed it in between. This takes about as long as the
+    smallest query, and is done once for each unit of work.
 
     Args:
         session: One that evaluates models.
@@ -163,7 +163,7 @@ def add_catalog(session: SparkSession, own: str, name: str) -> None:
     """Let an open session read the views of an environment whose catalog has its name.
 
     Such a catalog is the project's own under another name: another key in the same database, with
-    the same settings. Should somebody make tables there, they lie in a folder of their own.
+    the same settings. If somebody makes tables there, they get a folder of their own.
 
     Args:
         session: It knows the project's catalog.
@@ -234,7 +234,7 @@ def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, st
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.shuffle.partitions": "4",
         }
-        # On the class path nothing is copied to a scratch folder (0.5 s), and the archive applies.
+        # Jars on the class path are not copied to a scratch folder (0.5 s); the archive applies.
         _prepend(theirs, _CLASS_PATH, [str(each) for each in jars], os.pathsep)
     else:
         _prepend(theirs, "spark.jars", [str(each) for each in jars], ",")
@@ -264,7 +264,7 @@ def _quoted(option: str) -> str:
 
 
 def _start_jvm(conf: SparkConf) -> object:
-    """Start Spark's JVM; its standard error comes through us, without the noise."""
+    """Start Spark's JVM; its standard error is passed on without known noise."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 

@@ -80,7 +80,7 @@ def source_history(
 
 
 def origin(table: Table | None, snapshot_id: int) -> int:
-    """The Iceberg snapshot behind all compactions that lead up to one, as far as that is known."""
+    """The Iceberg snapshot that a chain of compactions started from, as far as that is known."""
     known = {each.snapshot_id: each for each in table.metadata.snapshots} if table else {}
     while (snapshot := known.get(snapshot_id)) is not None:
         parent = snapshot.parent_snapshot_id
@@ -107,7 +107,7 @@ def _mark(source: ModelName, table: Table, snapshot: Snapshot) -> HighWaterMark:
 def _snapshots_after(
     table: Table, head: Snapshot, since: HighWaterMark
 ) -> list[Snapshot] | SourceStatus:
-    """The ancestors of the head back to the mark, oldest first, or why they cannot be told."""
+    """The ancestors of the head back to the mark, oldest first, or why they are not known."""
     known = {each.snapshot_id: each for each in table.metadata.snapshots}
     found: list[Snapshot] = []
     current: int | None = head.snapshot_id
@@ -152,7 +152,7 @@ def _added_files(table: Table, snapshot: Snapshot) -> Iterator[tuple[int, DataFi
             continue
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
             ours = entry.status == ManifestEntryStatus.ADDED
-            # A manifest that was merged carries the entries of older snapshots over as EXISTING.
+            # A merged manifest repeats the entries of older snapshots as EXISTING.
             if ours and entry.snapshot_id in (None, snapshot.snapshot_id):
                 file = entry.data_file
                 if file.content == DataFileContent.DATA:

@@ -1,4 +1,4 @@
-"""The engine on Spark: rows are staged on an Iceberg branch, then hashed as they lie there."""
+"""The engine on Spark: rows are staged on an Iceberg branch and hashed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class SparkEngine:
     """Implements `vde_dagster.ports.engine.Engine`.
 
     Args:
-        session_factory: Opens the session; called once, by the first call that needs it. It is
-            settled, and whatever others set in it afterwards that results may follow from is taken
-            back before each unit of work (`vde_dagster.lakehouse.session`).
+        session_factory: Opens the session; called once, by the first call that needs it.
+            Settings that may change results are pinned, and reset before each unit of work
+            (`vde_dagster.lakehouse.session`).
         catalog_name: The Iceberg catalog of all tables, as the session knows it.
         metadata: Opens the same catalog for reading metadata; called once, when it is needed.
     """
@@ -64,7 +64,7 @@ class SparkEngine:
         from vde_dagster.lakehouse.evaluation import failures
         from vde_dagster.lakehouse.staging import Stage
 
-        # Temporary views belong to the session: two units of work must not meet in their names.
+        # Temporary views belong to the session, so two units of work must not use the same names.
         with self._lock, failures(str(staging.target)), self._session_for(staging) as spark:
             return Stage(spark, self._catalog, staging, self._ensure_namespace, self._load).run()
 
@@ -97,7 +97,7 @@ class SparkEngine:
             return columns_of(spark.table(target).schema)
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
-        """The sums of rows as they lie in a table; see the port."""
+        """The sums of a table's rows; see the port."""
         from vde_dagster.lakehouse.evaluation import failures
         from vde_dagster.lakehouse.recomputing import sums_of
 
@@ -165,7 +165,7 @@ class SparkEngine:
             return self._session
 
     def _settled(self) -> SparkSession:
-        """The session as models need it, whatever others did to it."""
+        """The session with the settings that models need, whatever others changed in it."""
         with self._lock:
             spark = self._spark()
             restore(spark, self._settings)

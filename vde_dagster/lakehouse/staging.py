@@ -1,4 +1,4 @@
-"""One unit of work on Spark: looked at as a whole, then written to a branch part by part."""
+"""One unit of work on Spark: checked as a whole, then written to a branch batch by batch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Stage:
         self._load = load
 
     def run(self) -> Staged:
-        """Check all parts, then stage them in order.
+        """Check all batches, then stage them in order.
 
         Raises:
             EvaluationFailed: See the port.
@@ -95,7 +95,7 @@ class Stage:
             )
 
     def _written(self, frames: Sequence[DataFrame]) -> Staged:
-        """Stage the rows of all parts, once it is known that they fit."""
+        """Stage the rows of all batches, once it is known that they fit."""
         staging = self._staging
         table = self._table(self._spark)
         check([each.schema for each in frames], staging, table)
@@ -106,7 +106,7 @@ class Stage:
             write_rows(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
-        # What is made from nothing, in several batches, is looked at when it is whole.
+        # A table that is rebuilt in several batches is audited as a whole.
         audits = self._audit(
             branch, [branch.rows()] if staging.rebuilds else [each.rows for each in written]
         )
@@ -120,7 +120,7 @@ class Stage:
         )
 
     def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
-        """Make the table or bring it up to date, and open the branch on it."""
+        """Create the table or bring it up to date, and open the branch on it."""
         staging = self._staging
         name = Branch(self._spark, self._catalog, staging, self._load).table
         if table is None:
@@ -131,7 +131,7 @@ class Stage:
         found = self._load(staging.target.table)
         for statement in order_statements(name, staging.storage, found):
             self._spark.sql(statement)
-        # A version that is kept may have been made with other partitions: those count for writes.
+        # A kept version may have been created with other partitions: those count for writes.
         storage = replace(staging.storage, partitioned_by=partitions_of(found))
         branch = Branch(self._spark, self._catalog, replace(staging, storage=storage), self._load)
         branch.open()
@@ -140,9 +140,9 @@ class Stage:
         return branch
 
     def _add_columns(self, name: str, schemas: Iterable[StructType], table: StructType) -> None:
-        """Give the table the columns that it lacks (rule R11); readers name theirs, and see none.
+        """Add the columns that the table lacks (rule R11); readers name theirs and see no change.
 
-        The columns of the first part that has them count; later ones are cast to these.
+        The types of the first batch with a column count; later batches are cast to them.
         """
         added = {
             each.name.lower(): each
@@ -156,7 +156,7 @@ class Stage:
             self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
 
     def _audit(self, branch: Branch, staged: Sequence[DataFrame]) -> tuple[AuditResult, ...]:
-        """What the audits find among the rows of all parts."""
+        """What the audits find among the rows of all batches."""
         staging = self._staging
         if not staging.audits:
             return ()
@@ -171,7 +171,7 @@ class Stage:
             return run_audits(self._spark, rows, staging.audits, inputs)
 
     def _run_before(self, returned: tuple[Column, ...]) -> None:
-        """Run the statements in front of the query; the model's own rows are the published ones."""
+        """Run the pre-statements; if they read the model itself, they see its published rows."""
         staging = self._staging
 
         def published() -> DataFrame:
@@ -183,7 +183,7 @@ class Stage:
         self._run(staging.before, published, "in front of")
 
     def _no_rows(self, returned: tuple[Column, ...]) -> DataFrame:
-        """The model's own rows where its table is not made yet: none, of the columns to come."""
+        """The model's own rows if it has no table yet: none, with the columns that it will have."""
         staging, first = self._staging, self._staging.parts[0]
         schema = declared_schema(StructType(), staging.columns)
         if not staging.columns:
@@ -200,8 +200,8 @@ class Stage:
             except PySparkException as error:
                 raise EvaluationFailed(
                     f"{staging.path}: a statement in front of the query reads the model's own "
-                    "rows. There are none on the first load, and the query does not tell their "
-                    f"columns before the statements have run: {first_useful_line(error)}",
+                    "rows. There are none on the first load, and their columns are not known "
+                    f"before the statements have run: {first_useful_line(error)}",
                     advice="Declare the model's `columns`.",
                 ) from error
         return self._spark.createDataFrame([], schema)

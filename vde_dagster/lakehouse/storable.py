@@ -1,6 +1,6 @@
-"""Which types of Spark an Iceberg table can hold, and which values a column of another type takes.
+"""Which Spark types an Iceberg table can store, and which columns take values of another type.
 
-Both are read from schemas, so that no row is computed for what could not be written.
+Both are decided from schemas, so that no row is computed that could not be written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ADVICE: Final = {
 
 
 def unstorable(schema: t.StructType) -> Iterator[str]:
-    """Why columns cannot be kept in an Iceberg table, for people: one text for each."""
+    """Why columns cannot be stored in an Iceberg table: one message for each."""
     for field in schema.fields:
         for path in _odd_fields(field.name, field.dataType):
             yield (
@@ -122,10 +122,10 @@ def can_store(found: t.DataType, wanted: t.DataType) -> bool:  # noqa: PLR0911 -
 
 
 def loses_values(found: t.DataType, wanted: t.DataType) -> bool:
-    """Whether a type that `can_store` lets pass would round or cut values without a word.
+    """Whether a type that `can_store` lets pass would silently round or cut values.
 
-    Nobody asked for that where a table has another type than the rows that come: something that is
-    read has changed. A number that is too large is no such case, since its write fails.
+    If a table has another type than the new rows, something that the model reads has changed, and
+    nobody asked for rounding. Numbers that are too large are no such case: their write fails.
     """
     match found, wanted:
         case (t.ArrayType(), t.ArrayType()):

@@ -1,4 +1,4 @@
-"""The Iceberg table of a version: how it is made, laid out and described.
+"""The Iceberg table of a version: how it is created, laid out and described.
 
 Texts and names reach Spark as quoted identifiers and literals only.
 """
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
 OWN_PROPERTIES: Final = "vde.physical-properties"
-"""The names of the properties that the model asked for, so that those it gives up can be found."""
+"""The names of the properties that the model asked for, so that later removals are found."""
 _PROPERTIES: Final = {
     "format-version": "2",
     # One task, and so one file, per partition; within a task rows are sorted by partition.
     "write.distribution-mode": "hash",
-    # What was changed is told from the files that a commit exchanged, whatever a catalog's default.
+    # What a commit changed is found from the files that it exchanged, whatever a catalog's default.
     "write.delete.mode": "copy-on-write",
     "write.merge.mode": "copy-on-write",
     "write.update.mode": "copy-on-write",
@@ -37,12 +37,12 @@ _FORMAT: Final = "write.format.default"
 
 
 def table_definition(table: str, staging: Staging, schema: StructType) -> str:
-    """The statement that makes the table of a version where there is none.
+    """The statement that creates the table of a version if there is none.
 
     Args:
         table: Its quoted name.
         staging: The unit of work that writes its first rows.
-        schema: The schema of these rows, which Iceberg can hold.
+        schema: The schema of these rows, which Iceberg can store.
     """
     described = {name.lower(): text for name, text in staging.descriptions.items()}
     columns = ", ".join(
@@ -57,7 +57,7 @@ def table_definition(table: str, staging: Staging, schema: StructType) -> str:
 
 
 def _column(field: StructField, text: str) -> str:
-    """A column's definition. Spark's own DDL loses backslashes of comments, so it gets none."""
+    """A column's definition. Spark's DDL loses backslashes in comments, so they are left out."""
     from pyspark.sql.types import StructField, StructType
 
     bare = StructField(field.name, field.dataType, nullable=True)
@@ -69,9 +69,9 @@ def _comment(text: str) -> str:
 
 
 def order_statements(table: str, storage: Storage, found: Table) -> Iterator[str]:
-    """The statements that make a table sort its files as a model says; none where it does.
+    """The statements that make a table sort its files as a model says; none if it does already.
 
-    Rows are sorted within a task only (seed 001 has no word on it): for an order over all files
+    Rows are sorted within a task only (seed 001 does not specify it): for an order over all files
     Spark would compute the query twice, once to sample it.
 
     Args:
@@ -98,7 +98,7 @@ def _sorted_by(found: Table) -> tuple[str, ...]:
 
 
 def partitions_of(found: Table) -> tuple[PartitionField, ...]:
-    """How a table is partitioned now, whatever its model has come to say since it was made."""
+    """How a table is partitioned now, whatever its model has declared since it was created."""
     schema = found.schema()
     fields = []
     for each in found.spec().fields:
@@ -129,7 +129,7 @@ _TRANSFORMS: Final = {
 
 
 def storage_properties(storage: Storage) -> dict[str, str]:
-    """The table properties that a model asks for, and which they are."""
+    """The table properties that a model asks for, and a property that lists their names."""
     wanted = dict(storage.properties)
     if storage.storage_format:
         wanted[_FORMAT] = storage.storage_format
@@ -139,9 +139,9 @@ def storage_properties(storage: Storage) -> dict[str, str]:
 def property_changes(
     present: Mapping[str, str], storage: Storage
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The properties to set on a table so that it is as a model says, and those to remove.
+    """The properties to set on a table to match its model, and those to remove.
 
-    What others set stays, and what the model asked for and does not any more gets its default.
+    What others set stays; what the model no longer asks for goes back to its default.
     """
     wanted = storage_properties(storage)
     before = present.get(OWN_PROPERTIES, "").split(",")

@@ -27,7 +27,7 @@ _DAY_MICROS: Final = Grain.DAY.longest // _MICROSECOND
 def unit_sums(
     rows: DataFrame, axis: TimeAxisSpec, algorithm: str
 ) -> Mapping[Interval | None, RowSum]:
-    """The sums of rows by their units; under None those of rows whose column holds no time."""
+    """The sums of rows by their units; under None those of rows whose column has no time."""
     sums: dict[Interval | None, RowSum] = {}
     time_of = _time_of(axis)
     for key, found in row_sums(rows, algorithm, _unit_key(axis)).items():
@@ -41,12 +41,12 @@ def unit_sums(
 
 
 def _unit_key(axis: TimeAxisSpec) -> SparkColumn:
-    """What rows of one unit have in common, or of one day of it: microseconds, a text or number."""
+    """A key that the rows of a unit, or of a day in it, share: microseconds, a text or number."""
     column = F.col(quoted(axis.column))
     if axis.is_formatted:
         return column.cast("string")
     micros = _micros(column, axis.type)
-    # Months and years are made of days: no function is used that asks for the session's zone,
+    # Months and years are grouped by days: no function is used that asks for the session's zone,
     # which a model's own statements may have set.
     length = min(axis.unit.longest, Grain.DAY.longest) // _MICROSECOND
     return micros - F.pmod(micros, F.lit(length))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> DataFrame:
-    """The rows that are wanted, lazily, in the session of a user's code.
+    """The requested rows, lazily, in the session of users' code.
 
     Those at an Iceberg snapshot have the columns that the table had then.
     """

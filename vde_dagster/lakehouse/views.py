@@ -39,7 +39,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """A row of the catalog: a table or a view, and where its metadata lies."""
+    """A row of the catalog: a table or a view, and the location of its metadata."""
 
     is_view: bool
     location: str
@@ -82,11 +82,11 @@ class SqlViews:
         return found
 
     def present(self, names: Collection[TableName]) -> frozenset[TableName]:
-        """Those of these names at which a table or a view stands; no file is read for it."""
+        """Those of these names that are tables or views; no file is read for it."""
         return frozenset(self._entries([*names])) if names else frozenset()
 
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
-        """Those of these names at which a table stands, or a view of somebody else's."""
+        """Those of these names that are tables, or views of somebody else."""
         entries = self._entries([*names])
         return tuple(name for name, entry in entries.items() if not self._is_ours(entry))
 
@@ -113,7 +113,7 @@ class SqlViews:
             self._commit(writes)
 
     def _staged(self, view: ViewDefinition, entries: Mapping[TableName, _Entry]) -> _Write | None:
-        """Write the metadata file of a view; None where the view is as wanted already."""
+        """Write the metadata file of a view; None if the view is up to date."""
         schema, comment = self._target_schema(view, entries)
         entry = entries.get(view.name)
         before = None if entry is None else self._read(entry.location)
@@ -272,7 +272,7 @@ class SqlViews:
 
 
 def _shown(field: NestedField, wanted: Column) -> NestedField:
-    """A target's column as a view shows it: Spark casts it to a wider type, never to another."""
+    """A target's column in a view's schema: Spark casts it to a wider type, never to another."""
     wider = is_widening(spark_type(field.field_type), wanted.type)
     return field.model_copy(
         update={
@@ -349,7 +349,7 @@ def _metadata(
 
 
 def _same(before: Json, after: Json) -> bool:
-    """Whether two metadata show the same, apart from when and as which version they were made."""
+    """Whether two views' metadata are equal apart from their time and version number."""
     old, new = _current_version(before), _current_version(after)
     return (
         old["representations"] == new["representations"]

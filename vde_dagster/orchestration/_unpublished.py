@@ -1,4 +1,4 @@
-"""Every call of something that Dagster does not publish stands here (dagster 1.13)."""
+"""All uses of Dagster's unpublished interfaces (dagster 1.13)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = [
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
-"""What the names of jobs begin with that Dagster makes for a target, and does not list."""
+"""The prefix of the names of jobs that Dagster creates for a target, and does not list."""
 
 
 def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:
     """Whether another sensor of the code location that a tick belongs to is switched on.
 
-    One that nobody ever switched on has no state, or that of its definition. Where a context does
-    not tell its code location, as those of tests, any sensor of that name counts.
+    One that nobody ever switched on has no state, or that of its definition. If a context does not
+    have its code location, as those of tests, any sensor of that name counts.
     """
     origin = context.code_location_origin
     return any(

@@ -92,7 +92,7 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
 def _tried_at(context: dg.AssetExecutionContext) -> datetime | None:
     """When Dagster began to try before what this step does: in this run, or in one that failed.
 
-    A step may fail after all that it does is done: a process that is killed tells nobody.
+    A step may fail after all of its work is done: a process that is killed reports nothing.
     """
     parent = context.run.parent_run_id or context.run.tags.get(PARENT_RUN)
     tried = context.run.run_id if context.retry_number else parent
@@ -111,7 +111,7 @@ def _partitions(context: dg.AssetExecutionContext) -> list[str]:
 
 
 def _loaded_events(location: Location, shown: AlreadyLoaded) -> Iterator[object]:
-    """What is loaded already; the IO manager is not asked."""
+    """The events of intervals that are loaded already; the IO manager is not called."""
     keys = {name: spec.key for name, spec in location.specs.items()}
     owner = {"vde/owner": shown.owner}
     yield dg.MaterializeResult(
@@ -138,9 +138,9 @@ def _exact_events(
     result: EvaluationResult,
     partitions: list[str],
 ) -> Iterator[dg.AssetMaterialization]:
-    """Each written partition's own event, where Dagster's automatic ones cannot tell it.
+    """Each written partition's own event, if Dagster's automatic ones are not exact.
 
-    The automatic events of a range share one data version, and name no partition beyond the run's,
+    The automatic events of a range share one data version, and name no partition outside the run's,
     though a session may have written some. What they say about inputs is copied: without it a
     partition looks as if it had a new dependency.
     """

@@ -1,7 +1,7 @@
-"""Runs that a sensor asked for one piece of work: how many ended, and when the next one may start.
+"""Runs that a sensor requested for the same work: how many ended, and when the next may start.
 
-A run key only keeps one piece of work from being asked for twice while its run is under way. A run
-that ended and left the work undone is asked for again, after a pause that grows.
+A run key only keeps the same work from being requested twice while its run is under way. If a run
+ended and left the work undone, another one is requested, after a pause that grows.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def attempts_with(instance: dg.DagsterInstance, tag: str, value: str) -> Attempt
 
 
 def ended_attempts(records: Sequence[dg.RunRecord]) -> Attempts:
-    """These runs, which ended or were killed, as attempts at one piece of work."""
+    """These runs, which ended or were killed, as attempts at the same work."""
     return Attempts(ended=len(records), last_end=max(map(_ended_at, records), default=None))
 
 
 def _ended_at(record: dg.RunRecord) -> datetime:
-    """When a run ended, or where nobody knows, when it was asked for (UTC)."""
+    """When a run ended, or if that is not known, when it was requested (UTC)."""
     if record.end_time is None:
         return record.create_timestamp
     return datetime.fromtimestamp(record.end_time, UTC)

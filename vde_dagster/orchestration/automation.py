@@ -1,9 +1,9 @@
 """The automation of an environment: one sensor, and one run for all that there is to do in a tick.
 
-A tick plans a run from metadata and the state, without Spark, and asks for it where there is
-something to do. The run plans by itself, so it does what is due and stale when it starts. What a
-run leaves undone is noted at it, model by model: a model that fails waits for longer each time,
-with those that wait for it, and all others go on.
+A tick plans a run from metadata and the state, without Spark, and requests it if there is
+something to do. The run plans again, so it does what is due and stale when it starts. What a run
+leaves undone is noted in a tag of it, by model: a model that fails is retried after a pause that
+grows, together with the models that wait for it, and all others go on.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
@@ -47,9 +47,9 @@ from vde_dagster.orchestration.partitions import partitions_of
 AUTOMATION_JOB: Final = "vde_automation"
 _OP: Final = "run"
 _STARTING: Final = timedelta(minutes=10)
-"""How long a run may take before it reserves its environment."""
+"""How long a run may take from its start until it has its environment's lease."""
 _REMEMBERED: Final = 200
-"""How many of the last runs are looked at for what failed."""
+"""How many of the last runs are searched for failed models."""
 _MOST_SHOWN: Final = 10
 """How many models the answer of a tick names."""
 
@@ -58,8 +58,8 @@ _MOST_SHOWN: Final = 10
 class Due:
     """What automation would do now.
 
-    ``plan`` is what there is to do, without models that wait since they failed; ``pauses`` says of
-    these why. ``token`` identifies the plan's work.
+    ``plan`` is what there is to do, without models that failed and are not retried yet; ``pauses``
+    has the reason for each of these. ``token`` identifies the plan's work.
     """
 
     plan: Plan
@@ -79,7 +79,7 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
         with failures():
             plan = _plan_of_run(location, context)
             if plan.is_empty:
-                reason = f"nothing is to be done: {_why_nothing(location, plan)}"
+                reason = f"nothing to do: {_why_nothing(location, plan)}"
                 yield dg.Output(None, metadata={"vde/reason": reason})
                 return
             rows = intervals = 0
@@ -106,8 +106,8 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
 def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition:
     """The sensor that launches an environment's models when they are due or stale.
 
-    It is stopped at first: looking at a project in a UI must not start runs and Spark. Beside its
-    job it names the models that it launches, so that their pages in the UI show it.
+    It is stopped at first: looking at a project in a UI must not start runs and Spark. Apart from
+    its job it targets the models that it launches, so that their pages in the UI show it.
     """
 
     def tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
@@ -125,14 +125,13 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
         if due.plan.is_empty:
             end_without_work(services, due.plan)
             return dg.SkipReason(_why_nothing(location, due.plan, due.pauses))
-        # Whoever was killed tried, too: a run key that was used once starts nothing.
+        # Runs that were killed count, too: a run key that was used once starts nothing.
         same = dg.RunsFilter(tags={AUTOMATION: _who(location), WORK: due.token})
         attempts = ended_attempts(context.instance.get_run_records(same))
         pause = attempts.pause(datetime.now(UTC))
         if pause:
             return dg.SkipReason(
-                f"{attempts.ended} runs left undone what there is to do; the next one starts "
-                f"{pause}"
+                f"{attempts.ended} runs did not finish this work; the next one starts {pause}"
             )
         return dg.RunRequest(
             run_key=f"{environment}:{due.token}:{attempts.ended + 1}",
@@ -147,7 +146,7 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Finds what is due by its cron, and what is late or changed upstream, from "
-        "metadata and without Spark, and asks for one run of all of it.",
+        "metadata and without Spark, and requests one run for all of it.",
     )
 
 
@@ -181,7 +180,7 @@ def _shown_jobs(location: Location) -> Iterator[UnresolvedAssetJob]:
 
 
 def _plan_of_run(location: Location, context: dg.OpExecutionContext) -> Plan:
-    """What a run does; one that a person launched tries what failed, too."""
+    """The plan of a run; one that a person launched retries failed models at once, too."""
     if WORK not in context.run.tags:
         return plan_run(location.project.services, location.environment)
     return _due(location, _runs(context.instance, location)).plan
@@ -190,7 +189,7 @@ def _plan_of_run(location: Location, context: dg.OpExecutionContext) -> Plan:
 def _carried_out(
     location: Location, plan: Plan
 ) -> Iterator[tuple[Evaluated, Sequence[dg.AssetMaterialization]]]:
-    """Each unit of work of a plan when it is done, with an event for each interval."""
+    """Apply a plan: yield each unit of work when it is done, with an event for each interval."""
     binding = bind_plan(plan)
     keys = {
         **asset_keys(plan.graph, plan.environment, location.project.services.naming),
@@ -203,19 +202,19 @@ def _carried_out(
 
 
 def _due(location: Location, runs: Sequence[dg.RunRecord]) -> Due:
-    """What is to be done now, apart from what failed before and waits."""
+    """What is to be done now, without models that failed and are not retried yet."""
     services = location.project.services
     plan = plan_run(services, location.environment)
     tokens = work_tokens(services, plan)
     pauses = dict(_pauses(runs, tokens))
-    left = set_aside(plan, pauses.keys(), "it waits until what failed is tried again")
+    left = set_aside(plan, pauses.keys(), "it waits until the failed model is tried again")
     return Due(plan=left, token=plan_token(left, tokens), pauses=pauses)
 
 
 def _pauses(
     runs: Sequence[dg.RunRecord], tokens: Mapping[ModelName, str]
 ) -> Iterator[tuple[ModelName, str]]:
-    """The models whose work runs have left undone that was the same, and until when they wait."""
+    """The models whose same work earlier runs have left undone, and when it is tried again."""
     undone = [(each, _undone(each)) for each in runs if _tag(each, UNDONE)]
     for name, token in tokens.items() if undone else ():
         tried = ended_attempts([run for run, left in undone if left.get(str(name)) == token])
@@ -225,12 +224,12 @@ def _pauses(
 
 
 def _note_undone(location: Location, context: dg.OpExecutionContext, plan: Plan) -> None:
-    """Note at a run which of its models have something to do still, and wait for no other of them.
+    """Tag a run with those of its models that still have work and wait for no other of them.
 
     What is noted is what the next run would do: the work is the same only if no input changes.
     """
     tried = {change.name for change in plan.backfills}
-    with suppress(VdeError):  # then the run counts as an attempt at all that it did
+    with suppress(VdeError):  # then the run counts as an attempt at all of its work
         services = location.project.services
         after = plan_run(services, location.environment)
         left = {each.name for each in after.backfills if each.name in tried}
@@ -249,7 +248,7 @@ def _runs(instance: dg.DagsterInstance, location: Location) -> Sequence[dg.RunRe
 
 
 def _under_way(location: Location, runs: Sequence[dg.RunRecord]) -> str:
-    """What is at work on the environment, for people; empty where nothing is."""
+    """The run or process that is at work on the environment, for people; empty for none."""
     environment = location.environment
     holder = location.project.services.state.lease_holder(environment_resource(environment))
     waited_for = [each for each in runs if _is_alive(each, is_held=bool(holder))]
@@ -262,7 +261,7 @@ def _under_way(location: Location, runs: Sequence[dg.RunRecord]) -> str:
 def _is_alive(run: dg.RunRecord, *, is_held: bool) -> bool:
     """Whether a run waits to be started, or works.
 
-    Nobody tells Dagster that a process was killed. A run that works holds its environment.
+    Dagster does not learn that a process was killed. A run that works has its environment's lease.
     """
     status = run.dagster_run.status
     if status in ENDED or is_held or status not in _STARTED:
@@ -301,7 +300,7 @@ def _why_nothing(
 
 
 def _who(location: Location) -> str:
-    """What tells the runs of one environment's automation from all others."""
+    """The value of the tag that marks the runs of one environment's automation."""
     return f"{location.project.configuration.name}/{location.environment}"
 
 

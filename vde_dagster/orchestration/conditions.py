@@ -1,14 +1,14 @@
 """When assets of a user's own that read models run: Dagster's declarative automation.
 
-Models have launchers of their own (docs/automation.md); these conditions are for what lies below
-them. They are made of Dagster's built-in operands, so that its daemon evaluates them without this
-package. Three things were found by running it (dagster 1.13) and are why they look as they do:
+Models have launchers of their own (docs/automation.md); these conditions are for assets downstream
+of models. They combine Dagster's built-in operands, so that its daemon evaluates them without this
+package. Three findings from running Dagster (1.13) explain how they are built:
 
 - ``AutomationCondition.eager()`` asks whether a parent was materialized, and looks at the latest
   partition alone: an equal result starts a run, and a late hour of the day before starts none.
 - ``since_last_handled()`` forgets what happens in the tick after a request and while its run is
   under way, though the run may have read what was there before.
-- Nothing tells what happened before the first evaluation: then what is missing is asked for.
+- What happened before the first evaluation is not known: then what is missing is requested.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _Anything = dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]
 
 
 def on_changed_data(*, may_lack: dg.AssetSelection | None = None) -> Condition:
-    """A condition for your own asset: it runs when the data of something that it reads changed.
+    """A condition for your own asset: it runs when the data of something that it reads has changed.
 
-    A parent changed where its data version, for models the D-SHA of an interval, is another one:
-    in any partition, also in one of last month. A parent that is computed again with equal rows
-    starts nothing. Partitions that are missing are filled as soon as all that they read is there.
+    A parent changed if its data version (for models the D-SHA of an interval) is another one, in
+    any partition, also in one of last month. A parent that is computed again with equal rows starts
+    nothing. Partitions that are missing are filled as soon as everything that they read is there.
 
     A request waits until its parents are there, and none of them is running or about to run. A
     change that comes while the asset runs starts it once more; so does one in a run by hand of
-    parent and asset together, which cannot be told apart from it. A run that fails is not requested
-    again before the next change: ``dagster/max_retries`` and `dagster.RetryPolicy` are for that.
+    parent and asset together, which looks the same. A run that fails is not requested again before
+    the next change: ``dagster/max_retries`` and `dagster.RetryPolicy` are for that.
 
     Args:
         may_lack: Parents that need not be there as a whole: sources that Dagster never sees
@@ -124,7 +124,7 @@ def when_due(
 def _is_possible(
     may_lack: dg.AssetSelection | None,
 ) -> Condition:
-    """Whether all that is read is there, and neither that nor the asset is about to be computed."""
+    """Whether all inputs are there, and neither they nor the asset are about to be computed."""
     every = _Condition.any_deps_match(_Condition.missing()).with_label("any_deps_missing")
     lacking: _Anything = every if may_lack is None else every.ignore(may_lack)
     requested = _Condition.any_deps_match(_Condition.will_be_requested())

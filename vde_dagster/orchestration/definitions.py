@@ -1,4 +1,4 @@
-"""The front door: a project's environment as Dagster definitions."""
+"""The entry point: a project's environment as Dagster definitions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def build_definitions(
 ) -> dg.Definitions:
     """Everything that Dagster needs to serve one environment of a project.
 
-    The snapshots are those that the environment holds in the state; outside production edited
-    files are followed unless ``vde.yaml`` says otherwise. Loading writes nothing and starts no
-    Spark.
+    The model snapshots are those that the state has for the environment; outside production edits
+    of the files are followed unless ``vde.yaml`` says otherwise. Loading writes nothing and does
+    not start Spark.
 
     Args:
         folder: The project's folder, absolute or relative to the working directory.

@@ -13,11 +13,11 @@ from vde_dagster.ports.state import LeaseLost
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Turn our errors into `dg.Failure`; whoever was second, or lost an answer, may try again."""
+    """Turn our errors into `dg.Failure`; after a conflict or a lost answer it may be retried."""
     try:
         yield
     except LeaseLost as error:
-        text = "another process took over this work; run it again to see what it did"
+        text = "another process has taken over this work; run it again to see its result"
         raise dg.Failure(text, allow_retries=True) from error
     except VdeError as error:
         again = isinstance(error, Conflict | OutcomeUnknown)

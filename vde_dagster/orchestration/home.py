@@ -26,7 +26,7 @@ run_coordinator:
 def dagster_home(configuration: Configuration) -> Path:
     """``DAGSTER_HOME`` where it is set, else ``.vde/dagster`` in the project.
 
-    The folder exists afterwards. One that is ours has a ``dagster.yaml``: no telemetry, no dialog
+    The folder exists afterwards. The project's own has a ``dagster.yaml``: no telemetry, no dialog
     at the first visit, queued runs.
     """
     named = os.environ.get("DAGSTER_HOME")

@@ -1,4 +1,4 @@
-"""The IO manager: writes what an asset's body asks for, and reads versions for others."""
+"""The IO manager: evaluates models for their assets, and reads versions for users' assets."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from vde_dagster.ports.engine import UserFrame
 class VdeIcebergIOManager(dg.IOManager):
     """Writes versions of models to Iceberg, and reads them as Spark DataFrames.
 
-    An asset's body has it write before it yields its output, and yields what was written: Dagster
-    has no way back from ``handle_output``, and lets only the body set a data version.
+    An asset's body calls `write` before it yields its output, and yields what was written: Dagster
+    passes nothing back from ``handle_output``, and lets only the body set a data version.
 
     Args:
         location: The environment whose models are written and read.
@@ -36,13 +36,13 @@ class VdeIcebergIOManager(dg.IOManager):
         """Evaluate, publish and record what is asked for, and let the environment show it.
 
         Raises:
-            Failure: It cannot be done as things stand, somebody else was first, or a query failed.
+            Failure: It cannot be done now, another process was first, or a query failed.
         """
         with failures():
             return evaluate_step(self._location, evaluation)
 
     def handle_output(self, context: dg.OutputContext, obj: EvaluationResult) -> None:
-        """Tell Dagster of what `write` wrote."""
+        """Report to Dagster what `write` wrote."""
         keys = {name: spec.key for name, spec in self._location.specs.items()}
         asked = obj.evaluation
         context.add_output_metadata(
@@ -54,7 +54,7 @@ class VdeIcebergIOManager(dg.IOManager):
         )
 
     def load_input(self, context: dg.InputContext) -> UserFrame:
-        """The rows of a model's version as the ledger holds them, for an asset of a user's own.
+        """The rows of a model's version that the ledger says are loaded, for a user's own asset.
 
         Raises:
             Failure: The asset is no model of this project, or its version lacks what is asked for.

@@ -1,8 +1,8 @@
 """Runs that are no asset runs: a plan, and a catch-up session.
 
-Both write partitions of several cadences, and exactly the ones that they touch. A run of assets has
+Both write partitions of several interval units, and only those that they need. A run of assets has
 one partitions definition and materializes every partition of its range, so these are jobs of ops
-which tell of each written interval themselves.
+which report each written interval themselves.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
@@ -47,7 +47,7 @@ _QUIET: Final = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
-    """Carry out a plan as one Dagster run in this process, on the instance of `dagster_home`.
+    """Apply a plan as one Dagster run in this process, on the instance of `dagster_home`.
 
     It does what `vde_dagster.app.apply.applying.apply_plan` does, also where models fail. A Dagster
     UI of the same home shows the run, and an event for each interval as it is written. Assets have
@@ -56,12 +56,12 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     Args:
         project: The project of the plan.
         plan: What to do.
-        report: Told of each unit of work when it is done.
+        report: Called with each unit of work when it is done.
 
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
             nothing was written.
-        Refused: An evaluation cannot be done as things stand.
+        Refused: An evaluation cannot be done now.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
         KeyboardInterrupt: The user stopped it; the same holds.
     """
@@ -73,7 +73,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
-        run.done.extend(walk.end())  # views that are missing are made, also where ops failed
+        run.done.extend(walk.end())  # views that are missing are made, also if ops failed
     return tuple(run.done)
 
 
@@ -135,7 +135,7 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
         name=_CATCH_UP_OP,
         config_schema={"model": str},
         out=dg.Out(dg.Nothing),
-        description="Load what is due and what is late of one model, in one commit.",
+        description="Load the due and the late rows of one model, in one commit.",
     )
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
         own = location.project.configuration.catalog.name
@@ -166,7 +166,7 @@ def _session_events(
     keys: Mapping[ModelName, dg.AssetKey],
     loaded: Evaluated | NothingToLoad,
 ) -> Iterator[object]:
-    """An event for each interval that a session touched, and what the session was about."""
+    """An event for each interval that a session wrote, and what the session found."""
     if isinstance(loaded, NothingToLoad):
         yield dg.Output(None, metadata={"vde/reason": loaded.reason})
         return
@@ -204,7 +204,7 @@ class _Errors:
             raise
 
     def raise_unexpected(self) -> None:
-        """Raise what an op did not raise on purpose.
+        """Raise the errors of ops that are not expected ones of this package.
 
         Raises:
             BaseException: One of them raised something else than ours, or the user stopped it.
@@ -216,10 +216,10 @@ class _Errors:
 
 @dataclass(kw_only=True)
 class _PlanRun:
-    """The stages of a walk as a job: an op for each model to fill, and one that shows them.
+    """The stages of a plan as a job: an op for each model to fill, and one that moves the views.
 
-    Ops are run in the order of the stages. Where one fails, those that do not await it are run all
-    the same, as the walk itself does.
+    Ops are run in the order of the stages. If one fails, those that do not wait for it are still
+    run, as `apply_plan` does.
     """
 
     walk: Walk
@@ -263,7 +263,7 @@ class _PlanRun:
         )(run)
 
     def _events(self, stage: WorkStage | Closing) -> Iterator[object]:
-        """Run a stage, and tell Dagster of each interval that it writes."""
+        """Run a stage, and report each interval that it writes to Dagster."""
         with self.errors.kept(), self.walk.visit(stage) as steps:
             for evaluated in steps:
                 self.done.append(evaluated)
@@ -274,7 +274,7 @@ class _PlanRun:
 
 
 def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:
-    """The name of a stage's op, and what it says about itself."""
+    """The name and the description of a stage's op."""
     if isinstance(stage, WorkStage):
         name = stage.model
         return f"{name.schema}__{name.name}", plan.graph[name].model.description or None

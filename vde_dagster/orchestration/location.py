@@ -28,10 +28,10 @@ _LOG: Final = logging.getLogger(__name__)
 class Location:
     """One environment of a project as Dagster serves it.
 
-    ``binding`` is what it runs. ``plan`` is set where that is not what the state says but what the
-    files say: where files are followed a step carries that plan's snapshots into the state,
-    elsewhere nothing runs before a person has applied one. ``partitions_end`` is the project's
-    clock, None for the wall clock. ``specs`` are the translated assets, sources among them.
+    ``binding`` is what it runs. ``plan`` is set if that comes from the files and not from the
+    state: in an environment that follows the files, a step stores that plan's model snapshots in
+    the state; in others nothing runs before a person has applied a plan. ``partitions_end`` is the
+    project's clock, None for the wall clock. ``specs`` are the translated assets and sources.
     """
 
     project: VdeProject
@@ -43,7 +43,7 @@ class Location:
 
     @property
     def followed(self) -> Plan | None:
-        """The plan that steps carry into the state; None where only a person's plan counts."""
+        """The plan that steps store in the state; None if only plans of a person count."""
         follows = self.project.configuration.follows_files(self.environment)
         return self.plan if follows else None
 
@@ -67,14 +67,14 @@ def open_location(
     """Find what an environment runs. Stores nothing and starts no Spark.
 
     Raises:
-        ProjectInvalid: The files are wrong, and the state holds nothing to run in their place.
+        ProjectInvalid: The files are wrong, and the state has nothing to run in their place.
     """
     services = project.services
     loaded = bind_environment(services, environment)
     edited = _plan_of_files(project, environment, fallback=loaded)
     follows = project.configuration.follows_files(environment)
     if loaded is None or (follows and edited is not None and edited.promotes):
-        assert edited is not None, "files that cannot be read were told"
+        assert edited is not None, "files that cannot be read were reported"
         binding, plan = bind_plan(edited), edited
     else:
         binding, plan = loaded, None
@@ -106,14 +106,14 @@ def open_location(
 def _plan_of_files(
     project: VdeProject, environment: str, *, fallback: Binding | None
 ) -> Plan | None:
-    """The plan of the files as they are; None where they are wrong and the state can stand in."""
+    """The plan of the files; None if they are wrong and the state has something to run."""
     try:
         graph = project.files.graph
     except ProjectInvalid as error:
         if fallback is None:
             raise
         _LOG.warning(
-            "%s runs what was planned last, since the project's files cannot be read: %s",
+            "%s runs the last applied plan, since the project's files cannot be read: %s",
             environment,
             error,
         )

@@ -1,4 +1,4 @@
-"""The sensor that keeps MANAGED tables fresh: it reads metadata, and asks for runs (seed 001)."""
+"""The sensor that keeps MANAGED tables fresh: it reads metadata, and requests runs (seed 001)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Finds MANAGED tables that are older than their target lag and whose inputs "
-        "changed, from metadata and without Spark, and asks for a run of each.",
+        "changed, from metadata and without Spark, and requests a run for each.",
     )
     def managed(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         services = location.project.services
@@ -47,7 +47,7 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
         if requests:
             return dg.SensorResult(run_requests=requests)
         message = "; ".join(each for each in answers if isinstance(each, str))
-        return dg.SkipReason(message or "no MANAGED table was made yet: a plan makes it")
+        return dg.SkipReason(message or "no MANAGED table has been built yet: a plan builds it")
 
     return managed
 
@@ -55,7 +55,7 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
 def _request(
     instance: dg.DagsterInstance, location: Location, key: VersionKey, found: Freshness
 ) -> dg.RunRequest | str:
-    """One run for one state of the inputs; one that failed is asked for again after a pause."""
+    """One run for one state of the inputs; if it fails, another is requested after a pause."""
     state = f"{key.model}:{key.version}:{found.token}"
     attempts = attempts_with(instance, REFRESH, state)
     if attempts.under_way is not None:

@@ -1,4 +1,4 @@
-"""What a materialization says about itself, under Dagster's own keys and ours."""
+"""The metadata and tags of materializations, under Dagster's own keys and ours."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ REFRESH: Final = "vde/refresh"
 AUTOMATION: Final = "vde/automation"
 """The tag of runs of an environment's automation: the project and the environment."""
 WORK: Final = "vde/work"
-"""The tag of a run that automation asked for: the token of what there was to do."""
+"""The tag of a run that automation requested: the token of the work there was to do."""
 UNDONE: Final = "vde/undone"
-"""The tag of a run that left work on models: the tokens by model, as JSON."""
+"""The tag of a run that left work undone: the tokens of that work by model, as JSON."""
 FORCE: Final = "vde/force"
-"""The tag of a run that computes what it names, whatever has changed (rule R2)."""
+"""The tag of a run that computes its assets even if nothing has changed (rule R2)."""
 
 Keys = Mapping[ModelName, dg.AssetKey]
 Metadata = dict[str, Any]
@@ -44,7 +44,7 @@ Metadata = dict[str, Any]
 
 
 def data_version(entries: Sequence[LedgerEntry]) -> str:
-    """The data version of what these entries hold together: the D-SHA, or one over several."""
+    """The data version of these entries: the D-SHA, or one combined from several."""
     digests = [entry.digest for entry in entries]
     return digests[0] if len(digests) == 1 else combined_dsha(digests)
 
@@ -52,7 +52,7 @@ def data_version(entries: Sequence[LedgerEntry]) -> str:
 def entries_metadata(
     binding: Binding, node: Node, entries: Sequence[LedgerEntry], keys: Keys
 ) -> Metadata:
-    """What is true of a table's intervals, whoever wrote them."""
+    """The metadata of a table's intervals, whoever wrote them."""
     return {
         **_status(binding, node, entries[-1], keys),
         **_loaded(node, entries),
@@ -90,7 +90,7 @@ def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
 
 
 def work_metadata(done: Sequence[Evaluated]) -> Metadata:
-    """What units of work tell beside what they wrote: time, what was kept and why, late rows."""
+    """The metadata of units of work themselves: time, what was kept and why, late rows."""
     metadata: Metadata = {
         "vde/seconds": round(sum(each.seconds for each in done), 3),
         "vde/rows_written": sum(each.rows for each in done),
@@ -108,7 +108,7 @@ def work_metadata(done: Sequence[Evaluated]) -> Metadata:
 
 
 def savings_metadata(saved: Saved) -> Metadata:
-    """What was kept; hours only of a model by interval, and seconds only where they are known."""
+    """What was kept: hours only for a model by interval, seconds only if they are known."""
     return {
         "vde/saved_intervals": saved.intervals,
         **({"vde/saved_hours": round(saved.hours, 3)} if saved.hours is not None else {}),
@@ -118,7 +118,7 @@ def savings_metadata(saved: Saved) -> Metadata:
 
 
 def stale_metadata(stale_inputs: Sequence[str]) -> Metadata:
-    """What an evaluation read that was late or changed upstream itself; nothing where none was."""
+    """The inputs of an evaluation that were stale themselves; empty if none was."""
     return {"vde/stale_inputs": "; ".join(stale_inputs)} if stale_inputs else {}
 
 
@@ -136,7 +136,7 @@ def session_metadata(session: Load) -> Metadata:
 
 
 def lineage_of(node: Node, keys: Keys) -> dict[str, list[dg.TableColumnDep]]:
-    """The columns behind each column of a SQL model, by asset."""
+    """The columns that each column of a SQL model is computed from, by asset."""
     if node.canonical is None:
         return {}
     return {

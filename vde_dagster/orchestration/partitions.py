@@ -38,7 +38,7 @@ def partitions_of(node: Node, end: datetime | None) -> dg.TimeWindowPartitionsDe
 
     Args:
         node: The model.
-        end: The project's clock where it is not the wall clock (which Dagster knows itself): later
+        end: The project's clock if it is not the wall clock (which Dagster knows itself): later
             intervals are not due, so they are no partitions.
     """
     if not is_partitioned(node):
@@ -79,7 +79,7 @@ def contiguous(unit: IntervalUnit, keys: Sequence[str]) -> Interval:
     """
     if not keys:
         raise Refused(
-            "this model is evaluated by partitions", advice="name those that the run is for."
+            "this model is partitioned", advice="Name the partitions that the run is for."
         )
     found = merge(interval_of(unit, key) for key in keys)
     if len(found) != 1:
@@ -93,8 +93,8 @@ def contiguous(unit: IntervalUnit, keys: Sequence[str]) -> Interval:
 def parent_mapping(binding: Binding, node: Node, parent: Node) -> dg.PartitionMapping | None:
     """Which partitions of a parent a model's partition reads; None leaves it to Dagster.
 
-    It is taken from a window that holds what every interval of the model reads of the parent: the
-    same number of units before and after it for each, or else all of the parent.
+    It is derived from a window that covers what every interval of the model reads of the parent:
+    the same number of units before and after it for each, or else all of the parent.
     """
     if not (is_partitioned(node) and is_partitioned(parent)):
         return None

@@ -16,8 +16,8 @@ class VdePySparkResource(PySparkResource):
     """A `PySparkResource` over the project's catalog, started when it is first used.
 
     Args:
-        project_folder: Where the project's ``vde.yaml`` lies; it says how Spark is opened.
-        spark_config: Not used: Spark's settings stand in ``vde.yaml``.
+        project_folder: The folder of the project's ``vde.yaml``, which has the settings of Spark.
+        spark_config: Not used: Spark's settings are in ``vde.yaml``.
     """
 
     project_folder: str

@@ -1,8 +1,8 @@
-"""The late-data sensor: a tick reads metadata, decides, and asks for runs (seed 003).
+"""The late-data sensor: a tick reads metadata, decides, and requests runs (seed 003).
 
 What was loaded is known by the high-water mark in the state, which a session moves when it commits.
-A run that ended without moving the mark is asked for again, see `attempts`. While the automation of
-the environment is switched on this sensor stands aside: each model has one launcher.
+If a run ended without moving the mark, another one is requested, see `attempts`. While the
+automation of the environment is switched on this sensor does nothing: each model has one launcher.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Finds new and late rows in the sources' Iceberg metadata, without Spark, and "
-        "asks for one catch-up run for each model that has some.",
+        "requests one catch-up run for each model that has some.",
     )
     def late_data(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         other = automation_sensor_name(location.environment)
@@ -62,7 +62,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         reasons = [each for each in answers if isinstance(each, str)]
         if requests:
             return dg.SensorResult(run_requests=requests)
-        return dg.SkipReason("; ".join(reasons) or "no model has late data of its own")
+        return dg.SkipReason("; ".join(reasons) or "no model of this environment has late data")
 
     return late_data
 
@@ -98,11 +98,11 @@ def _request(
     change = _change(key, decision)
     attempts = attempts_with(instance, CATCH_UP, change)
     if attempts.under_way is not None:
-        return f"{key.model}: run {attempts.under_way} is loading what is new"
+        return f"{key.model}: run {attempts.under_way} is loading the new rows"
     pause = attempts.pause(datetime.now(UTC))
     if pause:
         return (
-            f"{key.model}: {attempts.ended} runs did not load what is new; the next one starts "
+            f"{key.model}: {attempts.ended} runs did not load the new rows; the next one starts "
             f"{pause}"
         )
     return dg.RunRequest(

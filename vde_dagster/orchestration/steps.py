@@ -1,4 +1,4 @@
-"""What one step may do, decided from the state before any work, and the work itself."""
+"""What one Dagster step does: decided from the state before any work, and then done."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What an asset's body asks of the IO manager.
+    """What an asset's body asks the IO manager to do.
 
     ``ranges`` are evaluated one after the other, each in a unit of work of its own. With ``force``
-    they are computed, whatever has changed (rule R2).
+    they are computed even if nothing has changed (rule R2).
     """
 
     binding: Binding
@@ -58,8 +58,8 @@ class Evaluation:
 class EvaluationResult:
     """What the IO manager did about an evaluation, in units of work.
 
-    ``stale_inputs`` says for people what of the inputs that it reads was late or changed upstream
-    itself when it began.
+    ``stale_inputs`` says for people which inputs were late or changed upstream themselves when it
+    began.
     """
 
     evaluation: Evaluation
@@ -68,7 +68,7 @@ class EvaluationResult:
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """What is loaded now of the time that was asked for, in order."""
+        """The loaded entries of the time that was asked for, in order."""
         latest = {entry.interval: entry for each in self.done for entry in each.entries}
         asked = self.evaluation.interval
         return tuple(entry for at, entry in sorted(latest.items()) if asked.contains(at))
@@ -76,7 +76,7 @@ class EvaluationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlreadyLoaded:
-    """What is asked for is loaded: by the version's ``owner``, or by who tried this step before."""
+    """All that is asked for is loaded: by the version's ``owner``, or by an earlier try."""
 
     binding: Binding
     node: Node
@@ -98,14 +98,14 @@ def decide(
         location: As it was loaded.
         name: The model.
         partitions: The keys of the run; none for a model without partitions.
-        force: Whether the run asks to compute what it names, whatever has changed.
+        force: Whether the run computes its models even if nothing has changed.
         tried_at: When an earlier try of this step began; None where there was none. It may have
             ended after it had recorded what it did, which a model that builds on itself must not do
             twice.
 
     Raises:
-        Refused: The environment does not run the loaded version any more, nothing was planned for
-            production yet, or the version's owner has not computed what is asked for.
+        Refused: The environment does not run the loaded version any more, no plan of production
+            was applied yet, or the version's owner has not computed what is asked for.
     """
     services = location.project.services
     binding = current_binding(location, name)
@@ -139,7 +139,7 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     """What the environment runs now, if that is the version of ``name`` that was loaded.
 
     Raises:
-        Refused: It is not, or nothing was planned for production yet.
+        Refused: It is not, or no plan of production was applied yet.
     """
     services = location.project.services
     environment = location.environment
@@ -148,7 +148,7 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     revision = shown.revision if shown is not None else 0
     if shown is None and location.followed is None:
         raise Refused(
-            f"nothing was planned for {environment} yet, so nothing runs there",
+            f"no plan of {environment} was applied yet, so nothing runs there",
             advice=f"Run `vde plan {environment}` and apply it, then reload this code location.",
         )
     if revision == location.binding.revision:
@@ -185,7 +185,7 @@ def store_followed(location: Location) -> None:
     """Store the snapshots of a plan that follows the files, before anything is written for it.
 
     Raises:
-        Refused: The plan cannot be carried out, so nothing is written for it.
+        Refused: The plan cannot be applied, so nothing is written for it.
     """
     plan = _outstanding(location)
     if plan is not None:
@@ -194,14 +194,14 @@ def store_followed(location: Location) -> None:
 
 
 def show_result(location: Location, name: ModelName) -> None:
-    """Make the environment's view of a model show its table, where it does not yet.
+    """Make the environment's view of a model show its table, if it does not yet.
 
-    Outside production the environment is moved to the plan that follows the files first. Steps of
-    other runs may be doing the same, so it is tried for some seconds.
+    Outside production the plan that follows the files is promoted first. Steps of other runs may be
+    doing the same, so it is tried for some seconds.
 
     Raises:
         Conflict: A plan is being applied to the environment; its end shows the result, too.
-        Refused: The plan that follows the files cannot be carried out; no view was moved.
+        Refused: The plan that follows the files cannot be applied; no view was moved.
     """
     for pause in _PAUSES:
         try:
@@ -242,11 +242,12 @@ def _whole(
 ) -> tuple[Interval, ...]:
     """What an evaluation of a model without partitions covers.
 
-    Of what is made as a whole it is all that is due, at once. Of what builds on itself it is what
-    it does not hold yet, in batches; nothing where an earlier try has recorded all that is due.
+    For a kind that is built as a whole it is all that is due, at once. For a kind that builds each
+    interval on the ones before, it is what is not loaded yet, in batches; nothing if an earlier try
+    has recorded all that is due.
 
     Raises:
-        Refused: Nothing is due, or all that is due is held by a model that builds on itself.
+        Refused: Nothing is due, or such a model has loaded all that is due.
     """
     model = node.model
     plan = plan_environment(services, binding.graph, binding.environment)

@@ -1,4 +1,4 @@
-"""How a model looks in Dagster. Users subclass `VdeTranslator` to make it look otherwise."""
+"""How a model looks in Dagster. Users subclass `VdeTranslator` to change that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TAG: Final = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VdeTranslatorData:
-    """What a translator is told of one model or source.
+    """What a translator gets to know of one model or source.
 
     ``snapshot`` is the one that the environment runs. ``folder`` is the project's. ``naming`` is
     how the environment's views are named. ``unplanned_change`` says how the model's file differs
@@ -50,7 +50,7 @@ class VdeTranslatorData:
 
     @property
     def group(self) -> str:
-        """The group of its asset: a schema's of one environment, whatever carries the suffix."""
+        """The group of its asset: a schema of one environment, whichever name has the suffix."""
         return readable_table(self.node, self.environment, ViewNaming()).namespace
 
 
@@ -118,7 +118,7 @@ def table_schema(columns: tuple[Column, ...], node: Node) -> dg.TableSchema:
 def _description(data: VdeTranslatorData) -> str:
     model = data.node.model
     if data.is_source:
-        return model.description or "A source: others write this table."
+        return model.description or "A source: this table is not written by the project."
     body = model.body
     language = "python" if isinstance(body, PythonFunction) else "sql"
     return f"{model.description}\n\n```{language}\n{model.source.text.strip()}\n```".strip()

@@ -1,1 +1,1 @@
-"""What the use cases need from the outside, as Protocols. Adapters: ``state/``, ``lakehouse/``."""
+"""The ports of the use cases, as Protocols. Adapters: ``state/``, ``lakehouse/``."""

@@ -31,8 +31,8 @@ class TableState:
 class TableText:
     """What a model says about its table that changes no row.
 
-    ``columns`` are descriptions by the columns' names in lower case. Of ``storage`` the properties
-    and the file format count, which new files have.
+    ``columns`` are descriptions by the columns' names in lower case. Of ``storage`` only the
+    properties and the file format are used; the latter applies to new files.
     """
 
     comment: str = ""
@@ -44,8 +44,8 @@ class TableText:
 class ViewDefinition:
     """A view over one physical table or view: it selects these columns by name.
 
-    A column of a type that the target's will be widened to (rule R11) has that type already, so
-    that the view can be read before and after. Without a ``comment`` it has that of its target.
+    If a column of the target is about to be widened (rule R11), the view has the wider type
+    already, so that it can be read before and after. Without a ``comment`` it has its target's.
     """
 
     name: TableName
@@ -58,9 +58,9 @@ class ViewDefinition:
 class RowChange:
     """What one Iceberg snapshot did to a table's rows.
 
-    ``times`` holds the times, by one column, of all rows that it added or removed: as close as
-    metadata tells, nothing for a compaction, None where that is not known. ``committed_at`` is when
-    it was committed, by the clock of who wrote it.
+    ``times`` has the times, by one column, of all rows that it added or removed, as closely as
+    metadata says; it is empty for a compaction, and None if they are not known. ``committed_at`` is
+    when it was committed, by the writer's clock.
     """
 
     iceberg_snapshot_id: int
@@ -76,35 +76,35 @@ class Catalog(Protocol):
     """Tables and views, and what happened to tables."""
 
     def table(self, name: TableName) -> TableState | None:
-        """The current state of a table; None where there is none of this name."""
+        """The current state of a table; None if there is none of this name."""
         ...
 
     def view(self, name: TableName) -> ViewDefinition | None:
-        """A view that `swap_views` made; None where there is none of this name."""
+        """A view that `swap_views` created; None if there is none of this name."""
         ...
 
     def views(self, names: Collection[TableName]) -> Mapping[TableName, ViewDefinition]:
-        """The views among these names that `swap_views` made."""
+        """The views among these names that `swap_views` created."""
         ...
 
     def present(self, names: Collection[TableName]) -> Collection[TableName]:
-        """Those of these names at which a table or a view stands, whoever made it."""
+        """Those of these names that a table or a view has, whoever created it."""
         ...
 
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
-        """Those of these names at which something stands that `swap_views` did not make."""
+        """Those of these names that are used by something that `swap_views` did not create."""
         ...
 
     def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
-        """Make all of these views, and drop the others, in one transaction.
+        """Create or replace all of these views, and drop the others, in one transaction.
 
         Doing the same again changes nothing. Missing namespaces are created. A name in ``drops``
-        that does not exist is no error; what somebody else put there stays.
+        that does not exist is no error; what another program put there stays.
 
         Raises:
-            Refused: A name is taken, also by a view that shows another model's versions, or a
+            Refused: A name is taken, possibly by a view that shows another model's versions, or a
                 target does not exist; nothing was changed.
-            Conflict: Somebody else changed one of the views meanwhile; nothing was changed.
+            Conflict: Another process changed one of the views meanwhile; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """
         ...
@@ -112,52 +112,53 @@ class Catalog(Protocol):
     def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
         """Move a table from the Iceberg snapshot ``base`` to ``staged``, a descendant of it.
 
-        A table that is at ``staged`` already, or has passed it, stays as it is. Else the branch of
-        a unit of work has to be at ``staged``: once it is dropped, nobody can publish it any more.
+        A table that is at ``staged`` already, or at a descendant of it, stays as it is. Otherwise
+        the branch of a unit of work has to be at ``staged``: once the branch is dropped, it can
+        never be published.
 
         Raises:
             TableMoved: The table is at neither of the two, or the branch was dropped; nothing was
                 changed.
-            Conflict: It is being changed all the time; nothing was changed.
+            Conflict: Other commits kept getting in first; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """
         ...
 
     def evolve(self, name: TableName, changes: Sequence[InPlace]) -> None:
-        """Add columns to a table and widen others (rule R11); rows that are there have NULL.
+        """Add columns to a table and widen others (rule R11); existing rows have NULL.
 
         Doing the same again changes nothing. Views do not see new columns; those that show a
-        column that is widened have to say so before (`ViewDefinition`).
+        widened column need its new type before (`ViewDefinition`).
 
         Raises:
-            Refused: A column is there with another type; nothing was changed.
-            Conflict: The table is gone, or is being changed all the time.
+            Refused: A column exists with another type; nothing was changed.
+            Conflict: The table is gone, or other commits kept getting in first.
             OutcomeUnknown: The answer was lost.
         """
         ...
 
     def describe(self, name: TableName, text: TableText) -> None:
-        """Give a table and its columns the words and properties of its model.
+        """Set the comments and properties of a table and its columns from its model.
 
         Raises:
-            Conflict: The table is gone, or is being changed all the time.
+            Conflict: The table is gone, or other commits kept getting in first.
             OutcomeUnknown: The answer was lost.
         """
         ...
 
     def branches(self, name: TableName) -> Collection[str]:
-        """The units of work that have a branch of a table; none where there is no table."""
+        """The units of work that have a branch of a table; none if there is no table."""
         ...
 
     def drop_branch(self, name: TableName, work_id: str) -> None:
-        """Remove the branch that a unit of work staged on; no error where there is none."""
+        """Remove the branch that a unit of work staged on; no error if there is none."""
         ...
 
     def origin(self, name: TableName, iceberg_snapshot_id: int) -> int:
         """The Iceberg snapshot that gave a table the rows that it has at a given one.
 
-        It is the given one itself, or where that is a compaction, the one that was compacted (as
-        far as the table's metadata still tells). So where two origins are equal, the rows are.
+        It is the given one itself or, if that is a compaction, the one that was compacted (as far
+        as the table's metadata still has it). So if two origins are equal, the rows are.
         """
         ...
 
@@ -174,15 +175,15 @@ class Catalog(Protocol):
     ) -> Sequence[RowChange]:
         """What the Iceberg snapshots of a table's line did, newest first, by a time column.
 
-        Only those after the given one are told; all that are retained where it is None. Without a
-        column (an empty one) no file is read, and no times are known but those of compactions.
+        Only those after the given one are returned; all that are retained if it is None. Without a
+        column (an empty one) no file is read, and no times are known except those of compactions.
         """
         ...
 
     def earliest(self, name: TableName, column: str) -> datetime | None:
         """The first time of a column among a table's rows, by metadata.
 
-        The end of time where there are no rows; None where it is not known.
+        The end of time if there are no rows; None if it is not known.
         """
         ...
 

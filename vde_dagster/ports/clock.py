@@ -1,4 +1,4 @@
-"""Time comes in through here."""
+"""The port through which the present time is read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time of the machine, in UTC."""
+    """The clock of the machine, in UTC."""
 
     def now(self) -> datetime:
         """The present instant."""

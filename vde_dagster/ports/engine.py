@@ -16,11 +16,12 @@ from vde_dagster.core.time.intervals import Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """Rows of a table whose sums are sought: at one Iceberg snapshot, under these columns.
+    """Rows of a table whose sums are to be computed: at one Iceberg snapshot, by these columns.
 
     With an ``axis`` the sums are those of its units, of all rows or of those in ``intervals``. The
-    columns may be fewer and their types narrower than the table's now: as rows were written once.
-    They may be more, and wider, than the table's were at that Iceberg snapshot: as rows count now.
+    columns may be fewer and their types narrower than the table's now, to sum rows as they were
+    once written. They may be more, and wider, than at that Iceberg snapshot, to sum rows as they
+    are read now.
     """
 
     table: TableName
@@ -32,10 +33,10 @@ class Sought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRows:
-    """Rows of a table or view that a user's own code is to have.
+    """Rows of a table or view that a user's own code asks for.
 
-    They are those at an Iceberg snapshot, or with None those that there are. With an ``axis`` they
-    are those whose time lies in one of some ``intervals``.
+    They are read at an Iceberg snapshot, or with None at the current one. With an ``axis`` they are
+    those whose time lies in one of some ``intervals``.
     """
 
     table: TableName
@@ -58,20 +59,21 @@ class UserFrame(Protocol):
 
 
 class Engine(Protocol):
-    """Computes. Starting it is expensive, so an adapter starts at the first call that needs it."""
+    """Computes rows. It is expensive to start: adapters do so at the first call that needs it."""
 
     def stage(self, staging: Staging) -> Staged:
         """Write the parts of a unit of work, in order, to the branch named after its work id.
 
-        The target table is created when it does not exist. A branch that an earlier attempt left
-        is replaced. Readers of the table see nothing of it.
+        The target table is created if it does not exist. A branch that an earlier attempt left is
+        replaced. Readers of the table see nothing of the branch.
 
         Columns that the model is known to return (``Staging.returned``) and that the table lacks
-        are added to it at once, whatever becomes of the branch: readers name theirs (rule R11).
+        are added to it at once, even if the branch is never published: readers name their columns
+        (rule R11).
 
         Raises:
-            EvaluationFailed: A query, function or statement failed, or rows do not fit the table;
-                where that follows from their columns, all of it is told before a row is computed.
+            EvaluationFailed: A query, function or statement failed, or rows do not fit the table.
+                If the columns do not fit, all of them are reported before a row is computed.
         """
         ...
 
@@ -94,9 +96,10 @@ class Engine(Protocol):
         ...
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
-        """The sums of rows as they lie in a table.
+        """The sums of stored rows.
 
-        By interval unit with an axis, rows without a time under None; else of all under None.
+        With an axis, one for each interval unit, and for None that of rows without a time; else one
+        of all rows, for None.
 
         Raises:
             EvaluationFailed: The table cannot be read.
@@ -106,7 +109,7 @@ class Engine(Protocol):
     def read(self, wanted: TableRows) -> UserFrame:
         """Rows for a user's own code, which are fetched when it asks for them.
 
-        What that code sets in the engine reaches no model.
+        Settings that this code changes in the engine do not affect models.
 
         Raises:
             EvaluationFailed: They cannot be read, as far as that is known before they are fetched.

@@ -1,4 +1,4 @@
-"""Identities come in through here."""
+"""The port that gives unique ids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Ids(Protocol):
-    """Makes identities that nobody else makes."""
+    """Makes ids that no other process makes."""
 
     def new(self) -> str:
         """32 hexadecimal digits, different from every other answer."""

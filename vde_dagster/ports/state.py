@@ -28,8 +28,8 @@ from vde_dagster.core.time.intervals import Interval
 class Environment:
     """An environment: its revision (1 for the first promotion) and what it shows.
 
-    ``promoting`` tells whether the promotion to this revision was begun and is not finished yet;
-    then ``snapshots`` are the ones that are being promoted. ``hidden`` are models that it binds and
+    ``promoting`` says whether the promotion to this revision was begun and is not finished yet;
+    then ``snapshots`` are the ones that are being promoted. ``hidden`` are models that it binds but
     has no views of.
     """
 
@@ -44,7 +44,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to write something, until it expires. Each take-over has a higher epoch."""
+    """The right to write something, until it expires. Each time it is taken the epoch rises."""
 
     resource: str
     holder: str
@@ -52,12 +52,12 @@ class Lease:
 
 
 def version_resource(key: VersionKey) -> str:
-    """What is leased to write a version."""
+    """The name of the lease that is needed to write a version."""
     return f"version:{key.model}:{key.version}"
 
 
 class LeaseLost(Conflict):
-    """Somebody else holds the lease by now; nothing was written."""
+    """Another process holds the lease by now; nothing was written."""
 
 
 class State(Protocol):
@@ -71,15 +71,14 @@ class State(Protocol):
         ...
 
     def store_snapshots(self, snapshots: Sequence[ModelSnapshot], *, environment: str) -> None:
-        """Store what is not stored yet, and own every version that nobody owns.
+        """Store what is not stored yet, and make ``environment`` owner of versions without one.
 
-        A stored snapshot is never changed; the owner of a version that has none becomes
-        ``environment``.
+        A stored snapshot is never changed.
         """
         ...
 
     def environment(self, name: str, *, revision: int | None = None) -> Environment | None:
-        """What an environment shows, or showed at a revision; None where there is none."""
+        """What an environment shows, or showed at a revision; None if there is none."""
         ...
 
     def environments(self) -> Sequence[str]:
@@ -95,17 +94,18 @@ class State(Protocol):
     ) -> Mapping[VersionKey, tuple[VersionKey, ...]]:
         """The versions of stored snapshots of equal definitions that did not drift, sorted.
 
-        Definitions are equal where the data parts of their fingerprints are. Those that nothing is
-        stored of are absent; the others are found by the version that they have by themselves.
+        Definitions are equal if the data parts of their fingerprints are. They are given, and
+        returned, by the version that their fingerprints give. Those without a stored snapshot are
+        absent.
         """
         ...
 
     def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
         """Those of these versions that may hold rows of another definition than their own.
 
-        They are those that somebody wrote for a snapshot that drifted, and those that production or
-        their owner was promoted to such a snapshot of, and so may write at any time. What is only
-        stored, or shown by those who do not write it, changes no row.
+        They are those that were written for a drifted snapshot, and those that production or their
+        owner, which may write them at any time, was promoted to for one. A snapshot that is only
+        stored, or shown by an environment that does not write the version, changes no row.
         """
         ...
 
@@ -126,10 +126,10 @@ class State(Protocol):
         lease: Lease,
         hidden: Collection[ModelName] = (),
     ) -> Environment:
-        """Record that an environment is about to show these stored snapshots, but the hidden ones.
+        """Record that an environment is about to show these stored snapshots, except hidden ones.
 
-        They are shown with the versions that they have here, whoever decided about them, and
-        whether they drifted or not; all else is as it was stored.
+        Their version, who decided about them, and whether they drifted are recorded as given here;
+        all else is as it was stored.
 
         Raises:
             Conflict: Its revision is not ``expected_revision`` (0 for a new environment).
@@ -140,8 +140,8 @@ class State(Protocol):
     def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
         """Record that the views of a begun promotion are swapped. Doing it again is no error.
 
-        Production becomes the owner of every version that it shows (rule R9), and nobody owns
-        what it showed before until another plan stores it.
+        Production becomes the owner of every version that it shows (rule R9). What it showed before
+        has no owner until another plan stores it.
         """
         ...
 
@@ -163,23 +163,23 @@ class State(Protocol):
         ...
 
     def release_lease(self, lease: Lease) -> None:
-        """Give a lease back. No error where it was taken over meanwhile."""
+        """Give a lease back. No error if it was taken over meanwhile."""
         ...
 
     def lease_holder(self, resource: str) -> str:
-        """Who holds a lease that has not expired; empty where nobody does."""
+        """Who holds a lease that has not expired; empty if nobody does."""
         ...
 
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
-        """What each of these versions holds, sorted by interval; absent where it holds nothing."""
+        """The entries of each of these versions, sorted by interval; absent if it has none."""
         ...
 
     def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
-        """Each of these ledgers as a whole; absent where a version holds nothing.
+        """A summary of each of these ledgers; absent if a version has no entry.
 
-        It costs the same however many entries there are, and is true in the transaction that
-        changes an entry.
+        Reading it costs the same however many entries there are. It is updated in the transaction
+        that changes an entry.
         """
         ...
 
@@ -188,7 +188,7 @@ class State(Protocol):
 
         Args:
             key: The version.
-            number: Of the change; see `vde_dagster.core.ledger.holdings.Holding`.
+            number: The number of the change; see `vde_dagster.core.ledger.holdings.Holding`.
         """
         ...
 
@@ -204,17 +204,17 @@ class State(Protocol):
         ...
 
     def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
-        """The last comparison of each of these versions with its inputs, where there was one."""
+        """The last comparison of each of these versions with its inputs, if there was one."""
         ...
 
     def record_looks(self, looks: Mapping[VersionKey, LastLook]) -> None:
-        """Keep what was seen of versions. A look stays true, so no lease is needed for it."""
+        """Store looks at versions. A look stays true, so no lease is needed for it."""
         ...
 
     def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
-        """The Iceberg snapshot at which each version's ledger is true: what was recorded last.
+        """The Iceberg snapshot at which each version's ledger is true: the last one recorded.
 
-        Versions for which nothing with an Iceberg snapshot was recorded are absent.
+        Versions for which none was recorded are absent.
         """
         ...
 
@@ -235,9 +235,9 @@ class State(Protocol):
         ...
 
     def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
-        """Book a published unit of work: ledger, D-SHAs, mark and session in one transaction.
+        """Record a published unit of work: ledger, D-SHAs, mark and session in one transaction.
 
-        Returns the entries of the intervals that it has set, as they are afterwards. Booking it
+        Returns the entries of the intervals that it has set, as they are afterwards. Recording it
         again changes nothing.
 
         Raises:
@@ -254,21 +254,21 @@ class State(Protocol):
         lease: Lease,
         rebuilt: Collection[VersionKey] = (),
     ) -> None:
-        """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
+        """Mark the entries of versions at these times as to be evaluated again, all or none.
 
-        What the ledger holds of each version is outdated from then on, until it is booked again. A
-        unit of work whose lease on one of the versions had expired can book nothing any more.
+        The entries are outdated from then on, until they are recorded again. A unit of work whose
+        lease on one of the versions had expired can record nothing any more.
 
         Args:
             times: The times of each version.
             reason: Why, for people.
             lease: On whatever the caller changes, such as an environment.
-            rebuilt: Those of which this must be computed again, also where nothing that they follow
-                from has changed (rule R2).
+            rebuilt: The versions that must be computed again even if nothing that they depend on
+                has changed (rule R2).
 
         Raises:
             LeaseLost: The lease is not held any more.
-            Conflict: Somebody writes one of the versions right now; nothing was marked.
+            Conflict: Another process writes one of the versions right now; nothing was marked.
         """
         ...
 
@@ -289,11 +289,11 @@ class State(Protocol):
         ...
 
     def works(self, work_ids: Iterable[str]) -> Mapping[str, UnitOfWork]:
-        """Units of work by their ids; those that nobody recorded are absent."""
+        """Units of work by their ids; ids that were never recorded are absent."""
         ...
 
     def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
-        """Keep what audits found among the rows of a unit of work that nobody else sees yet.
+        """Record what audits found among the staged rows of a unit of work.
 
         Raises:
             LeaseLost: The lease on the version is not held any more.
@@ -317,7 +317,7 @@ class State(Protocol):
     def record_saving(self, saving: Saving) -> None:
         """Record what was not computed. The same occasion of a model again changes nothing.
 
-        It says what happened and gives no right, so no lease is needed for it.
+        It only reports what happened, so no lease is needed for it.
         """
         ...
 
@@ -327,15 +327,15 @@ class State(Protocol):
         """What was recorded, summed up by environment, model and kind, in this order.
 
         Args:
-            environment: Of this one only; of all where it is None.
-            since: Recorded at this instant or later; all that was ever recorded where it is None.
+            environment: Of this one only; None for all.
+            since: Recorded at this instant or later; None for all that was ever recorded.
         """
         ...
 
     def totals(
         self, keys: Iterable[VersionKey], *, without: Collection[str] = ()
     ) -> Mapping[VersionKey, Saved]:
-        """What these versions hold, and what computing it took; absent where that is nothing.
+        """The rows of these versions, and what computing them took; absent if there are none.
 
         The time that the intervals cover is given for every kind of model.
 
@@ -354,12 +354,12 @@ class State(Protocol):
     ) -> Mapping[VersionKey, Saved]:
         """What an environment shows or reads now and other environments computed, by version.
 
-        It is what counts as computed in the ledger. The time that the intervals cover is given for
+        Only entries with the status computed count. The time that the intervals cover is given for
         every kind of model.
 
         Args:
-            environment: Its name; nothing where there is none of this name.
-            since: Only what was computed at this instant or later, or what is computed for versions
-                that the environment was first promoted to then.
+            environment: Its name; the result is empty if there is none of this name.
+            since: Only what was computed at this instant or later, and all of versions that the
+                environment was first promoted to then.
         """
         ...

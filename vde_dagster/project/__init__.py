@@ -1,1 +1,1 @@
-"""A user's folder, read into values: configuration, model files, seeds, declared sources."""
+"""Reads a project's folder into values: configuration, model files, seeds, declared sources."""

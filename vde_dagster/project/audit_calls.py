@@ -1,4 +1,4 @@
-"""The audits that a model calls: those built in are checked, those of its own are read for it."""
+"""The audits that a model calls: built-in ones are checked, the project's are read for it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DEFINED: Final = re.compile(r"@def\s*\(\s*(\w+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalledAudits:
-    """The audits of its own that a model calls, and what of the project they use."""
+    """The declared audits that a model calls, and the project's variables and files they use."""
 
     own: tuple[OwnAudit, ...] = ()
     used_variables: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ def called_audits(
     if functions is None:
         files = settings.source.attachments.items()
         macros = {path: text for path, text in files if path.startswith("macros/")}
-        functions, _ = load_user_macros(macros)  # what is wrong with a file is told at the file
+        functions, _ = load_user_macros(macros)  # what is wrong with a file is reported at the file
     if properties.kind.is_inlined:
         message = f"a model of kind {properties.kind.keyword} stores no rows, so its audits do not "
         message += "run"
@@ -184,7 +184,7 @@ class _Reader:
         self.used_files: frozenset[str] = frozenset({path} if path.startswith(FOLDER) else ())
 
     def query(self, *, parents: Collection[ModelName], catalog: str) -> exp.Query | None:
-        """The query with the arguments in it; None (and problems) where anything is wrong."""
+        """The query with the arguments in it; None (and problems) if anything is wrong."""
         defaults = {name: _node(sql) for name, sql in self._definition.defaults.items()}
         values: dict[str, object] = {**defaults, **self.given}
         values.pop(BLOCKING, None)
@@ -226,7 +226,7 @@ class _Reader:
         return len(self._problems.found) == before
 
     def _parameters(self) -> set[str]:
-        """The names in the query's text that are no macros of other kinds."""
+        """The parameters in the query's text: ``@`` names that are no other macros."""
         text = _without_strings(self._definition.text, self._definition.dialect)
         known = {*TIME_MACROS, *MACROS, *self._scope.functions, THIS_MODEL}
         known |= {each.lower() for each in _DEFINED.findall(text)}
@@ -260,7 +260,7 @@ class _Reader:
         return meant if meant is not None and self._reads_known(meant, place, parents) else None
 
     def _in_spark(self, query: exp.Query, place: Place) -> exp.Query | None:
-        """The query of another dialect as it means the same in Spark; no types are looked up."""
+        """The query of another dialect, translated for Spark; no types are looked up."""
         dialect = self._definition.dialect
         if is_spark(dialect):
             return query
@@ -302,7 +302,7 @@ def _is_this_model(table: exp.Table) -> bool:
 
 
 def _without_strings(text: str, dialect: str) -> str:
-    """A text without its strings and comments; as it is where it cannot be read, which is told."""
+    """A text without its strings and comments; unchanged if it cannot be read."""
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except SQL_ERRORS:
@@ -324,7 +324,7 @@ _CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
 
 
 def _name_tables(statement: exp.Expr) -> None:
-    """Let columns find their tables when these have other names.
+    """Make each table's name its alias, so that qualified columns still find it.
 
     The canonical form of a query has done so already, but statements stay as they are written.
     """

@@ -1,4 +1,4 @@
-"""Audits of a project's own: ``AUDIT (name ...); SELECT ...`` in ``audits/`` or behind a query.
+"""A project's own audits: ``AUDIT (name ...); SELECT ...`` in ``audits/`` or after a model's query.
 
 The query returns the rows that fail. ``@this_model`` stands for the staged rows, and ``@name`` for
 an argument; all else is the language of models' queries, in the audit's own dialect.
@@ -56,7 +56,7 @@ class Audits:
     problems: tuple[Problem, ...] = ()
 
     def beside(self, own: Audits) -> Audits:
-        """These with those of one model's file, whose names have to be other ones."""
+        """These together with those of one model's file, whose names must differ."""
         taken = [
             Problem(
                 place=each.place,
@@ -81,8 +81,8 @@ def load_audits(files: Mapping[str, str], *, dialect: str) -> Audits:
     """The audits that files declare.
 
     Args:
-        files: Texts by path, relative to the project; others than audits do not count.
-        dialect: That of audits that name none.
+        files: Texts by path, relative to the project; only files of audits are read.
+        dialect: The dialect of audits that name none.
     """
     known = Audits()
     for path in sorted(files):
@@ -92,7 +92,7 @@ def load_audits(files: Mapping[str, str], *, dialect: str) -> Audits:
 
 
 def split_audits(text: str, *, path: Path, dialect: str) -> tuple[str, Audits]:
-    """What stands before the first AUDIT block of a model's text, and the audits from there on."""
+    """A model's text before its first AUDIT block, and the audits from there on."""
     before, rest = without_audits(text, dialect=dialect)
     if not rest:
         return text, Audits()
@@ -100,7 +100,7 @@ def split_audits(text: str, *, path: Path, dialect: str) -> tuple[str, Audits]:
 
 
 def without_audits(text: str, *, dialect: str) -> tuple[str, str]:
-    """What stands before the first AUDIT block of a text, and all from there on."""
+    """A text before its first AUDIT block, and the rest of it."""
     starts = _starts(text, dialect) if _KEYWORD.lower() in text.lower() else []
     return (text[: starts[0]], text[starts[0] :]) if starts else (text, "")
 
@@ -232,7 +232,7 @@ def _defaults(value: Value | None, dialect: str, problems: Problems) -> dict[str
 
 
 def _starts(text: str, dialect: str) -> list[int]:
-    """Where AUDIT blocks start: at the beginning of a statement. None in what cannot be read."""
+    """Where AUDIT blocks start: at the start of a statement. None if the text cannot be read."""
     return [token.start for token in _block_tokens(_tokens(text, dialect) or ())]
 
 

@@ -63,12 +63,12 @@ class SparkConfiguration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """A project's settings. ``folder`` is absolute; state lies in its ``.vde`` by default.
+    """A project's settings. ``folder`` is absolute; state is in its ``.vde`` by default.
 
     ``strict_columns`` makes it breaking to remove or change a column that no model reads.
     ``dsha_algorithm`` is what rows are hashed with.
     ``categorize_in`` are the environments with a mode of their own. ``outside_variables`` are the
-    names of variables whose value is that of an environment variable, or has one in it.
+    names of variables whose value is, or contains, that of an environment variable.
     """
 
     folder: Path
@@ -94,12 +94,12 @@ class Configuration:
 
     @property
     def home(self) -> Path:
-        """Where this project keeps what it makes."""
+        """The folder of the project's own state and caches."""
         return self.folder / HOME
 
     @property
     def database(self) -> Path:
-        """The embedded file that holds both the catalog and the state."""
+        """The embedded database file with both the catalog and the state."""
         return self.home / "lake.db"
 
     @property
@@ -108,11 +108,11 @@ class Configuration:
         return self.home / "warehouse"
 
     def follows_files(self, environment: str) -> bool:
-        """Whether an environment shows edited files without a plan; never in production."""
+        """Whether an environment follows edited files without a plan; never production."""
         return environment != PRODUCTION and self.follow_files.get(environment, True)
 
     def mode(self, environment: str) -> Mode:
-        """When a person is asked for categories in an environment."""
+        """When plans of an environment ask a person for categories."""
         return self.categorize_in.get(environment, self.categorize)
 
 

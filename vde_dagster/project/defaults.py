@@ -1,4 +1,4 @@
-"""What a project says for all models that do not say it themselves."""
+"""The project's defaults for properties that a model leaves out."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from vde_dagster.project.project_file import FILE_NAME
 from vde_dagster.project.yaml_document import Entry, Reader
 
 SUPPORTED_DIALECTS: Final = f"Use one of {', '.join(SUPPORTED)}."
-"""What to do about a dialect that models cannot be written in."""
+"""The advice for a dialect that models cannot be written in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a model has that says nothing itself; ``catalog`` is the project's own.
+    """The values of properties that a model leaves out; ``catalog`` is the project's own.
 
-    ``session`` are the settings of Spark's session that results may follow from, as JSON.
+    ``session`` are the settings of Spark's session that may change results, as JSON.
     """
 
     dialect: str = "spark"
@@ -43,7 +43,7 @@ class Defaults:
     updates_on: UpdatesOn = UpdatesOn.ANY
 
     def as_texts(self) -> dict[str, str]:
-        """The defaults as they are stored beside a model's source."""
+        """The defaults as they are stored with a model's source."""
         start = self.start.isoformat() if self.start is not None else ""
         session = {SESSION: self.session} if self.session else {}
         updates = dict[str, str]()
@@ -77,7 +77,7 @@ class Defaults:
 
 
 def defaults_of(entry: Entry | None, reader: Reader) -> Defaults:
-    """The ``defaults`` of ``vde.yaml``; what is wrong in them is kept by the reader."""
+    """The ``defaults`` of ``vde.yaml``; the reader collects what is wrong in them."""
     standard = Defaults()
     if entry is None:
         return standard

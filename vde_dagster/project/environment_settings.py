@@ -32,7 +32,7 @@ def read_environments(
 
 
 def read_mode(entry: Entry | None, reader: Reader) -> Mode | None:
-    """When a person is asked for categories; None where nothing is said."""
+    """When a person is asked for categories; None if nothing is set."""
     if entry is None:
         return None
     known = [each.value for each in Mode]

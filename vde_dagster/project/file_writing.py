@@ -1,4 +1,4 @@
-"""Rewriting a user's file: whole or not at all, and never over what was written meanwhile."""
+"""Rewriting a user's file atomically, and never over what somebody wrote meanwhile."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from vde_dagster.core.errors import Conflict, Refused
 
 
 def read_as_written(path: Path) -> str | None:
-    """A file's text with its own line ends and byte order mark; None where there is no file.
+    """A file's text with its own line ends and byte order mark; None if there is no file.
 
     Raises:
-        Refused: It is no text in UTF-8, or cannot be read.
+        Refused: It is not UTF-8 text, or cannot be read.
     """
     try:
         return path.read_bytes().decode("utf-8")
@@ -24,12 +24,12 @@ def read_as_written(path: Path) -> str | None:
 
 
 def replace_text(path: Path, before: str | None, after: str) -> None:
-    """Put another text in a file's place, with its permissions, in one step.
+    """Replace a file by another text in one step, keeping its permissions.
 
     Args:
         path: The file; a symbolic link is followed.
         before: What was read from it (`read_as_written`); None where there was no file.
-        after: What it holds then.
+        after: The new text.
 
     Raises:
         Conflict: Somebody wrote the file meanwhile; it stays as it is.

@@ -1,7 +1,7 @@
-"""Python's collector of garbage, while a project is read.
+"""Tunes Python's garbage collector while a project is read.
 
-Syntax trees refer to their own parts, and nearly all that are made stay. The collector would walk
-through all of them again and again, for a fifth of the time, and find nothing.
+Syntax trees have reference cycles, and nearly all of them stay alive. The collector would walk
+through them again and again, for a fifth of the time, and find nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEVER: Final = 1_000_000
 
 
 class _Nesting:
-    """How many readers there are at once, and the thresholds from before the first of them."""
+    """How many readers are active, and the collector's thresholds before the first of them."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -30,7 +30,7 @@ _NESTING: Final = _Nesting()
 
 @contextmanager
 def looking_at_new_values_only() -> Iterator[None]:
-    """Let the collector look once at what is new, and not again at what has stayed so far."""
+    """Let the collector look at new objects once, and not again at those that survived."""
     with _NESTING.lock:
         if not _NESTING.readers:
             _NESTING.before = gc.get_threshold()

@@ -1,4 +1,4 @@
-"""A project's folder, read whole: every file is looked at before any problem is told."""
+"""Reading a project's folder whole: all files are read before any problem is reported."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ProjectFiles:
 
 
 def models_kept_in(folder: Path) -> ModelCache | None:
-    """Models as they were read before, in a project's folder.
+    """The cache of models in a project's folder.
 
-    None where the folder is no project, or the environment says ``VDE_CACHE=off``.
+    None if the folder is no project, or the environment has ``VDE_CACHE=off``.
     """
     if os.environ.get("VDE_CACHE", "").lower() == "off" or not (folder / FILE_NAME).is_file():
         return None
@@ -49,7 +49,7 @@ def models_kept_in(folder: Path) -> ModelCache | None:
 
 
 def load_files(configuration: Configuration, cache: ModelCache | None = None) -> ProjectFiles:
-    """Read all models of a project. What they warn of is logged, too.
+    """Read all models of a project, and log their warnings.
 
     Args:
         configuration: What ``vde.yaml`` says.
@@ -76,8 +76,8 @@ def load_project(folder: Path) -> ProjectFiles:
 def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> ProjectFiles:
     """Read a project's folder as `load_project` does, to compare it with another.
 
-    Sources need not be declared: they stand in the graph without columns. What the files warn of is
-    not logged, and what they ask for and would not get is no problem.
+    Sources need not be declared: they are in the graph without columns. Warnings are not logged,
+    and unsupported options are no problem.
 
     Args:
         folder: The folder.
@@ -92,7 +92,7 @@ def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> Projec
 
 
 def _with_warnings_logged(files: ProjectFiles) -> ProjectFiles:
-    """The files, after what they warn of was logged."""
+    """The files, after their warnings were logged."""
     for warning in files.warnings:
         _LOG.warning("%s", warning)
     return files
@@ -110,7 +110,7 @@ def _load(
     unread = Unread()
     python = read_shared_files(configuration, problems)
     if problems:
-        known = None  # what a file of Python cannot do here, it may do elsewhere
+        known = None  # what fails on this machine may work elsewhere
     sources = chain(
         declared_sources(configuration, problems, unread),
         model_sources(configuration, python, problems, unread),
@@ -138,7 +138,7 @@ def _load(
 
 
 def _wrong_audits(graph: Graph) -> list[Problem]:
-    """What is wrong with calls of audits beside the columns of models and the kinds of parents."""
+    """What is wrong with calls of audits, given the models' columns and their parents' kinds."""
     return [
         Problem(place=call.place or node.model.place, message=wrong.message, advice=wrong.advice)
         for node in graph
@@ -148,7 +148,7 @@ def _wrong_audits(graph: Graph) -> list[Problem]:
 
 
 def _cut_off(graph: Graph) -> list[Problem]:
-    """Filters that would leave out rows at the end of each interval."""
+    """Time filters that would miss rows at the end of each interval."""
     return [
         Problem(place=place_in(node.model, found.line), message=found.message, advice=found.advice)
         for node in graph
@@ -167,7 +167,7 @@ def _may_be_cut_off(model: Model) -> bool:
 
 
 def _followed_models(graph: Graph) -> list[Problem]:
-    """Late data of models, which sessions cannot follow: what others write has a history."""
+    """Late-data policies that name models: sessions follow only tables that others write."""
     return [
         Problem(
             place=source.place or node.model.place,

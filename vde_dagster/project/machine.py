@@ -1,4 +1,4 @@
-"""The machine's own time and chance: the clock and ids of real runs."""
+"""The machine's clock, and random ids: what real runs use."""
 
 from __future__ import annotations
 

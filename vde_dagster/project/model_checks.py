@@ -1,4 +1,4 @@
-"""What a model's query must be for its kind (seed 001)."""
+"""Checks of a model's query against its header and kind (seed 001)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
                 "Use the kind FULL, or leave the filter to who reads the view.",
             )
     if properties.kind.is_inlined and (body.before or body.after):
-        message = f"a model of kind {properties.kind.keyword} has statements beside its query"
+        message = f"a model of kind {properties.kind.keyword} has pre- or post-statements"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_runs(body, place, problems)
     _check_names(body, place, problems)
@@ -52,7 +52,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
 
 
 def _check_runs(body: Query, place: Place, problems: Problems) -> None:
-    """Report what Spark cannot run, or what cannot be told of what runs."""
+    """Report what Spark cannot run, and tables whose names are known only at run time."""
     if body.text is None:
         return
     if body.dialect != "spark":
@@ -70,7 +70,7 @@ def _check_runs(body: Query, place: Place, problems: Problems) -> None:
 
 
 def _check_reading(texts: AuthorsText, place: Place, problems: Problems) -> None:
-    """Report what another dialect of Spark's has, and Spark's SQL has not: it runs as written."""
+    """Report what only another dialect like Spark's has: the query runs in Spark as written."""
     for text in (*texts.before, texts.query, *texts.after):
         try:
             read_spark(text)
@@ -110,7 +110,7 @@ def check_named_columns(
     Args:
         properties: The header.
         names: The columns that the query returns; of a Python model, those that it declares.
-        place: Stands in where the place of a property is not known.
+        place: Used if the place of a property is not known.
         problems: Gets what is wrong.
     """
     known = sorted(name for name in names if name)
@@ -133,7 +133,7 @@ _PROPERTY: Final = {
     "grain column": "grain",
     "grains column": "grains",
 }
-"""The property that names a column of the table, for what is no option of the kind."""
+"""The properties other than the kind's options that name a column of the table."""
 
 
 def _described_by(properties: Properties) -> Iterator[tuple[str, str]]:
@@ -171,5 +171,5 @@ def _check_late_data(query: exp.Query, properties: Properties, problems: Problem
         problems.add(
             properties.places["late_data"],
             f"late_data in stateless mode appends rows one by one, but the query has {why}",
-            "Read exactly the one source, row by row, and aggregate in a model below.",
+            "Read exactly the one source, row by row, and aggregate in a downstream model.",
         )

@@ -51,9 +51,9 @@ def read_model(
 
     Args:
         source: The text, with the project's settings and the files that belong to it.
-        functions: The project's macros by name; those of the source's attachments where None.
-        signals: The project's signals; those of the source's attachments where None.
-        audits: The project's audits; those of the source's attachments where None.
+        functions: The project's macros by name; if None, those attached to the source.
+        signals: The project's signals; if None, those attached to the source.
+        audits: The project's audits; if None, those attached to the source.
 
     Raises:
         ProjectInvalid: The text cannot be read as a model; all problems of the file at once.
@@ -271,7 +271,7 @@ def _seed(
         problems.add(
             place,
             f"the seed's file {properties.kind.path!r} is no file inside this project",
-            "Write its path relative to the model's file. What lies outside of the project, also "
+            "Write its path relative to the model's file. A file outside of the project, also "
             "behind a symbolic link, has to be copied into it.",
         )
         return None
@@ -287,7 +287,7 @@ def _seed(
 
 
 def _name_of_path(path: PurePath) -> ModelName | None:
-    """``models/mart/revenue.sql`` is mart.revenue; None where the path gives no good name."""
+    """``models/mart/revenue.sql`` is mart.revenue; None if the path gives no valid name."""
     parts = path.with_suffix("").parts[1:]
     try:
         return ModelName.parse(".".join(parts[-2:]))

@@ -1,7 +1,7 @@
 """Running the Python files of a project: models, macros, signals.
 
 A file is run once, by itself, and nothing of the project is put on the import path for it. What a
-model imports is part of what it is (`python_imports`).
+model imports is part of its definition (`python_imports`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Final
 from vde_dagster.core.errors import Place, Problem
 
 NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-"""What a decorator can stand at."""
+"""What can have a decorator."""
 
 
 class ModuleFailed(Exception):
-    """A file is no Python, or raised while it ran; ``problem`` tells a person."""
+    """A file is no Python, or raised while it ran; ``problem`` has the message."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -33,7 +33,7 @@ class ModuleFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """What running a file left: its names, and the lines at which functions begin."""
+    """A file that was run: its names, and the lines at which functions begin."""
 
     namespace: Mapping[str, object]
     lines: Mapping[str, int]
@@ -51,7 +51,7 @@ class MarkedFunction:
         return parameter in inspect.signature(self.function).parameters
 
     def place_of(self, error: BaseException) -> Place:
-        """The last line of the function's file that an error passed."""
+        """The last line of the function's file in an error's traceback."""
         line = line_in(self.place.path, error)
         return Place(path=self.place.path, line=line or self.place.line)
 
@@ -78,7 +78,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
         ModuleFailed: It raised.
     """
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, NAMED)}
-    module = ModuleType(f"__vde_{path.stem}__")  # what it imports may be called like its file
+    module = ModuleType(f"__vde_{path.stem}__")  # an import may have the file's name
     try:
         with _known(module):
             exec(  # noqa: S102 - a user's own code
@@ -94,9 +94,9 @@ def run_module(tree: ast.Module, path: Path) -> Module:
 
 @contextmanager
 def _known(module: ModuleType) -> Iterator[None]:
-    """Make a module known to Python while it runs, as dataclasses in it need.
+    """Register a module in Python while it runs, which dataclasses in it need.
 
-    Afterwards nobody can import it, so that its functions travel to Spark's workers by value.
+    Afterwards it cannot be imported, so that its functions are sent to Spark's workers by value.
     """
     name = module.__name__
     is_free = name not in sys.modules
@@ -157,7 +157,7 @@ def error_text(error: BaseException) -> str:
 
 
 def line_in(path: Path, error: BaseException) -> int | None:
-    """The last line of a file that an error passed; None where it passed none."""
+    """The last line of a file in an error's traceback; None if it is not there."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path) and frame.lineno]
     return lines[-1] if lines else None

@@ -1,4 +1,4 @@
-"""Statements beside a query or function: their names, and what their dialect means by them."""
+"""Pre- and post-statements: their table names, and their translation to Spark's SQL."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def statement_names(
     place: Place,
     problems: Problems,
 ) -> tuple[exp.Expr, ...]:
-    """Statements with the project's names of tables, and with the meaning that they have in Spark.
+    """Statements with the project's names of tables, translated for Spark.
 
     Args:
-        statements: Those in front of the query, or those behind it, as parsed.
-        every: Those in front of the query and behind it: what they make has names of its own.
+        statements: The pre-statements, or the post-statements, as parsed.
+        every: All pre- and post-statements: what they create for themselves keeps its name.
         dialect: The one that they are written in.
         catalog: The project's own.
-        place: Stands in where the line of a statement is not known.
-        problems: Gets what has no one meaning in Spark, at its line.
+        place: Used if the line of a statement is not known.
+        problems: Gets what has no single meaning in Spark, at its line.
 
     Raises:
-        SqlglotError: The scopes of a statement cannot be told apart.
+        SqlglotError: The scopes of a statement are ambiguous.
     """
     made, temporary = functions_made(every), temporary_names(every)
 

@@ -17,8 +17,8 @@ WARNINGS: Final = "vde_dagster.files"
 class Problems:
     """Collects what is wrong with one file (``found``) and what is only worth a warning.
 
-    ``unsupported`` is what the file asks for and would not get: a project is refused for it, and
-    what an earlier version stored with it can be read all the same.
+    ``unsupported`` is what the file asks for and this version cannot do: a project is refused for
+    it, but a model that an earlier version stored with it can still be read.
     """
 
     found: list[Problem] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Problems:
         self.add(place, *message_and_advice(error))
 
     def reject(self, place: Place, message: str, advice: str) -> None:
-        """Report what the file asks for and would not get; see ``unsupported``."""
+        """Report what the file asks for and this version cannot do; see ``unsupported``."""
         self.unsupported.append(Problem(place=place, message=message, advice=advice))
 
     def warn(self, place: Place, message: str, advice: str) -> None:

@@ -1,4 +1,4 @@
-"""The file that makes a folder a project, and the folder for what a project makes."""
+"""The names of the file that makes a folder a project, and of its folder for state and caches."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ FILE_NAME: Final = "vde.yaml"
 
 
 HOME: Final = ".vde"
-"""The folder of a project in which it keeps what it makes."""
+"""The folder of a project for its state and caches."""

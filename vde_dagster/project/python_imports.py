@@ -1,9 +1,9 @@
-"""What the code of a Python model imports, so that another helper or library is another model.
+"""What the code of a Python model imports, so that a changed helper or library changes the model.
 
-Modules of the project lie in its folder, as ``helpers.py`` or ``shop/rates.py``. They are looked
-for there first and only, so that where Python looks does not matter, and they count by their
-source, with what they import in turn. Modules that Python finds elsewhere and that are no installed
-package count by their source, too. Installed packages count by the distribution's name and version.
+Modules of the project are files in its folder, such as ``helpers.py`` or ``shop/rates.py``. They
+are looked for there first and only, whatever Python's import path is, and count by their source,
+as does what they import. Modules that Python finds elsewhere and that are no installed package
+count by their source, too. Installed packages count by the distribution's name and version.
 Python's own library does not count, and neither does this one: its fingerprints have a scheme of
 their own.
 """
@@ -31,15 +31,15 @@ _LACKING: Final = "not found"
 _OWN_DOCSTRINGS: Final = "docstrings of the model"
 _START: Final = "__init__.py"
 _CAUGHT: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
-"""What has to be caught so that an import may fail."""
+"""The exceptions to catch so that an import may fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What a module imports, anywhere in it, also inside of functions, and what that does in turn.
+    """What a module imports, directly or through others, also inside of functions.
 
     ``digests`` has a digest of the source or a version, by module or distribution. ``modules`` are
-    those of the project: their texts by path. ``problems`` tell what cannot be imported though the
+    those of the project: their texts by path. ``problems`` has what cannot be imported though the
     code of the project needs it.
     """
 
@@ -68,7 +68,7 @@ def imported_code(text: str, path: Path, read: Callable[[str], str | None]) -> I
 
 
 def _forms(text: str, imported: Mapping[str, str]) -> dict[str, str]:
-    """Digests of modules by their names; of the model's own where others may read its docstrings.
+    """Digests of modules by their names; also the model's own if others may read its docstrings.
 
     Args:
         text: The model's module.
@@ -82,7 +82,7 @@ def _forms(text: str, imported: Mapping[str, str]) -> dict[str, str]:
 
 
 def module_text(folder: Path, path: str) -> str | None:
-    """The text of a module that lies in a project's folder; None where there is none."""
+    """The text of a module in a project's folder; None if there is none."""
     try:
         return importlib.util.decode_source((folder / path).read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -91,10 +91,10 @@ def module_text(folder: Path, path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Import:
-    """One import: ``members`` are what is taken out of the module.
+    """One import: ``members`` are the names that are imported from the module.
 
-    ``name`` is empty where it is relative and leads out of all packages. ``may_fail`` where the
-    code goes on without it.
+    ``name`` is empty if it is relative and leads out of all packages. ``may_fail`` if the code
+    continues without it.
     """
 
     name: str
@@ -119,8 +119,8 @@ class _Imports:
 
         Args:
             tree: Its code.
-            package: The one that it lies in.
-            path: That in the project; None where it lies elsewhere.
+            package: The package that it is in.
+            path: Its path in the project; None if it is elsewhere.
         """
         for each in _imports_in(tree, package):
             top = each.name.partition(".")[0]
@@ -133,14 +133,14 @@ class _Imports:
                 self.problems.add(_lacking(each.name, Place(path=path, line=each.line)))
 
     def _of_project(self, imported: _Import) -> bool:
-        """Note the modules of the project along a dotted name, and those that are taken from it."""
+        """Note the modules of the project along a dotted name, and those imported from it."""
         parts = imported.name.split(".")
         found = [self._take(parts[:count]) for count in range(1, len(parts) + 1)]
         members = _members(imported, self.read("/".join([*parts, _START])))
         return any([*found, *(self._take([*parts, each]) for each in members)])
 
     def _take(self, parts: Sequence[str]) -> bool:
-        """Note a module of the project, where there is one of this name."""
+        """Note a module of the project, if there is one of this name."""
         name, stem = ".".join(parts), "/".join(parts)
         for path, package in (
             (f"{stem}/{_START}", name),
@@ -157,7 +157,7 @@ class _Imports:
         return False
 
     def _of_python(self, imported: _Import) -> bool:
-        """Note a module that is no part of the project, where Python finds it."""
+        """Note a module that is no part of the project, found as Python finds it."""
         top, *rest = imported.name.split(".")
         try:
             spec = importlib.util.find_spec(top)
@@ -171,7 +171,7 @@ class _Imports:
             versions = _distributions(top)
             self.digests |= versions
             if versions:
-                return True  # else it is of no distribution, so it counts by its source
+                return True  # else it belongs to no distribution, so it counts by its source
         if origin is not None:
             self._read(origin, top, is_package=bool(places))
         self._inside(places, top, rest, imported)
@@ -180,7 +180,7 @@ class _Imports:
     def _inside(
         self, places: Sequence[Path], name: str, rest: Sequence[str], imported: _Import
     ) -> None:
-        """Note the modules of a package along a dotted name, and those that are taken from it."""
+        """Note the modules of a package along a dotted name, and those imported from it."""
         if rest:
             inner = self._part(places, name, rest[0])
             if inner is not None:
@@ -191,7 +191,7 @@ class _Imports:
                 self._part([place], name, each)
 
     def _part(self, places: Sequence[Path], name: str, part: str) -> Path | None:
-        """Note a module of a package; the folder of a package inside of it."""
+        """Note a module of a package; returns the folder if that is a package itself."""
         for place in places:
             module, package = place / f"{part}.py", place / part
             if package.is_dir():
@@ -212,7 +212,7 @@ class _Imports:
         self._digest(name, path.read_bytes(), package=package, path=None)
 
     def _digest(self, name: str, content: bytes, *, package: str, path: Path | None) -> None:
-        """Note what a module's source is, and follow what that imports."""
+        """Note the digest of a module's source, and follow its imports."""
         try:
             text = importlib.util.decode_source(content)
             tree = ast.parse(text)
@@ -227,12 +227,12 @@ class _Imports:
 
 def _lacking(name: str, place: Place) -> Problem:
     if not name:
-        message = "this import is relative, and what imports it lies in no package"
+        message = "this import is relative, and what imports it is in no package"
         advice = "Import it by its path in the project, such as `from shop.rates import RATE`."
     else:
         message = f"the module {name!r} is found nowhere"
         advice = (
-            "Install it, or put it in the project's folder; where the code can do without it, "
+            "Install it, or put it in the project's folder; if the code can do without it, "
             "catch the ImportError."
         )
     return Problem(place=place, message=message, advice=advice)
@@ -247,11 +247,11 @@ def _unreadable(error: SyntaxError | ValueError, path: Path) -> Problem:
 
 
 def _members(imported: _Import, start: str | None) -> Sequence[str]:
-    """What is taken out of a module; with ``*`` that is what a package itself says.
+    """The names that are imported from a module; for ``*`` those in a package's ``__all__``.
 
     Args:
         imported: The import.
-        start: The text of the package's ``__init__``, where it has one.
+        start: The text of the package's ``__init__``, if it has one.
     """
     if "*" not in imported.members:
         return list(dict.fromkeys(imported.members))
@@ -274,7 +274,7 @@ def _sets_all(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> bool:
 
 
 def _imports_in(tree: ast.Module, package: str) -> Iterator[_Import]:
-    """The modules that code names, whole, and what is taken out of each."""
+    """The modules that code imports, and the names that it imports from each."""
     functions = _import_functions(tree)
     for node, may_fail in _with_failing(tree):
         line = getattr(node, "lineno", 1)
@@ -298,12 +298,12 @@ def _imports_in(tree: ast.Module, package: str) -> Iterator[_Import]:
 
 
 def _absolute(name: str, level: int, package: str) -> str:
-    """The whole name of a module; empty where it leads out of all packages.
+    """The absolute name of a module; empty if it leads out of all packages.
 
     Args:
-        name: What stands behind the dots.
+        name: What follows the dots.
         level: The number of dots: one for the package itself, two for the one around it.
-        package: The package that the import stands in.
+        package: The package of the importing module.
     """
     if level == 0:
         return name
@@ -315,7 +315,7 @@ def _absolute(name: str, level: int, package: str) -> str:
 
 
 def _import_functions(tree: ast.Module) -> frozenset[str]:
-    """What the functions that import a module by its name are called in a file."""
+    """The names that a file uses for the functions that import a module by its name."""
     renamed = (
         each.asname
         for node in ast.walk(tree)
@@ -331,7 +331,7 @@ def _name_of(function: ast.expr) -> str:
 
 
 def _argument(call: ast.Call, position: int, keyword: str) -> str | None:
-    """A text that a function is called with; None where there is none, or it is computed."""
+    """A text that a function is called with; None if there is none, or it is computed."""
     given = call.args[position] if len(call.args) > position else None
     for each in call.keywords:
         if each.arg == keyword:
@@ -350,7 +350,7 @@ def _with_failing(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
 
 
 def _where_imports_may_fail(node: ast.AST) -> Sequence[ast.AST]:
-    """The parts of a statement in which an import is tried, or that only type checkers read."""
+    """The parts of a statement in which an import may fail, or that only type checkers read."""
     match node:
         case ast.Try(body=body, handlers=handlers) if any(map(_catches, handlers)):
             return [*body, *handlers]

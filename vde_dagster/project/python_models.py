@@ -1,7 +1,7 @@
 """Python models: the decorator, and the header that it puts on a function.
 
-Reading a model runs its module once, with those modules of the project that it imports, and nothing
-is put on the import path. What the fingerprint hashes is the module, and what it imports.
+Reading a model runs its module once, with the modules of the project that it imports, and nothing
+is put on the import path. The fingerprint hashes the module and what it imports.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _IMPORTS: Final = "imports"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What the decorator was given: the properties of a MODEL block, by name.
+    """The decorator's arguments: the properties of a MODEL block, by name.
 
-    ``inner`` is the header that the function had before, where the decorator stands there twice.
+    ``inner`` is the header that the function had before, if it has the decorator twice.
     """
 
     properties: Mapping[str, object]
@@ -53,7 +53,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """The function of a model, its header, and where that and each of its arguments stand."""
+    """The function of a model, its header, and the places of the header and of its arguments."""
 
     function: str
     header: Header
@@ -98,30 +98,30 @@ def model(
     post_statements: str | Sequence[str] = (),
     **others: object,
 ) -> Callable[[F], F]:
-    """Declare that a function makes a model's rows, as a Spark (or pandas) data frame.
+    """Declare that a function returns a model's rows, as a Spark (or pandas) data frame.
 
     The arguments are the properties of a MODEL block (docs/models.md); SQL in them is a text.
 
     Args:
-        name: The model's name, ``schema.name``; required, as ``columns`` is. What is lacking is
-            told with all other problems of the project.
+        name: The model's name, ``schema.name``; required, as ``columns`` is. If one is missing,
+            it is reported with all other problems of the project.
         columns: Every column that it returns with its Spark type, in order.
         kind: A kind's keyword, or a mapping with ``name`` and the kind's options.
         depends_on: The models and sources that the function may read; as a mapping, each perhaps
             with its window, such as ``{"staging.events": {"before": "30 days"}}``.
-        cron: When it is due; the project's default where None.
+        cron: When it is due; the project's default if None.
         cron_tz: The zone of ``cron``.
-        interval_unit: The grain of its intervals, where that is finer than the cron's.
-        start: Its first day, as ISO-8601; the project's default where None.
+        interval_unit: The grain of its intervals, if that is finer than the cron's.
+        start: Its first day, as ISO-8601; the project's default if None.
         end: Its last day.
-        owner: Who answers for it.
-        description: What it is, for people.
-        column_descriptions: What its columns are, for people.
+        owner: Who is responsible for it.
+        description: A text about it.
+        column_descriptions: Texts about its columns.
         tags: Free words to select by.
         grain: The columns that identify a row.
         grains: Several such keys.
         references: Columns by which other models are joined.
-        dialect: The dialect of the SQL in the other arguments; the project's default where None.
+        dialect: The dialect of the SQL in the other arguments; the project's default if None.
         partitioned_by: Columns and transforms such as ``days(ts)``.
         clustered_by: Columns by which rows are sorted in files.
         table_format: ``iceberg``.
@@ -137,10 +137,10 @@ def model(
         stamp: A text whose change makes a new version.
         late_data: The late-data policy (docs/models.md) as a mapping.
         deterministic: Whether the function promises equal rows for equal inputs and the same
-            interval, so that it need not be called again for them.
+            interval, so that its rows can be reused.
         pre_statements: SQL that runs before the function, in ``dialect``; with macros.
-        post_statements: SQL that runs when the rows are written.
-        others: What is no property; it is told with file, line and the name that was meant.
+        post_statements: SQL that runs after the rows are written.
+        others: Unknown properties; they are reported with file, line and similar names.
 
     Raises:
         TypeError: It was written without parentheses.
@@ -160,7 +160,7 @@ def model(
 
 
 def read_python_model(settings: Settings, problems: Problems) -> Model | None:
-    """The one model that a module declares; None (and problems) where it cannot be read."""
+    """The one model that a module declares; None (and problems) if it cannot be read."""
     source = settings.source
     imported = _imported(source, problems)
     found = _declared(source, imported.modules, problems) if imported is not None else None
@@ -223,13 +223,13 @@ def modules_of(source: ModelSource, folder: Path) -> dict[str, str]:
     try:
         parse_module(source.text, source.path)
         found = imported_code(source.text, source.path, lambda path: module_text(folder, path))
-    except (ModuleFailed, RecursionError):  # told when the model is read
+    except (ModuleFailed, RecursionError):  # reported when the model is read
         return {}
     return dict(found.modules)
 
 
 def _imported(source: ModelSource, problems: Problems) -> Imported | None:
-    """What a model's code imports; None (and a problem) where it is no Python."""
+    """What a model's code imports; None (and a problem) if it is no Python."""
     try:
         parse_module(source.text, source.path)
     except ModuleFailed as error:
@@ -239,7 +239,7 @@ def _imported(source: ModelSource, problems: Problems) -> Imported | None:
 
 
 def _digests_of(source: ModelSource, imported: Imported) -> dict[str, str]:
-    """What a model's code imports: as it is now, or as it was when the model was stored."""
+    """Digests of what a model's code imports, now or when the model was stored."""
     stored = source.defaults.get(_IMPORTS)
     if stored is None:
         return dict(imported.digests)
@@ -247,7 +247,7 @@ def _digests_of(source: ModelSource, imported: Imported) -> dict[str, str]:
 
 
 def _argument_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> dict[str, int]:
-    """The line of each argument of the decorator, where it is written at the function."""
+    """The line of each argument of the decorator, if it is written at the function."""
     lines: dict[str, int] = {}
     for call in node.decorator_list:
         if isinstance(call, ast.Call):
@@ -278,7 +278,7 @@ def _written(
 
 
 def _without_none(key: str, value: object) -> object:
-    """A kind and a policy without the options that are None; a kind as a name with options."""
+    """A kind or a policy without the options that are None; a kind as a name with options."""
     if key not in ("kind", "late_data") or not isinstance(value, Mapping):
         return value
     options = {option: each for option, each in value.items() if each is not None}
@@ -288,7 +288,7 @@ def _without_none(key: str, value: object) -> object:
 
 
 def _is_for_sql(key: str, value: Value, problems: Problems) -> bool:
-    """Whether a property is a kind that a Python model cannot be of, which is a problem."""
+    """Whether a kind is for SQL models alone, which is a problem."""
     written = value.rest() if key == "kind" else None
     keyword = written.unquoted().name.upper() if written is not None else ""
     if keyword not in _SQL_KINDS or written is None:
@@ -317,7 +317,7 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
 def _declared(
     source: ModelSource, modules: Mapping[str, str], problems: Problems
 ) -> Declared | None:
-    """The one thing of a module with the decorator; a problem where it is no good function."""
+    """The one object of a module with the decorator; a problem if it is no suitable function."""
     try:
         tree = parse_module(source.text, source.path)
         with importable(modules):

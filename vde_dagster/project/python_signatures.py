@@ -1,4 +1,4 @@
-"""Whether what has the @model decorator can be called as an evaluation calls it."""
+"""Whether an object with the @model decorator can be called as an evaluation calls it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _ADVICE: Final = (
 
 
 def why_no_model(value: object, name: str) -> tuple[str, str] | None:
-    """Why calling ``value(context)`` gives no data frame, with advice; None where it may.
+    """Why calling ``value(context)`` gives no data frame, with advice; None if it may.
 
     Args:
-        value: What the decorator was put on.
-        name: What the module calls it.
+        value: The decorated object.
+        name: Its name in the module.
     """
     why = _why(value)
     return (f"{name} {why}", _ADVICE.format(name)) if why is not None else None
@@ -24,13 +24,13 @@ def why_no_model(value: object, name: str) -> tuple[str, str] | None:
 
 def _why(value: object) -> str | None:
     if inspect.isclass(value) or not callable(value):
-        return "is no function, so it cannot make the model's rows"
+        return "is no function, so it cannot return the model's rows"
     if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
         return "is async, and a model's function is called and not awaited"
     if inspect.isgeneratorfunction(value):
         return "has a `yield` in it, and a model's function returns all rows at once"
     try:
-        # What a decorator wraps is not what is called.
+        # A wrapped function is not the one that is called.
         inspect.signature(value, follow_wrapped=False).bind(None)
     except ValueError:  # written in C without a signature
         return None

@@ -18,9 +18,9 @@ def used_variables(
     variables: Mapping[str, object],
     problems: Problems,
 ) -> dict[str, object]:
-    """The project's variables that a model reads by ``context.var(name)``; all where unclear.
+    """The project's variables that a model reads by ``context.var(name)``; all of them in doubt.
 
-    The modules of the project that it imports may be handed its context.
+    The modules of the project that it imports may get its context as an argument.
     """
     used = dict[str, object]()
     for path, text in {str(source.path): source.text, **modules}.items():
@@ -39,7 +39,7 @@ def _variables_in(
     path: Path,
     problems: Problems,
 ) -> dict[str, object]:
-    """The project's variables that one file reads; all where unclear."""
+    """The project's variables that one file reads; all of them in doubt."""
     used = dict[str, object]()
     context = _first_parameter(tree, function)
     for node in ast.walk(tree):
@@ -68,7 +68,7 @@ def _variables_in(
 
 
 def _first_parameter(tree: ast.Module, function: str) -> str:
-    """What the function calls its context."""
+    """The name of the function's first parameter, its context."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == function and node.args.args:
             return node.args.args[0].arg

@@ -1,7 +1,7 @@
-"""A project as a folder or a git revision has it, without touching the work tree.
+"""A project as it is in a folder or a git revision, without touching the work tree.
 
-What a revision holds is read from git's objects (``git ls-tree`` and ``git cat-file``), so neither
-the index nor attributes, filters and line ends of the machine come between, and nothing is fetched.
+A revision's files are read from git's objects (``git ls-tree`` and ``git cat-file``), so neither
+the index nor the machine's attributes, filters and line ends matter, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import IO, Final
 from vde_dagster.core.errors import Problem, ProjectInvalid, Refused, SetupError
 
 FORCED: Final = "git:"
-"""What stands before a revision that is the name of a folder, too."""
+"""The prefix for a revision that has the same name as a folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectAt:
     """A project as one side of a comparison.
 
-    ``name`` is what people call the side, ``commit`` the whole hash of a revision. ``root`` stands
-    before the paths of its files when they are told: a folder, or ``revision:path/in/repository/``.
+    ``name`` is the side's name in messages, ``commit`` the whole hash of a revision. ``root`` is
+    put before the paths of its files there: a folder, or ``revision:path/in/repository/``.
     """
 
     folder: Path
@@ -41,7 +41,7 @@ class ProjectAt:
         return self.name if self.commit is None else f"{self.name} ({self.commit[:8]})"
 
     def problems(self, error: ProjectInvalid) -> list[Problem]:
-        """What is wrong with the project, at places that tell the side."""
+        """What is wrong with the project, at places that name the side."""
         return [
             replace(each, place=replace(each.place, path=Path(f"{self.root}{each.place.path}")))
             for each in error.problems
@@ -61,11 +61,11 @@ class Repository:
 
 @contextmanager
 def project_at(named: str, project: Path) -> Iterator[ProjectAt]:
-    """A project as a folder or a git revision has it; files of a revision go when the block ends.
+    """A project in a folder or a git revision; a revision's files are removed after the block.
 
     Args:
         named: A folder, else a git revision of ``project``. After ``git:`` it is a revision always.
-        project: The project's folder, which may lie below the top of its repository.
+        project: The project's folder, which may be below the top of its repository.
 
     Raises:
         Refused: There is no such folder or revision, or no repository; git's own objection.
@@ -94,20 +94,20 @@ def _is_folder(named: str) -> bool:
 
 
 def in_folder(folder: Path, name: str = "") -> ProjectAt:
-    """A project as a folder has it; it is called ``name``, or as the folder is."""
+    """A project in a folder; it is called ``name``, or as the folder is."""
     root = "" if folder == Path() else f"{folder.as_posix().rstrip('/')}/"
     return ProjectAt(folder=folder, name=name or str(folder), root=root)
 
 
 def repository_of(project: Path, *, wanted: str) -> Repository:
-    """The repository that a project's folder lies in.
+    """The repository that contains a project's folder.
 
     Args:
         project: The folder.
         wanted: What somebody named, for the message where there is none.
 
     Raises:
-        Refused: There is no such folder, or it lies in no repository that git reads.
+        Refused: There is no such folder, or it is in no repository that git reads.
         SetupError: Git is not installed.
     """
     if not project.is_dir():
@@ -119,7 +119,7 @@ def repository_of(project: Path, *, wanted: str) -> Repository:
         return Repository(folder=project, prefix=os.fsdecode(done.stdout).rstrip("\n"))
     if b"not a git repository" in done.stderr:
         raise Refused(
-            f"{wanted!r} is no folder, and {_shown(project)} lies in no git repository, so it is "
+            f"{wanted!r} is no folder, and {_shown(project)} is in no git repository, so it is "
             "no revision either",
             advice="Name two folders, or a project in a repository with --project.",
         )
@@ -130,7 +130,7 @@ def commit_of(repository: Repository, revision: str) -> str:
     """The commit that a revision names, as its whole hash.
 
     Raises:
-        Refused: It names none; the text has a branch or tag of a similar name.
+        Refused: It names none; the message suggests a branch or tag of a similar name.
         SetupError: Git is not installed.
     """
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -148,7 +148,7 @@ def extract_revision(repository: Repository, commit: str, into: Path) -> None:
     """Write the files of a project's folder at a commit into an empty folder.
 
     Raises:
-        Refused: The repository lacks a file's content, or has only a reference to it.
+        Refused: The repository lacks a file's content, or has only a reference to it (Git LFS).
         SetupError: Git is not installed.
     """
     listed = _git(repository.folder, "ls-tree", "-r", "-z", commit)
@@ -206,13 +206,13 @@ _LFS: Final = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Objects:
-    """A running ``git cat-file --batch``: a question on its input, an answer on its output."""
+    """A running ``git cat-file --batch``: requests on its input, answers on its output."""
 
     questions: IO[bytes]
     answers: IO[bytes]
 
     def read(self, name: str, path: str) -> bytes:
-        """The content of an object; ``path`` is what it is the content of, for the message."""
+        """The content of an object; ``path`` is its file, for the message."""
         self.questions.write(f"{name}\n".encode())
         self.questions.flush()
         said = self.answers.readline().split()
@@ -255,7 +255,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, less what a hook of git sets to mean another repository."""
+    """This process's environment without variables by which git's hooks name a repository."""
     kept = {key: each for key, each in os.environ.items() if key not in _OF_HOOKS}
     return kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
 
@@ -264,7 +264,7 @@ _OF_HOOKS: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT
 
 
 def _advice(repository: Repository, revision: str) -> str:
-    """What somebody may have meant by a revision that is none."""
+    """Advice for a revision that does not exist."""
     if ".." in revision:
         return "Two revisions are two arguments: `vde compare BEFORE AFTER`."
     done = _git(repository.folder, "for-each-ref", "--format=%(refname:short)")

@@ -1,4 +1,4 @@
-"""The settings of a project that a model's text alone does not hold, as they are stored with it."""
+"""The settings that a model depends on besides its text, as they are stored with it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LEFT_OUT: Final = "variables_left_out"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """A model's source with its settings: what a model has that says nothing itself, and variables.
+    """A model's source with its settings: the project's defaults and variables.
 
     Only the variables and files that a model uses are stored with it, so that another model's
-    setting is no part of it. ``signals`` and ``audits`` are the project's, None where only those
-    files are known that are attached to the source.
+    setting is no part of it. ``signals`` and ``audits`` are the project's, None if only those files
+    are known that are attached to the source.
     """
 
     source: ModelSource
@@ -60,7 +60,7 @@ class Settings:
         return {path for path in self.source.attachments if calls and path.startswith(FOLDER)}
 
     def known_audits(self, problems: Problems) -> Audits:
-        """The project's audits, or those that are attached; what is wrong with these is told."""
+        """The project's audits, or the attached ones; what is wrong with these is reported."""
         if self.audits is not None:
             return self.audits
         attached = load_audits(self.source.attachments, dialect=self.defaults.dialect)
@@ -75,7 +75,7 @@ class Settings:
 
 
 def texts_of(defaults: Defaults, variables: Mapping[str, object]) -> dict[str, str]:
-    """Settings as they are stored beside a model's source."""
+    """Settings as they are stored with a model's source."""
     stored = {_VARIABLES: json.dumps(variables, sort_keys=True)} if variables else {}
     return {**defaults.as_texts(), **stored}
 

@@ -34,7 +34,7 @@ def signal(name: str | None = None) -> Callable[[F], F]:
     model gives, and ``execution_time`` where it has such a parameter.
 
     Args:
-        name: The function's own where None.
+        name: The function's own if None.
 
     Raises:
         TypeError: It was written without parentheses, or the name is no text.
@@ -74,7 +74,7 @@ def load_signals(files: Mapping[str, str]) -> Signals:
     """The signals that files declare.
 
     Args:
-        files: Texts by path, relative to the project; others than signals do not count.
+        files: Texts by path, relative to the project; only files of signals are read.
     """
     own = {path: text for path, text in files.items() if path.startswith(FOLDER)}
     functions, problems = marked_functions(own, _MARK, what="signal")
@@ -84,10 +84,10 @@ def load_signals(files: Mapping[str, str]) -> Signals:
 def ready_intervals(
     model: Model, units: Sequence[Interval], *, execution_time: datetime
 ) -> tuple[Interval, ...]:
-    """Those of some consecutive units that every signal of a model lets pass, merged.
+    """The consecutive units that every signal of a model lets pass, merged.
 
-    The signals' source is what is stored with the model, so an environment runs the predicates
-    that it was planned with.
+    The signals' source is stored with the model, so an environment runs the predicates that it was
+    planned with.
 
     Raises:
         Refused: A signal does not exist.
@@ -119,7 +119,7 @@ def _answer(
     units: Sequence[Interval],
     execution_time: datetime,
 ) -> list[Interval]:
-    """What of a batch a signal lets pass."""
+    """The intervals of a batch that a signal lets pass."""
     batch = [(unit.start, unit.end) for unit in units]
     given = {key: value_of(sql) for key, sql in call.arguments}
     if function.takes("execution_time"):
@@ -155,7 +155,7 @@ def _pairs(answer: object) -> set[tuple[datetime, datetime]]:
 
 
 def value_of(sql: str) -> object:
-    """An argument as a Python value: text, number, true or false, nothing, or a list of them.
+    """An argument as a Python value: text, number, boolean, None, or a list of them.
 
     Everything else stays the SQL text that it is.
     """

@@ -1,6 +1,6 @@
-"""The texts of a project's folder: its models with all that belongs to them.
+"""The texts of a project's folder: its models with all files that belong to them.
 
-Whatever reads models reads them here, so that a model means the same to every command.
+All commands read models here, so that a model means the same to each of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from vde_dagster.project.signals import Signals, load_signals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFiles:
-    """The macros, signals and audits of a project, and the texts that they stand in."""
+    """The macros, signals and audits of a project, and the texts that define them."""
 
     texts: Mapping[str, str]
     functions: Mapping[str, UserMacro]
@@ -80,7 +80,7 @@ def _text(path: Path, relative: Path, problems: list[Problem]) -> str | None:
 
 
 class Unread:
-    """Which models may stand in the files that could not be read, as well as can be told."""
+    """Which models may be in the files that could not be read, as far as is known."""
 
     def __init__(self) -> None:
         self.names: set[ModelName] = set()
@@ -107,7 +107,7 @@ def model_sources(
 ) -> Iterator[ModelSource]:
     """Every model's text with its settings, macros, signals, audits and seed.
 
-    Files that cannot be read are told in ``problems``, and noted in ``unread``.
+    Files that cannot be read are reported in ``problems``, and noted in ``unread``.
     """
     folder, models = configuration.folder, configuration.folder / "models"
     settings = texts_of(configuration.defaults, configuration.variables)
@@ -132,8 +132,8 @@ def _attachments(
 ) -> dict[str, str] | None:
     """The modules of the project that a Python model imports, or the file that a SEED model names.
 
-    A seed is one where it lies in the project, links followed. None where it cannot be read, which
-    is a problem.
+    A seed's file must be in the project, links followed. None if a file cannot be read, which is a
+    problem.
     """
     if source.path.suffix == ".py":
         return modules_of(source, folder)
@@ -161,7 +161,7 @@ def read_models(
     unread: Unread,
     known: KnownModels | None = None,
 ) -> list[Model]:
-    """The models of texts; those that cannot be read are told, and noted in ``unread``.
+    """The models of texts; those that cannot be read are reported, and noted in ``unread``.
 
     Those in ``known`` are not read again.
     """

@@ -1,7 +1,7 @@
-"""Models whose views in environments could be taken for those of others, told when they are read.
+"""Finds models whose views in environments could be confused with those of other models.
 
-Which names these are depends on ``environment_suffix_target``: behind a schema the environment's
-name is always told apart, behind a model's name only where that has no double underscore itself.
+Which names these are depends on ``environment_suffix_target``: after a schema the environment's
+name is always recognized, after a model's name only if that has no double underscore itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vde_dagster.core.names import SuffixTarget, ViewNaming, why_ambiguous
 
 
 def ambiguous_names(models: Sequence[Model], naming: ViewNaming) -> Iterator[Problem]:
-    """The models that cannot have views of their own, and the sources that stand at one's place."""
+    """The models that cannot have views of their own, and the sources that have a view's name."""
     if naming.target is not SuffixTarget.TABLE:
         return
     shown = [each for each in models if each.kind.is_physical]

@@ -22,16 +22,16 @@ _YAML_ADVICE: Final = "Check the indentation and the quotes near this line."
 
 
 class _TooLarge(Exception):
-    """A few lines of aliases can stand for more entries than there is memory."""
+    """Aliases stand for too many entries: a few lines can stand for more than fit in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A mapping, a list, a scalar or nothing of a YAML file.
 
-    ``place`` is that of the key where the entry is a value of a mapping. An empty value (null) is
-    like an empty mapping or list. ``tag`` is YAML's word for its type, such as ``str`` or ``seq``.
-    ``from_outside`` tells whether a part of it is the value of an environment variable.
+    ``place`` is that of the key if the entry is a value of a mapping. An empty value (null) is
+    like an empty mapping or list. ``tag`` is YAML's name of its type, such as ``str`` or ``seq``.
+    ``from_outside`` says whether a part of it is the value of an environment variable.
     """
 
     value: object
@@ -48,14 +48,14 @@ class Entry:
 
 
 class Reader:
-    """Reads entries and collects every problem on the way."""
+    """Reads entries and collects all problems."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self._left = MAX_ENTRIES
 
     def document(self, text: str, path: Path) -> Entry | None:
-        """The root of a YAML text; None (and a problem) where it is no YAML."""
+        """The root of a YAML text; None (and a problem) if it is no YAML."""
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError as error:
@@ -77,7 +77,7 @@ class Reader:
             return None
 
     def file(self, path: Path, shown: Path) -> Entry | None:
-        """The root of a YAML file that problems call ``shown``; None where it cannot be read."""
+        """The root of a YAML file that problems call ``shown``; None if it cannot be read."""
         try:
             text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
@@ -150,7 +150,7 @@ class Reader:
                 )
 
     def text(self, entry: Entry | None, default: str) -> str:
-        """A scalar, or the default where there is none."""
+        """A scalar, or the default if there is none."""
         if entry is None:
             return default
         if not isinstance(entry.value, str):
@@ -159,7 +159,7 @@ class Reader:
         return entry.value
 
     def texts(self, entry: Entry | None) -> tuple[str, ...]:
-        """A list of scalars, or one scalar; empty where there is none."""
+        """A list of scalars, or one scalar; empty if there is none."""
         if entry is None:
             return ()
         if isinstance(entry.value, str):
@@ -169,7 +169,7 @@ class Reader:
         return tuple(self.text(each, "") for each in entry.items)
 
     def mapping(self, entry: Entry | None) -> dict[str, str]:
-        """A mapping of scalars; empty where there is none."""
+        """A mapping of scalars; empty if there is none."""
         if entry is None:
             return {}
         if not entry.is_mapping:
@@ -186,7 +186,7 @@ class Reader:
         return written == "true"
 
     def plain(self, entry: Entry) -> object:
-        """What an entry says as YAML has it: text, number, true or false, nothing, list, mapping.
+        """An entry as a plain value: text, number, boolean, None, list or mapping.
 
         A date stays the text that was written.
         """

@@ -1,8 +1,8 @@
 """Values as JSON texts and back, without loss.
 
-What is stored stays as earlier releases wrote it: instants are whole microseconds in UTC, sums of
-hash lanes are decimal texts (they exceed what databases and most JSON readers take for an integer),
-intervals and columns are lists, mappings keep their order.
+The format is that of earlier releases: instants are whole microseconds in UTC, sums of hash lanes
+are decimal texts (they exceed what databases and most JSON readers take for an integer), intervals
+and columns are lists, mappings keep their order.
 """
 
 from __future__ import annotations
@@ -117,12 +117,12 @@ def encode_source(source: ModelSource) -> str:
 
 @lru_cache(maxsize=8192)
 def decode_source(text: str) -> ModelSource:
-    """The source. A plan meets those of what is stored and of what is shown, which are equal."""
+    """The source. Equal texts, of stored and of shown snapshots, give one shared value."""
     return _CODEC.read(ModelSource, json.loads(text))
 
 
 def encode_trace(trace: Trace | None) -> str | None:
-    """A trace as a JSON text; nothing where there is none."""
+    """A trace as a JSON text; None if there is none."""
     return None if trace is None else _encode(Trace, trace)
 
 
@@ -132,12 +132,12 @@ def decode_trace(text: str | None) -> Trace | None:
 
 
 def encode_holding(holding: Holding) -> str:
-    """What a version holds as a JSON text, without the numbers of its changes."""
+    """A ledger's summary as a JSON text, without the numbers of its changes."""
     return _encode(Holding, holding)
 
 
 def decode_holding(text: str, *, number: int, removed: int) -> Holding:
-    """What a version holds after the change of this number."""
+    """A ledger's summary after the change of this number."""
     return _CODEC.read(Holding, json.loads(text), number=number, removed=removed)
 
 
@@ -162,7 +162,7 @@ def decode_mark(text: str) -> HighWaterMark:
 
 
 def encode_intent(intent: Intent) -> str:
-    """An intent as a JSON text; model and version stand in it themselves, behind its id."""
+    """An intent as a JSON text, with model and version as fields of their own after its id."""
     written = cast("dict[str, object]", _CODEC.write(Intent, intent))
     key = {"model": encode_model(intent.key.model), "version": intent.key.version}
     return _dump({"work_id": intent.work_id, **key, **written})
@@ -181,13 +181,13 @@ def encode_publication(publication: Publication) -> str:
 
 
 def decode_published(text: str) -> int | None:
-    """The Iceberg snapshot of a publication, without all that it changes."""
+    """The Iceberg snapshot of a publication, without decoding the rest."""
     found: int | None = json.loads(text)["iceberg_snapshot_id"]
     return found
 
 
 def decode_publication(text: str) -> Publication:
-    """The publication. The first release did not write what it hashed with."""
+    """The publication. The first release did not write the hash algorithm."""
     return _CODEC.read(Publication, {"algorithm": FIRST_ALGORITHM, **json.loads(text)})
 
 

@@ -1,4 +1,4 @@
-"""One database: its engine, its short transactions, its clock, and what its errors mean to us."""
+"""One database: its engine, its short transactions, its clock, and the mapping of its errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DatabaseNow(FunctionElement[int]):
 
 @compiles(DatabaseNow, "sqlite")
 def _sqlite_now(_element: DatabaseNow, _compiler: SQLCompiler, **_options: object) -> str:
-    # SQLite's clock has milliseconds; a day number as a float is exact to well below one.
+    # SQLite's clock has milliseconds; a day number as a float is more precise than that.
     return "(CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)"
 
 
@@ -66,10 +66,10 @@ def _postgres_now(_element: DatabaseNow, _compiler: SQLCompiler, **_options: obj
 
 
 def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
-    """An engine for the state. A SQLite file and its folder are created where they are missing.
+    """An engine for the state. A SQLite file and its folder are created if they are missing.
 
     Raises:
-        Refused: The URL is none, or of a database that is not supported.
+        Refused: It is not a URL, or the URL of a database that is not supported.
         SetupError: The database's driver is not installed.
     """
     try:
@@ -92,7 +92,7 @@ def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
     if url.database and url.database != ":memory:":
         _make_folder(Path(url.database).parent)
         engine = create_engine(url, connect_args={"timeout": seconds})
-    else:  # the database is its only connection, which threads take in turns
+    else:  # the database is its only connection, which one thread at a time uses
         engine = create_engine(
             url,
             connect_args={"check_same_thread": False},
@@ -124,7 +124,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, seconds: float) -> None:
-    """Switch the file over once. SQLite does not wait for other users of the file here; we do."""
+    """Switch the file to WAL once. SQLite does not wait for others that use the file; we do."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -185,7 +185,7 @@ class Database:
         """One transaction, committed at the end, rolled back by an exception.
 
         Raises:
-            Conflict: The lock was not to be had in time; nothing was written.
+            Conflict: The lock was not free in time; nothing was written.
             OutcomeUnknown: The connection broke during the commit.
         """
         committing = False
@@ -231,7 +231,7 @@ def now(connection: Connection) -> int:
 
 
 def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
-    """The different values, as many at a time as one statement takes."""
+    """The distinct values, as many at a time as one statement takes."""
     unique = list(dict.fromkeys(values))
     for first in range(0, len(unique), CHUNK):
         yield unique[first : first + CHUNK]
@@ -245,22 +245,22 @@ _PAIRS: Final[BindParameter[tuple[str, str]]] = bindparam("pairs", expanding=Tru
 def pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[bool]:
     """Whether two columns are one of the pairs that a statement is executed with: `in_pairs`.
 
-    SQLite would scan for ``(a, b) IN (...)`` alone; for each column by itself it uses the index of
-    both. A statement is made once for all pairs: to make one takes longer than to execute it.
+    SQLite would scan for ``(a, b) IN (...)`` alone; with a condition on each column it uses the
+    index of both. One statement is built for all pairs, since building takes longer than running.
     """
     return and_(left.in_(_LEFTS), right.in_(_RIGHTS), tuple_(left, right).in_(_PAIRS))
 
 
 def few_pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[bool]:
-    """The same as `pairs`, where few rows have one value on the left, which an index has.
+    """The same as `pairs`, for an indexed left column of which each value has few rows.
 
-    SQLite looks up each of those, and not each with each on the right.
+    SQLite looks up each left value, and not each combination with the right ones.
     """
     return and_(left.in_(_LEFTS), tuple_(left, right).in_(_PAIRS))
 
 
 def in_pairs(values: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """What a statement with `pairs` or `few_pairs` is executed with."""
+    """The parameters of a statement with `pairs` or `few_pairs`."""
     wanted = list(values)
     return {
         "lefts": [left for left, _ in wanted],
@@ -306,6 +306,6 @@ def _insert(table: Table, dialect: str) -> sqlite.Insert | postgresql.Insert:
 
 
 def _in_key_order(table: Table, rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Rows in one order for all writers, so that two of them never wait for each other in turn."""
+    """Rows in one order for all writers, so that two of them never deadlock."""
     names = [column.name for column in table.primary_key]
     return sorted(rows, key=lambda row: [str(row[name]) for name in names])

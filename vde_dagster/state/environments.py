@@ -29,7 +29,7 @@ from vde_dagster.state.snapshots import decode, release_others, set_owner, store
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
 _SHOWN: Final = ("version", "decided_by", "drifted")
-"""What an environment may show a snapshot with in place of what it was stored with."""
+"""What an environment may show of a snapshot in place of the stored values."""
 _SNAPSHOTS: Final = (
     select(
         *(each for each in schema.snapshots.c if each.name not in _SHOWN),
@@ -76,15 +76,12 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
 
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-    """Those of these versions that whoever may write them was promoted to against their definition.
-
-    That is production, and their owner.
-    """
+    """Those of these versions that production or their owner ever showed for another definition."""
     return _promoted_by_writers(connection, keys, _promoted.c.drifted)
 
 
 def adopted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-    """Those of these versions that whoever may write them adopted for another definition."""
+    """Those of these versions that production or their owner adopted for another definition."""
     by_data = _promoted.c.decided_by == DecidedBy.DATA.value
     return _promoted_by_writers(connection, keys, by_data)
 
@@ -123,7 +120,7 @@ def begin(
     """Add the next revision, not finished.
 
     Raises:
-        Conflict: The revision is another one.
+        Conflict: The environment is not at the expected revision.
         Refused: A snapshot is not stored, or a model is given twice.
     """
     row = _latest(connection, name, lock=True)
@@ -135,7 +132,7 @@ def begin(
     reserved = {**key, "plan_id": plan_id, "promoted_at": now(connection), "finished": False}
     try:
         connection.execute(insert(_promotions), reserved)
-    except IntegrityError as error:  # Postgres, where there was no row to lock
+    except IntegrityError as error:  # on Postgres, if there was no row to lock
         raise _moved(name, expected_revision, revision + 1) from error
     rows = [
         {
@@ -157,7 +154,7 @@ def begin(
 
 
 def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
-    """Finish a begun promotion; production becomes the owner of what it shows, and of no more.
+    """Finish a begun promotion; production becomes the owner of exactly what it shows.
 
     Raises:
         Refused: No promotion of this plan was begun.
@@ -201,7 +198,7 @@ def _at(connection: Connection, name: str, revision: int) -> Row[Any] | None:
 
 
 def _latest(connection: Connection, name: str, *, lock: bool = False) -> Row[Any] | None:
-    if lock:  # on Postgres, whoever waited here may find a later revision afterwards: read again
+    if lock:  # on Postgres there may be a later revision after waiting for the lock: read again
         connection.execute(_LOCKED_LATEST, {"environment": name}).all()
     return connection.execute(_LATEST, {"environment": name}).one_or_none()
 

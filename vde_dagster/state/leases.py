@@ -1,7 +1,7 @@
 """Leases: who may write a resource, by the database's clock. Functions of one transaction each.
 
-A lease that has expired and that nobody took over still counts for its holder: what protects data
-is the epoch, compared in the transaction that writes. The row lock keeps it true until the commit.
+An expired lease that nobody took over is still valid for its holder: what protects data is the
+epoch, compared in the transaction that writes. The row lock keeps it unchanged until the commit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
     """Take a free or expired lease, or one's own again.
 
     Raises:
-        Conflict: Somebody else holds it.
+        Conflict: Another process holds it.
         ValueError: The holder has no name.
     """
     if not holder:
@@ -51,7 +51,7 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
 
 
 def check(connection: Connection, lease: Lease) -> None:
-    """Keep a lease until the end of this transaction.
+    """Check that a lease is held, and lock it until the end of this transaction.
 
     Raises:
         LeaseLost: It was taken over or given back.
@@ -66,12 +66,12 @@ def check(connection: Connection, lease: Lease) -> None:
 
 
 def keep_free(connection: Connection, resources: Iterable[str]) -> None:
-    """Let nobody write these resources until the end of this transaction.
+    """Let no process write these resources until the end of this transaction.
 
-    Whoever held one of them until its lease expired has lost it.
+    A holder whose lease on one of them had expired loses it.
 
     Raises:
-        Conflict: Somebody holds one.
+        Conflict: Another process holds one.
     """
     for chunk in chunks(resources):
         free = [{"resource": each, "holder": "", "epoch": 0, "expires_at": 0} for each in chunk]
@@ -103,13 +103,13 @@ def renew(connection: Connection, lease: Lease, *, ttl: timedelta) -> None:
 
 
 def release(connection: Connection, lease: Lease) -> None:
-    """Give a lease back where it is still held; its epoch stays."""
+    """Give a lease back if it is still held; its epoch stays."""
     own = {"changed": lease.resource, "own_holder": lease.holder, "own_epoch": lease.epoch}
     connection.execute(_CHANGE_OWN, {**own, "holder": "", "expires_at": 0})
 
 
 def holder(connection: Connection, resource: str) -> str:
-    """Who holds a lease that has not expired; empty where nobody does."""
+    """Who holds a lease that has not expired; empty if nobody does."""
     row = connection.execute(_LEASE, {"resource": resource}).one_or_none()
     return row.holder if row is not None and row.expires_at > now(connection) else ""
 

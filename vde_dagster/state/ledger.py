@@ -1,4 +1,4 @@
-"""What versions hold: ledger, last looks and marks. Functions of one transaction each."""
+"""The ledger, last looks and high-water marks of versions. Functions of one transaction each."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def entries_of(
 
 
 def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
-    """These versions' ledgers as a whole; absent where a version has no entry."""
+    """The summaries of these versions' ledgers; absent if a version has no entry."""
     wanted = list(dict.fromkeys(keys))
     kept = _kept_holdings(connection, wanted)
-    # written before ledgers were kept as a whole
+    # written before summaries were stored
     uncounted = entries_of(connection, [key for key in wanted if key not in kept])
     every = kept | {key: holding_of(entries) for key, entries in uncounted.items()}
     return {key: each for key in wanted if (each := every.get(key)) is not None and each.recorded}
@@ -115,7 +115,7 @@ def entries_within(
 
 
 def of_version(key: VersionKey) -> dict[str, object]:
-    """What a statement about one version is executed with."""
+    """The parameters of a statement about one version."""
     return {"model": codec.encode_model(key.model), "version": key.version}
 
 
@@ -130,7 +130,7 @@ def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[Versi
 
 
 def record_looks(connection: Connection, looks: Mapping[VersionKey, LastLook]) -> None:
-    """Keep what was seen of versions, in place of what was seen before."""
+    """Store looks at versions, in place of earlier ones."""
     rows = [
         {
             "model": codec.encode_model(key.model),
@@ -149,7 +149,7 @@ def outdate(
     reason: str,
     rebuilt: Collection[VersionKey] = (),
 ) -> None:
-    """Mark what versions hold of these times as to be evaluated again."""
+    """Mark the entries of versions at these times as to be evaluated again."""
     for key, before in entries_of(connection, times).items():
         after = outdated(before, times[key], reason=reason, rebuilt=key in rebuilt)
         write_difference(connection, key, before, after)
@@ -168,7 +168,7 @@ def write_difference(
     before: Sequence[LedgerEntry],
     after: Sequence[LedgerEntry],
 ) -> None:
-    """Write what stands in place of some entries, which are all that it meets, and the whole."""
+    """Replace all entries that a change overlaps, and update the ledger's summary."""
     old = {entry.interval.start: entry for entry in before}
     new = {entry.interval.start: entry for entry in after}
     whole = _whole(connection, key)
@@ -190,7 +190,7 @@ def write_difference(
 
 
 def _whole(connection: Connection, key: VersionKey) -> Holding:
-    """A ledger as a whole, also where it was written before that was kept."""
+    """A ledger's summary, computed from the entries if it was not stored yet."""
     kept = _kept_holdings(connection, [key]).get(key)
     return kept or holding_of(entries_of(connection, [key]).get(key, ()))
 
@@ -202,7 +202,7 @@ def _columns_after(
     before: Sequence[LedgerEntry],
     after: Sequence[LedgerEntry],
 ) -> tuple[Column, ...]:
-    """The columns of a version's table, of which some entries were changed."""
+    """The columns of a version's table after some of its entries were changed."""
     is_more = {each.interval for each in before} <= {each.interval for each in after}
     if is_more and all(_are_alike(each.columns, whole.columns) for each in (*before, *after)):
         last = connection.execute(_LAST_ENTRY, of_version(key)).one()
@@ -220,14 +220,14 @@ def _columns_after(
 
 
 def _are_alike(left: Sequence[Column], right: Sequence[Column]) -> bool:
-    """Whether columns differ by nothing but their words."""
+    """Whether columns are equal apart from their comments."""
     return [(each.name, each.type) for each in left] == [(each.name, each.type) for each in right]
 
 
 def move_marks(
     connection: Connection, key: VersionKey, intent: Intent, publication: Publication
 ) -> None:
-    """Move the marks of a version as its published work says."""
+    """Move the high-water marks of a version as its published unit of work says."""
     before = marks(connection, key)
     after = marks_after(before, publication.changes, moved=publication.mark, inputs=intent.inputs)
     for source in before.keys() - after.keys():

@@ -16,9 +16,9 @@ Step = Callable[[Connection], None]
 
 
 def _second(connection: Connection) -> None:
-    """Version 2: who decided, what a version's rows are worth, and models without a view.
+    """Version 2: who decided on a change, the status of entries, and models without a view.
 
-    Before, no person could choose a category, no version was kept against its definition, every
+    Before, no person could choose a category, no version was kept for another definition, every
     recorded interval was computed, and an environment had views of all models.
     """
     for table, column in (
@@ -46,11 +46,11 @@ def _third(connection: Connection) -> None:
 
 
 def _fourth(connection: Connection) -> None:
-    """Version 4: which work wrote rows of another definition, and with what snapshots are shown.
+    """Version 4: which work wrote rows of another definition, and how snapshots are shown.
 
-    Before, the former was concluded from the snapshots that were stored, whether they were used or
-    not; what production or an owner was promoted to is known as ever. And every environment showed
-    a snapshot as it was stored.
+    Before, the former was derived from the stored snapshots, whether they were used or not; what
+    production or an owner was promoted to was known already. And every environment showed a
+    snapshot as it was stored.
     """
     for table, column in (
         ("vde_work", "drifted BOOLEAN DEFAULT false NOT NULL"),
@@ -75,9 +75,9 @@ CREATE INDEX vde_promoted_by_version ON vde_promoted_snapshots (model, version, 
 
 
 def _fifth(connection: Connection) -> None:
-    """Version 5: ledgers as a whole, the numbers of changes, looks at inputs, and what was saved.
+    """Version 5: summaries of ledgers, numbers of changes, looks at inputs, and savings.
 
-    Before, none of it was kept: what is held is told from the entries until the next change.
+    Before, none of these were stored: a summary is computed from the entries until the next change.
     """
     added = "ALTER TABLE vde_ledger ADD COLUMN number BIGINT DEFAULT '0' NOT NULL"
     ledgers = (added, _LEDGER_BY_NUMBER, _HOLDINGS, _LAST_LOOKS)
@@ -114,11 +114,11 @@ _STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth, 5: _fift
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174
-"""Postgres has no lock on a schema that does not exist yet: an advisory lock stands for it."""
+"""Postgres cannot lock a schema that does not exist yet, so an advisory lock is used."""
 
 
 def migrate(database: Database) -> None:
-    """Bring the schema to ``schema.VERSION`` in one transaction. Cheap where it is there already.
+    """Bring the schema to ``schema.VERSION`` in one transaction. Cheap if it is there already.
 
     Safe in any number of processes at once: the first one writes, the others find it done.
 
@@ -144,7 +144,7 @@ def migrate(database: Database) -> None:
 
 
 def _checked_version(connection: Connection) -> int:
-    """The schema's version, 0 where there is none."""
+    """The schema's version, 0 if there is none."""
     table = schema.state_version
     if not inspect(connection).has_table(table.name):
         return 0

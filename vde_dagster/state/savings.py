@@ -28,7 +28,7 @@ FIRST_VERSION: Final = 5
 
 
 class TraceSeconds(FunctionElement[float]):
-    """The seconds in a trace's JSON text; NULL where there is no trace."""
+    """The seconds in a trace's JSON text; NULL if there is no trace."""
 
     type = Float()
     inherit_cache = True
@@ -96,7 +96,7 @@ def totals(
 def loaded(
     connection: Connection, keys: Iterable[VersionKey], *, without: Collection[str]
 ) -> dict[VersionKey, Saved]:
-    """What these versions hold; nothing of the rows that some units of work wrote."""
+    """The rows of these versions, without those that some units of work wrote."""
     wanted = list(keys)
     found = _loaded(connection, wanted)
     for chunk in chunks(without):
@@ -108,7 +108,7 @@ def loaded(
 def _loaded(
     connection: Connection, keys: Iterable[VersionKey], *, of: Sequence[str] | None = None
 ) -> dict[VersionKey, Saved]:
-    """What these versions hold; only of the rows of some units of work, where these are given."""
+    """The rows of these versions; only those of some units of work, if these are given."""
     found: dict[VersionKey, Saved] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         query = (
@@ -133,7 +133,7 @@ def recording_since(connection: Connection) -> datetime:
 def computed_elsewhere(
     connection: Connection, environment: str, *, since: datetime | None
 ) -> dict[VersionKey, Saved]:
-    """What others computed of the versions that an environment has now."""
+    """What other environments computed of the versions that an environment has now."""
     by = (_promoted.c.model, _promoted.c.version)
     query: Select[Any] = (
         select(*by, *_sums())
@@ -161,7 +161,7 @@ def computed_elsewhere(
 
 
 def _sums() -> tuple[ColumnElement[Any], ...]:
-    """What entries of the ledger hold together."""
+    """The totals of entries of the ledger."""
     seconds = TraceSeconds(_ledger.c.trace_json)
     return (
         func.count().label("intervals"),
@@ -173,7 +173,7 @@ def _sums() -> tuple[ColumnElement[Any], ...]:
 
 
 def _only_since(query: Select[Any], environment: str, since: int) -> Select[Any]:
-    """What was computed since then, or what the environment was first promoted to since then."""
+    """Only what was computed, or first promoted to this environment, since then."""
     once = _promoted.alias()
     first = (
         select(once.c.model, once.c.version, func.min(_promotions.c.promoted_at).label("at"))
@@ -200,7 +200,7 @@ def _latest(environment: str) -> Any:  # noqa: ANN401 - a scalar subquery is typ
 
 
 def _has_work_of_others(environment: str) -> ColumnElement[bool]:
-    """Whether others worked on a version at all: else no entry of it need be looked at."""
+    """Whether other environments worked on a version; if not, its entries need not be read."""
     others = _work.alias()
     return exists().where(
         others.c.model == _promoted.c.model,

@@ -83,7 +83,7 @@ promoted_snapshots: Final = Table(
     Column("model", String, primary_key=True),
     Column("digest", String, nullable=False),
     Column("hidden", Boolean, nullable=False, server_default=text("false")),
-    # What the environment shows the snapshot with, which may have been stored with something else.
+    # How the environment shows the snapshot, which may have been stored with other values.
     Column("version", String, nullable=False, server_default=""),
     Column("decided_by", String, nullable=False, server_default="automatic"),
     Column("drifted", Boolean, nullable=False, server_default=text("false")),
@@ -122,12 +122,12 @@ ledger: Final = Table(
     Column("reason", Text, nullable=False, server_default=""),
     Column("algorithm", String, nullable=False, server_default=FIRST_ALGORITHM),
     Column("trace_json", Text),
-    # Of the change that wrote the entry last; see `vde_dagster.core.ledger.holdings.Holding`.
+    # The number of the last change of the entry; see `vde_dagster.core.ledger.holdings.Holding`.
     Column("number", BigInteger, nullable=False, server_default="0"),
     Index("vde_ledger_by_number", "model", "version", "number"),
 )
 
-# Each version's ledger as a whole; a version written before schema version 5 may have no row yet.
+# The summary of each version's ledger; one written before schema version 5 may have no row yet.
 holdings: Final = Table(
     "vde_holdings",
     metadata,

@@ -55,7 +55,7 @@ def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment
 def versions(
     connection: Connection, definitions: Iterable[tuple[ModelName, Fingerprint]]
 ) -> dict[VersionKey, tuple[VersionKey, ...]]:
-    """The versions of stored snapshots of these definitions, by what each is called by itself."""
+    """The versions of stored snapshots, by the version that each one's fingerprint gives."""
     wanted = {
         (codec.encode_model(name), each.data, each.parent_data): VersionKey(name, each.data_version)
         for name, each in definitions
@@ -79,7 +79,7 @@ def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKe
 
 
 def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
-    """Make an environment the owner of versions, whoever owned them."""
+    """Make an environment the owner of versions, whoever owned them before."""
     rows = [
         {
             "model": codec.encode_model(key.model),
@@ -92,7 +92,7 @@ def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: s
 
 
 def release_others(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
-    """Let an environment own none but these versions."""
+    """Let an environment own only these versions, and release its others."""
     kept = {(codec.encode_model(key.model), key.version) for key in keys}
     owned = connection.execute(
         select(_owners.c.model, _owners.c.version).where(_owners.c.environment == environment)

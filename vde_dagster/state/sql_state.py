@@ -1,8 +1,8 @@
 """``ports.state.State`` on SQLite or Postgres: each method is one short transaction.
 
-Beside what the port says, every method that writes may raise ``Conflict`` when the database stayed
-locked for the whole lock time-out (nothing was written then), and ``OutcomeUnknown`` when the
-connection broke during the commit.
+In addition to what the port says, every method that writes may raise ``Conflict`` when the database
+stayed locked for the whole lock time-out (nothing was written then), and ``OutcomeUnknown`` when
+the connection broke during the commit.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class SqlState:
             return promoted | units_of_work.drifted(connection, wanted)
 
     def adopted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that whoever may write them adopted for another definition."""
+        """Those of these versions that production or their owner adopted for another definition."""
         with self._database.read() as connection:
             return environments.adopted(connection, keys)
 
@@ -123,7 +123,7 @@ class SqlState:
         """Add the next revision of an environment, not finished.
 
         Raises:
-            Conflict: Its revision is another one.
+            Conflict: Its revision is not the expected one.
             LeaseLost: The lease was taken over.
             Refused: A snapshot is not stored, or a model is given twice.
         """
@@ -153,7 +153,7 @@ class SqlState:
         """Take a free or expired lease, or one's own again, with a higher epoch.
 
         Raises:
-            Conflict: Somebody else holds it.
+            Conflict: Another process holds it.
         """
         with self._database.write() as connection:
             return leases.acquire(connection, resource, holder=holder, ttl=ttl)
@@ -168,23 +168,23 @@ class SqlState:
             leases.renew(connection, lease, ttl=ttl)
 
     def release_lease(self, lease: Lease) -> None:
-        """Give a lease back where it is still held."""
+        """Give a lease back if it is still held."""
         with self._database.write() as connection:
             leases.release(connection, lease)
 
     def lease_holder(self, resource: str) -> str:
-        """Who holds a lease that has not expired; empty where nobody does."""
+        """Who holds a lease that has not expired; empty if nobody does."""
         with self._database.read() as connection:
             return leases.holder(connection, resource)
 
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
-        """What each of these versions holds, sorted by interval."""
+        """The entries of each of these versions, sorted by interval."""
         with self._database.read() as connection:
             return ledger.entries_of(connection, keys)
 
     def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
-        """Each of these ledgers as a whole."""
+        """The summary of each of these ledgers."""
         with self._database.read() as connection:
             return ledger.holdings(connection, keys)
 
@@ -206,7 +206,7 @@ class SqlState:
             return ledger.last_looks(connection, keys)
 
     def record_looks(self, looks: Mapping[VersionKey, LastLook]) -> None:
-        """Keep what was seen of versions."""
+        """Store looks at versions."""
         with self._database.write() as connection:
             ledger.record_looks(connection, looks)
 
@@ -257,11 +257,11 @@ class SqlState:
         lease: Lease,
         rebuilt: Collection[VersionKey] = (),
     ) -> None:
-        """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
+        """Mark the entries of versions at these times as to be evaluated again, all or none.
 
         Raises:
             LeaseLost: The lease was taken over.
-            Conflict: Somebody writes one of the versions right now.
+            Conflict: Another process writes one of the versions right now.
         """
         with self._database.write() as connection:
             leases.check(connection, lease)
@@ -295,12 +295,12 @@ class SqlState:
             return units_of_work.find(connection, [work_id]).get(work_id)
 
     def works(self, work_ids: Iterable[str]) -> Mapping[str, UnitOfWork]:
-        """Units of work by their ids; those that nobody recorded are absent."""
+        """Units of work by their ids; ids that were never recorded are absent."""
         with self._database.read() as connection:
             return units_of_work.find(connection, work_ids)
 
     def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
-        """Keep what audits found among the rows of a unit of work.
+        """Record what audits found among the rows of a unit of work.
 
         Raises:
             LeaseLost: The lease was taken over.
@@ -342,7 +342,7 @@ class SqlState:
     def totals(
         self, keys: Iterable[VersionKey], *, without: Collection[str] = ()
     ) -> Mapping[VersionKey, Saved]:
-        """What these versions hold, and what computing it took."""
+        """The rows of these versions, and what computing them took."""
         with self._database.read() as connection:
             return savings.loaded(connection, keys, without=without)
 
@@ -354,6 +354,6 @@ class SqlState:
     def computed_elsewhere(
         self, environment: str, *, since: datetime | None = None
     ) -> Mapping[VersionKey, Saved]:
-        """What an environment shows or reads now and others computed, by version."""
+        """What an environment shows or reads now and other ones computed, by version."""
         with self._database.read() as connection:
             return savings.computed_elsewhere(connection, environment, since=since)

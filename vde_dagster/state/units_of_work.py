@@ -53,7 +53,7 @@ def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey
 
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-    """Those of these versions that rows of another definition were staged for, or written to."""
+    """Those of these versions for which rows of another definition were staged or written."""
     found: set[VersionKey] = set()
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
@@ -139,7 +139,7 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
 
 
 def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
-    """Record that a unit of work will never be published. Again is no error.
+    """Record that a unit of work will never be published. Doing it again is no error.
 
     Raises:
         Refused: The work is unknown or done.
@@ -159,7 +159,7 @@ def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
 
 
 def record_audits(connection: Connection, work_id: str, results: Sequence[AuditResult]) -> None:
-    """Keep what audits found among the rows of a unit of work; again replaces it.
+    """Record what audits found among the rows of a unit of work; doing it again replaces it.
 
     Raises:
         Refused: The work is unknown.
@@ -176,7 +176,7 @@ def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Uni
 
 
 def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, UnitOfWork]:
-    """Units of work by their ids; those that nobody recorded are absent."""
+    """Units of work by their ids; ids that were never recorded are absent."""
     found: dict[str, UnitOfWork] = {}
     for chunk in chunks(work_ids):
         rows = connection.execute(_WORKS, {"work_ids": chunk})
@@ -185,12 +185,12 @@ def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, UnitOfWor
 
 
 def open_work(connection: Connection, key: VersionKey) -> tuple[UnitOfWork, ...]:
-    """What is neither done nor abandoned, oldest first."""
+    """Units of work that are neither done nor abandoned, oldest first."""
     return tuple(_decode_work(row) for row in connection.execute(_OPEN_WORK, of_version(key)))
 
 
 def unfinished(connection: Connection) -> frozenset[VersionKey]:
-    """All versions with work that is neither done nor abandoned; an index has all of it."""
+    """All versions with work that is neither done nor abandoned, from an index alone."""
     query = select(_work.c.model, _work.c.version).where(_work.c.state.in_(_OPEN)).distinct()
     return frozenset(
         VersionKey(codec.decode_model(row.model), row.version) for row in connection.execute(query)

@@ -142,7 +142,7 @@ def test_an_environment_may_not_write_a_version_that_production_owns(world: Memo
         )
 
 
-def test_an_appended_column_keeps_the_versions_below(world: MemoryWorld) -> None:
+def test_an_appended_column_keeps_the_versions_downstream(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     wider = EVENTS.replace("amount AS amount FROM", "amount AS amount, 1 AS one FROM")
     made = plan(world.services(), graph_of({**PROJECT, "events": wider}))
@@ -190,11 +190,13 @@ def test_an_interval_is_refused_when_a_parent_does_not_hold_what_it_reads(
 ) -> None:
     build(world.services(), graph_of(PROJECT))
     services = world.services()
-    with pytest.raises(Refused, match=r"staging\.events does not hold \[2024-01-03, 2024-01-04\)"):
+    with pytest.raises(
+        Refused, match=r"staging\.events is not loaded for \[2024-01-03, 2024-01-04\)"
+    ):
         evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(48), hour_of(72)))
 
 
-def test_evaluating_a_held_interval_again_gives_the_same_digest(world: MemoryWorld) -> None:
+def test_evaluating_a_loaded_interval_again_gives_the_same_digest(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     services = world.services()
     key = bound(services).key(DAILY_NAME)
@@ -216,7 +218,7 @@ FULL = "MODEL (name mart.{0}, kind FULL);\nSELECT {1} AS amount FROM {2}"
 FAILS = "SUM(CAST('x' AS BIGINT))"
 
 
-def test_one_error_tells_of_all_models_that_failed_and_of_all_that_waited_for_them(
+def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
     world: MemoryWorld,
 ) -> None:
     build(world.services(), graph_of(PROJECT))
@@ -305,7 +307,7 @@ def test_a_plan_whose_models_others_fill_is_promoted_and_fills_none(world: Memor
         promote_followed(world.services(), asked)
 
 
-def test_errors_of_several_kinds_are_told_as_one(world: MemoryWorld) -> None:
+def test_errors_of_several_kinds_are_raised_as_one(world: MemoryWorld) -> None:
     plan_of = plan(world.services(), graph_of(PROJECT))
     refused, failed = Refused("not as things stand"), AuditFailed("bad rows")
 
@@ -357,11 +359,11 @@ def batched(kind: str) -> Graph:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_between_batches_only_their_evaluation_reads_the_ledger(kind: str) -> None:
-    """A table of many intervals has a long ledger; reading it again for each is felt."""
+    """A table of many intervals has a long ledger; reading it again for each one is slow."""
     graph = batched(kind)
 
     def reads(fuse: Fuse) -> int:
-        return fuse.names.count("ledger") + fuse.names.count("held_within")
+        return fuse.names.count("ledger") + fuse.names.count("entries_within")
 
     def built(days: int) -> tuple[MemoryWorld, int]:
         world, fuse = MemoryWorld(), Fuse()

@@ -1,4 +1,4 @@
-"""What changes beside a plan that brings a version back: before it is applied, and within it."""
+"""Changes next to a plan that shows a version again: before it is applied, and within it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Models = dict[str, str]
 
 
 def by_day(name: str, source: str, *, options: str = "") -> str:
-    """A model that takes its rows day by day from another one."""
+    """A model that reads another one day by day."""
     return (
         f"MODEL (name mart.{name}, kind INCREMENTAL_BY_TIME_RANGE (time_column at{options}), "
         f"cron '@daily');\nSELECT id AS id, at AS at, amount AS amount FROM {source} "
@@ -52,17 +52,17 @@ def by_key(name: str, source: str) -> str:
 
 
 def twice(models: Models, name: str) -> Models:
-    """The same models, one of them breaking."""
+    """The same models, one of them with a breaking edit."""
     return {**models, name: models[name].replace("amount AS", "amount * 2 AS")}
 
 
 def wider(models: Models, name: str) -> Models:
-    """The same models, one of them with a further column, which breaks nothing."""
+    """The same models, one of them with a further column, a non-breaking edit."""
     return {**models, name: models[name].replace("amount AS amount", "amount AS amount, 1 AS n")}
 
 
 def world_of(*models: Models) -> MemoryWorld:
-    """Production over two days, which showed all of these models in turn."""
+    """Production over two days, which showed all of these models one after the other."""
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
     for each in models:
@@ -123,7 +123,7 @@ def test_late_rows_that_nobody_loaded_do_not_keep_a_plan_from_being_applied() ->
     assert amounts(world, "staging.events") == [5, 10]
 
 
-# What an earlier process began, and the plan ends
+# What an earlier process began, and the plan finishes
 
 CHAIN = {"base": by_day("base", "raw.events"), "read": by_day("read", "mart.base")}
 
@@ -131,7 +131,7 @@ CHAIN = {"base": by_day("base", "raw.events"), "read": by_day("read", "mart.base
 def cut_at(
     call: str, make: Callable[[], MemoryWorld], do: Callable[[MemoryWorld, Services], object]
 ) -> MemoryWorld:
-    """A world in which something was begun, and the power was cut before its first such call."""
+    """A world in which work was begun, and the power was cut before its first such call."""
     twin, fuse = make(), Fuse()
     do(twin, twin.services(fuse))
     world = make()
@@ -213,7 +213,7 @@ REPLACED = {
 
 
 @pytest.mark.parametrize("base", REPLACED.values(), ids=REPLACED)
-def test_what_reads_a_table_of_any_kind_that_is_made_anew_has_its_late_rows(base: str) -> None:
+def test_what_reads_a_table_of_any_kind_that_is_rebuilt_has_its_late_rows(base: str) -> None:
     models = {"base": base, "read": by_day("read", "mart.base")}
     world = world_of(models)
     world.land((1.5, 100), until=48)
@@ -222,7 +222,7 @@ def test_what_reads_a_table_of_any_kind_that_is_made_anew_has_its_late_rows(base
 
 
 @pytest.mark.parametrize("first", [EVENTS, full("events", "raw.events")], ids=["late", "FULL"])
-def test_what_a_plan_computes_first_comes_through_a_table_that_is_made_anew(first: str) -> None:
+def test_what_a_plan_computes_first_comes_through_a_table_that_is_rebuilt(first: str) -> None:
     name = "staging.events" if first == EVENTS else "mart.events"
     models = {
         "events": first,

@@ -1,4 +1,4 @@
-"""Runs that nobody asks for: what is due and stale, as models let it, never in circles.
+"""Runs that no person asks for: what is due and stale, as models permit, and never in circles.
 
 Expected rows and times are counted by hand from the events that land.
 """
@@ -257,7 +257,7 @@ def test_a_dropped_table_holds_back_what_reads_it_and_the_rest_goes_on() -> None
     waits = {
         str(each.node.name): each.waits for each in look_at_environment(services, "prod").models
     }
-    gone = "what staging.events holds is gone: somebody dropped it"
+    gone = "the table or view of staging.events is gone: somebody dropped it"
     assert [str(each) for each in waits["core.hourly"]] == [gone]
     assert [str(each) for each in waits["mart.daily"]] == [gone]
     assert not plan_run(services, "prod").is_up_to_date
@@ -276,7 +276,7 @@ def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_do
 
 
 def test_a_look_from_before_a_promotion_takes_no_decision_of_it_back() -> None:
-    """A non-breaking edit computes nothing below, also where an idle run ends behind it (R10)."""
+    """A non-breaking edit computes nothing downstream, even if an idle run ends after it (R10)."""
     child = """
     MODEL (name core.below, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
     SELECT id AS id, at AS at FROM core.hourly WHERE at BETWEEN @start_dt AND @end_dt

@@ -149,7 +149,7 @@ def test_an_environment_that_moved_is_refused_before_anything_is_written(
     refused_without_a_write(world, text, "prod was changed since .* at revision 2, .* made at 1")
 
 
-def test_a_plan_for_a_new_environment_holds_where_production_moved_beside_it(
+def test_a_plan_for_a_new_environment_stays_valid_if_production_moved(
     world: MemoryWorld,
 ) -> None:
     text = save(world, "dev")
@@ -168,7 +168,7 @@ def test_a_plan_for_a_new_environment_is_refused_where_it_would_get_other_versio
     shown = world.state.environment("prod")
     assert shown is not None
     assert read(text).snapshots[TOTAL].version == shown.snapshots[TOTAL].version
-    world.state = memory_state(world.clock)  # nothing is known any more of what dev would share
+    world.state = memory_state(world.clock)  # what dev would share is not known any more
     refused_without_a_write(world, text, "another version than the one that was reviewed")
 
 

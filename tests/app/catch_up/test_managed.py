@@ -1,4 +1,4 @@
-"""MANAGED tables are made by a plan once, and kept fresh by what they read (seed 001)."""
+"""MANAGED tables are built by a plan once, and refreshed when their inputs change (seed 001)."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def test_where_nothing_changed_nothing_is_made_however_old_it_is() -> None:
         LIVE_NAME: False,
         SUMS_NAME: False,
     }
-    assert "is as it was at 2024-01-01 UTC" in freshness(world)[LIVE_NAME].reason
+    assert "has not changed since 2024-01-01 UTC" in freshness(world)[LIVE_NAME].reason
     assert refreshed(world) == []
 
 
-def test_what_is_stale_is_made_anew_with_those_that_read_it_and_then_is_fresh() -> None:
+def test_a_stale_table_is_rebuilt_with_those_that_read_it_and_then_is_fresh() -> None:
     world = made()
     world.land((2, 20), (3, 30), until=24)
     world.clock.advance(timedelta(hours=2))
@@ -122,7 +122,7 @@ def test_a_compaction_of_what_it_reads_changes_nothing() -> None:
     assert not freshness(world)[LIVE_NAME].is_stale
 
 
-def test_a_model_that_was_made_anew_with_equal_rows_changes_nothing() -> None:
+def test_a_model_that_was_rebuilt_with_equal_rows_changes_nothing() -> None:
     day = Interval(START, hour_of(24))
     parent = ModelName("mart", "parent")
     graph = graph_of(

@@ -86,7 +86,7 @@ def test_what_others_evaluated_between_two_sessions_is_not_loaded_twice() -> Non
 
 
 def kept_without_a_mark() -> MemoryWorld:
-    """A model gets late data when it holds two hours, and then a row for the first one comes."""
+    """A model gets late_data when two hours are loaded, and then a row for the first one comes."""
     world = MemoryWorld()
     world.land((0.5, 10), (1.5, 5), until=2)
     build(world.services(), ORDINARY)
@@ -115,7 +115,7 @@ def test_a_new_hour_of_what_others_loaded_brings_the_late_rows_of_the_others() -
     assert verified(world) == []
 
 
-def test_a_held_hour_without_a_mark_is_refused_with_what_to_do() -> None:
+def test_a_loaded_hour_without_a_mark_is_refused_with_what_to_do() -> None:
     world = kept_without_a_mark()
     services = world.services()
     with pytest.raises(Refused, match=r"`vde catch-up a\.p --reload`"):
@@ -143,7 +143,7 @@ def test_r8_an_hour_that_is_evaluated_again_leaves_the_mark() -> None:
     assert amounts(world) == [5, 10, 100]
 
 
-def test_late_rows_of_hours_with_fewer_columns_make_these_hours_anew_and_no_others() -> None:
+def test_late_rows_of_hours_with_fewer_columns_rebuild_these_hours_and_no_others() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (1.5, 5), until=2)
     build(world.services(), project())
@@ -173,7 +173,7 @@ def removing(world: MemoryWorld, *gone: int) -> None:
 STOPPING: Final = LATE.replace("))", "), on_source_rewrite stop)")
 
 
-def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_held() -> None:
+def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (0.6, 11), (1.5, 20), until=2)
     build(world.services(), project())
@@ -267,7 +267,7 @@ def test_a_stopped_model_stops_what_reads_it_and_nothing_else() -> None:
     assert shown == [[10, 11], [10, 11], [7, 8], [7, 8]]
 
 
-def test_an_edit_of_other_models_is_promoted_beside_a_stopped_one() -> None:
+def test_an_edit_of_other_models_is_promoted_next_to_a_stopped_one() -> None:
     world = shop_world()
     with pytest.raises(Refused, match=r"a\.p was not loaded"):
         build(world.services(), shop(q2=" AND amount > 7"))
@@ -286,7 +286,7 @@ def test_an_edit_of_what_reads_a_stopped_model_waits_for_it() -> None:
 NAMES: Final = ("p", "p2", "q", "q2")
 
 
-def test_a_lookback_over_an_interval_of_fewer_columns_is_booked_under_those_of_now() -> None:
+def test_a_lookback_over_an_interval_of_fewer_columns_is_recorded_with_those_of_now() -> None:
     def by_key(more: str) -> Graph:
         kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, lookback 1, forward_only true)"
         query = f"SELECT id AS id, at AS at, amount AS amount{more} FROM raw.events"

@@ -72,7 +72,7 @@ def test_audits_see_what_was_processed_and_nothing_that_was_there(
 
 
 def test_a_full_table_is_looked_at_as_a_whole() -> None:
-    """Nothing of it was there before."""
+    """The first load of a version."""
     world = MemoryWorld()
     whole = text("FULL", "", only_warns=True).replace("WHERE at BETWEEN @start_dt AND @end_dt", "")
     world.land((1, 20), (2, 30), (3, 1), (25, 40), (26, 2), until=48)
@@ -109,7 +109,7 @@ def test_a_blocking_audit_publishes_nothing_and_keeps_what_failed(
     assert newest.intent.work_id not in str(world.catalog.branches(key.table))
 
 
-def test_what_is_made_anew_in_several_batches_is_looked_at_when_it_is_whole() -> None:
+def test_a_table_rebuilt_in_several_batches_is_audited_when_it_is_whole() -> None:
     """A key of two batches is in the table once."""
     unique = """
 MODEL (

@@ -1,4 +1,4 @@
-"""A comment that ends a text which an author wrote ends there, wherever the text goes."""
+"""A comment at the end of an author's text ends there, wherever the text is inserted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds that build on what they hold: each interval once and in its turn, or everything anew."""
+"""Kinds that build on their own rows: each interval once and in order, or everything rebuilt."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def entry(interval: Interval, status: EntryStatus = EntryStatus.COMPUTED) -> Led
     )
 
 
-# The turns
+# The batches
 
 
 BATCHED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 2)"
@@ -79,7 +79,7 @@ CHANGE = LedgerOperation.CHANGE
         (UNIQUE_KEY, [], day(1), [(day(1), day(1), REPLACE)]),
         (UNIQUE_KEY, [entry(day(1))], day(2, 3), [(day(2, 3), day(2, 3), REPLACE)]),
         (UNIQUE_KEY, [entry(day(1))], day(3), [(day(3), day(3), REPLACE)]),
-        # What is looked at again goes into the new interval's change; alone, into a held one's.
+        # A lookback is part of the new interval's change; alone, of a loaded interval's.
         (LOOKING_BACK, [entry(day(1, 3))], day(2, 4), [(day(2, 4), day(4), REPLACE)]),
         (LOOKING_BACK, [entry(day(1, 3))], day(2, 3), [(day(2, 3), day(1, 3), CHANGE)]),
         (
@@ -88,7 +88,7 @@ CHANGE = LedgerOperation.CHANGE
             day(2, 3),
             [(day(2, 3), day(2), CHANGE)],
         ),
-        # Rows that are outdated take all others with them, in batches.
+        # If some rows are outdated, all are rebuilt, in batches.
         (UNIQUE_KEY, [entry(day(1, 2), OUTDATED)], day(1, 2), [(day(1, 2), day(1, 2), ANEW)]),
         (
             BATCHED,
@@ -96,7 +96,7 @@ CHANGE = LedgerOperation.CHANGE
             day(1, 2),
             [(day(1, 2), day(1, 2), ANEW), (day(3, 4), day(3, 4), REPLACE)],
         ),
-        # Appending does not care what is there.
+        # Appending does not depend on what is loaded.
         ("INCREMENTAL_UNMANAGED", [entry(day(3))], day(1, 2), [(day(1, 2), day(1, 2), REPLACE)]),
     ],
 )
@@ -113,13 +113,13 @@ def test_what_is_written_for_an_interval(
 @pytest.mark.parametrize(
     "kind,there,asked_for,reported",
     [
-        (UNIQUE_KEY, [entry(day(1, 2))], day(2), "holds .2024-01-02.* already"),
-        (UNIQUE_KEY, [entry(day(1, 2))], day(2, 3), "holds .2024-01-02.* already"),
+        (UNIQUE_KEY, [entry(day(1, 2))], day(2), "has loaded .2024-01-02.* already"),
+        (UNIQUE_KEY, [entry(day(1, 2))], day(2, 3), "has loaded .2024-01-02.* already"),
         (UNIQUE_KEY, [entry(day(2, 3))], day(1), "is not its next interval"),
         (UNIQUE_KEY, [entry(day(2, 3))], day(1, 4), "is not its next interval"),
-        (LOOKING_BACK, [entry(day(1, 4))], day(2, 5), "holds .2024-01-02.* already"),
-        (LOOKING_BACK, [entry(day(1, 4))], day(1, 2), "holds .2024-01-01.* already"),
-        ("INCREMENTAL_UNMANAGED", [entry(day(1, 2))], day(2), "holds .2024-01-02.* already"),
+        (LOOKING_BACK, [entry(day(1, 4))], day(2, 5), "has loaded .2024-01-02.* already"),
+        (LOOKING_BACK, [entry(day(1, 4))], day(1, 2), "has loaded .2024-01-01.* already"),
+        ("INCREMENTAL_UNMANAGED", [entry(day(1, 2))], day(2), "has loaded .2024-01-02.* already"),
         ("INCREMENTAL_UNMANAGED", [entry(day(2))], day(1, 3), "is not its next interval"),
     ],
 )
@@ -148,7 +148,9 @@ def test_what_is_evaluated_where_nobody_names_an_interval(
 
 
 def test_where_nothing_is_missing_the_restatement_is_named() -> None:
-    with pytest.raises(Refused, match=r"holds .2024-01-01.* already.*--restate-model mart\.kept"):
+    with pytest.raises(
+        Refused, match=r"has loaded .2024-01-01.* already.*--restate-model mart\.kept"
+    ):
         sequential_ranges(model(UNIQUE_KEY), [entry(day(1, 3))], [], environment="prod")
 
 
@@ -199,7 +201,7 @@ def test_each_day_is_evaluated_once_and_the_sums_add_up(kind: str, more: str) ->
 
 
 @every_kind
-def test_a_held_interval_is_refused_and_the_command_is_named(kind: str, more: str) -> None:
+def test_a_loaded_interval_is_refused_and_the_command_is_named(kind: str, more: str) -> None:
     shop = loaded(kind, more)
     services = shop.world.services()
     rows, before = shop.world.rows("mart.kept"), entries(shop.world, "prod", NAME)
@@ -213,7 +215,7 @@ def test_a_held_interval_is_refused_and_the_command_is_named(kind: str, more: st
 @every_kind
 def test_a_restatement_is_one_unit_of_work_from_nothing_on(kind: str, more: str) -> None:
     shop = loaded(kind, more)
-    shop.world.land((2, 100), until=72)  # late: nobody looks at it before the restatement
+    shop.world.land((2, 100), until=72)  # late: not detected before the restatement
     before = shop.world.rows("mart.kept")
     build_due(shop.world.services(), shop.graph)
     assert shop.world.rows("mart.kept") == before
@@ -275,7 +277,7 @@ class Counting:
         return self._world.state.entries_within(key, times)
 
 
-def test_what_is_booked_of_parents_is_read_once_however_many_turns_there_are() -> None:
+def test_parents_ledgers_are_read_once_however_many_batches_there_are() -> None:
     def asked_for(days: int) -> int:
         world = MemoryWorld()
         kept = text("INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 1)")
@@ -312,7 +314,7 @@ def test_a_lookback_merges_the_days_before_again(size: str) -> None:
     there = entries(shop.world, "prod", NAME)
     assert [each.interval for each in there] == [day(1), day(2), day(3), day(4)]
     assert sum_of_entries(shop.world) == sum_of_table(shop.world)
-    build(shop.world.services(), shop.graph)  # what is late before the look-back makes all of it
+    build(shop.world.services(), shop.graph)  # rows later than the lookback rebuild all of it
     assert amounts(shop.world) == [(1, 111), (2, 5), (3, 107), (4, 3)]
     assert plan(shop.world.services(), shop.graph).backfills == ()
 

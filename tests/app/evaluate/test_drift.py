@@ -1,4 +1,4 @@
-"""A version has drifted where rows of another definition were written, or are about to be."""
+"""A version has drifted if rows of another definition were written to it, or are about to be."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def world() -> MemoryWorld:
 
 
 def only_stored(world: MemoryWorld, environment: str) -> None:
-    """A forward-only plan that stored its snapshots, and came no further."""
+    """A forward-only plan that stored its snapshots and was stopped then."""
     services = world.services()
     with walking(services, asked(services, graph_of(DOUBLED), environment, forward_only=True)):
         pass
@@ -98,7 +98,9 @@ def test_what_was_staged_by_a_plan_that_died_before_its_promotion_is_drift(
     assert change(found, "mart.sales").category is expected
 
 
-def test_a_model_below_a_forward_only_change_has_drifted_with_it(world: MemoryWorld) -> None:
+def test_a_model_downstream_of_a_forward_only_change_has_drifted_with_it(
+    world: MemoryWorld,
+) -> None:
     key = bound(world.services(), "prod").key(TRIPLE_NAME)
     done(world.services(), graph_of(DOUBLED), "prod", forward_only=True)
     assert world.state.drifted([key]) == {key}

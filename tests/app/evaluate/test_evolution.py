@@ -61,7 +61,7 @@ def project(columns: str, kind: str = KIND, description: str = "") -> Graph:
 
 
 def loaded(kind: str = KIND) -> tuple[MemoryWorld, VersionKey]:
-    """A day of the first definition is there, and a second one has landed."""
+    """A day of the first definition is loaded, and a second day has landed."""
     world = MemoryWorld()
     world.land((1, 10), (2, 20), until=24)
     world.clock.advance(timedelta(days=1))
@@ -243,7 +243,7 @@ def test_a_power_cut_at_any_write_is_made_good_by_the_next_plan() -> None:
             again, key = loaded(BEFORE)
             with pytest.raises(PowerCut):
                 build(again.services(Fuse(cut_at=cut, after=after)), project(WIDER, AFTER))
-            # Whoever reads meanwhile sees one definition or the other.
+            # Readers meanwhile see one definition or the other.
             names = [name for name, _ in _columns_of_view(again)]
             assert names in (["id", "at", "amount"], ["id", "twice", "amount", "at"])
             shown(again)

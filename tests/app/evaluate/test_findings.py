@@ -1,4 +1,4 @@
-"""What a review found: each test is the scenario that went wrong."""
+"""Defects that a review found: each test is the scenario that went wrong."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def world() -> MemoryWorld:
     return world
 
 
-def test_a_full_model_is_not_booked_for_days_that_its_parent_lacks(world: MemoryWorld) -> None:
+def test_a_full_model_is_not_recorded_for_days_that_its_parent_lacks(world: MemoryWorld) -> None:
     world.land((50, 7), until=72)
     services = world.services()
-    with pytest.raises(Refused, match=r"mart\.daily does not hold \[2024-01-03, 2024-01-04\)"):
+    with pytest.raises(Refused, match=r"mart\.daily is not loaded for \[2024-01-03, 2024-01-04\)"):
         evaluate_range(services, bound(services), TOTALS_NAME, Interval(hour_of(0), hour_of(72)))
     build(world.services(), graph_of(PROJECT))
     assert world.rows("mart.totals") == [(3, 42)]
 
 
-def test_an_interval_is_not_booked_beyond_what_its_source_is_complete_to(
+def test_an_interval_is_not_recorded_beyond_what_its_source_is_complete_to(
     world: MemoryWorld,
 ) -> None:
     plain = graph_of(
@@ -74,7 +74,7 @@ def test_an_interval_is_not_booked_beyond_what_its_source_is_complete_to(
         evaluate_range(services, bound(services), EVENTS_NAME, Interval(hour_of(48), hour_of(49)))
 
 
-def test_the_first_write_of_a_version_does_not_undo_a_promotion_beside_it() -> None:
+def test_the_first_write_of_a_version_does_not_undo_a_promotion_meanwhile() -> None:
     world = MemoryWorld()
     world.land(until=3)
     build(world.services(), graph_of(PROJECT))  # nothing is due for the daily models yet
@@ -201,7 +201,7 @@ def test_a_view_name_that_is_taken_is_refused_before_anything_is_recorded(
 ) -> None:
     world.catalog.create_table(TableName("mart", "extra"), [Column(name="a", type="int")])
     extra = "MODEL (name mart.extra, kind FULL);\nSELECT COUNT(*) AS n FROM mart.daily"
-    with pytest.raises(Refused, match=r"mart\.extra stands in the catalog already"):
+    with pytest.raises(Refused, match=r"mart\.extra exists in the catalog already"):
         build(world.services(), graph_of({**PROJECT, "extra": extra}))
     assert plan(world.services(), graph_of(PROJECT)).is_empty
 
@@ -263,7 +263,7 @@ def test_a_source_that_lost_the_rows_of_hours_is_loaded_again_when_a_person_says
     )
 
 
-def test_a_kind_of_change_is_told_for_each_model(world: MemoryWorld) -> None:
+def test_a_kind_of_change_is_reported_for_each_model(world: MemoryWorld) -> None:
     changes = {str(each.name): each.change for each in plan(world.services(), FILTERED).changes}
     assert changes["mart.daily"] is Change.DIRECT
     assert changes["mart.totals"] is Change.INDIRECT
@@ -285,7 +285,7 @@ class Stubborn:
 
 
 @pytest.mark.parametrize("error", [Conflict("busy"), OutcomeUnknown("lost")], ids=str)
-def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_booked(
+def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_recorded(
     world: MemoryWorld, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     stubborn = replace(world.services(), catalog=Stubborn(world.catalog, error))
@@ -299,7 +299,7 @@ def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_booked(
     assert world.catalog.branches(did.key.table) == ()
 
 
-def test_a_unit_that_was_made_in_a_batch_is_made_again_where_that_told_on_its_rows() -> None:
+def test_a_unit_of_a_batch_is_computed_again_if_its_rows_depended_on_the_batch() -> None:
     running = """
     MODEL (name a.p, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
     SELECT at AS at, SUM(amount) OVER (ORDER BY at) AS running FROM raw.events
@@ -336,7 +336,7 @@ def test_a_table_that_was_compacted_and_expired_is_read_and_written_on(
     assert (world.rows("mart.daily"), world.rows("mart.totals")) == before
 
 
-def test_a_foreign_write_is_told_after_a_compaction_and_an_expiry(world: MemoryWorld) -> None:
+def test_a_foreign_write_is_reported_after_a_compaction_and_an_expiry(world: MemoryWorld) -> None:
     services = world.services()
     binding = bound(services)
     table = binding.key(DAILY_NAME).table

@@ -110,7 +110,7 @@ BY_TIME = BY_DAY.replace("BY_COLUMN", "BY_TIME").replace("columns [price],", "")
 
 @pytest.mark.parametrize("text", [BY_DAY, BY_TIME], ids=["by column", "by time"])
 def test_a_key_that_comes_after_an_empty_first_load_is_not_valid_from_the_epoch(text: str) -> None:
-    """Only the rows of the first load are valid from 1970 (seed 001), also where it had none."""
+    """Only the rows of the first load are valid from 1970 (seed 001), even if it had none."""
     world = MemoryWorld()
     world.land(until=24)
     build(world.services(), graph_of({"prices": text}))

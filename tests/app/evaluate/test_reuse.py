@@ -93,7 +93,7 @@ def test_what_follows_from_the_same_is_kept_and_no_engine_is_asked(
     assert entries(world, "prod", name) == before
 
 
-def test_what_is_kept_tells_what_computing_it_took(world: MemoryWorld) -> None:
+def test_what_is_kept_says_how_long_computing_it_took(world: MemoryWorld) -> None:
     class Slow:
         def __init__(self, services: Services) -> None:
             self._engine = services.engine
@@ -168,7 +168,7 @@ def test_what_is_restated_is_computed_and_what_reads_equal_rows_is_kept(
     assert asked(world.services(), graph_of(SHOP), "prod").is_empty
 
 
-def test_of_what_is_restated_below_only_what_reads_other_rows_is_computed(
+def test_of_what_is_restated_downstream_only_what_reads_other_rows_is_computed(
     world: MemoryWorld,
 ) -> None:
     before = entries(world, "prod", TRIPLE_NAME)
@@ -232,7 +232,7 @@ def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
     }
 
 
-def test_late_rows_that_change_no_row_below_are_computed_once(world: MemoryWorld) -> None:
+def test_late_rows_that_change_no_row_downstream_are_computed_once(world: MemoryWorld) -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
     done(world.services(), graph_of(PROJECT), "prod")
@@ -251,7 +251,7 @@ def test_late_rows_that_change_no_row_below_are_computed_once(world: MemoryWorld
 
 
 def test_r2_inputs_that_go_a_b_a_are_computed_each_time(world: MemoryWorld) -> None:
-    """The latest trace alone says what the table holds; an earlier one with this key does not."""
+    """Only the latest trace describes the table's rows; an earlier one with this key does not."""
     first = [each.digest for each in entries(world, "prod", TRIPLE_NAME)]
     for amount, changed in ((10, False), (11, True), (10, True), (10, False)):
         source_now(world, amount, 5, 7)
@@ -316,7 +316,7 @@ def test_a_seed_is_loaded_once_and_what_reads_it_follows_from_its_file() -> None
 
 
 # Views, and models with late data
-def test_a_view_that_stands_is_not_made_again_and_tells_what_it_shows_now(
+def test_an_existing_view_is_not_replaced_and_reports_what_it_shows_now(
     world: MemoryWorld,
 ) -> None:
     whole = day(1, 3)
@@ -340,7 +340,7 @@ def test_a_view_that_is_gone_is_made_again(world: MemoryWorld) -> None:
     assert world.rows("mart.shown") == AMOUNTS
 
 
-def test_r8_a_held_hour_is_kept_until_a_session_adds_rows_to_it() -> None:
+def test_r8_a_loaded_hour_is_kept_until_a_session_adds_rows_to_it() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
     done(world.services(), graph_of(PROJECT), "prod")
@@ -360,7 +360,7 @@ def test_r8_a_held_hour_is_kept_until_a_session_adds_rows_to_it() -> None:
     assert [row[2] for row in world.rows("staging.events")] == [10, 5, 7]
 
 
-# Kinds that build on what is there
+# Kinds that build on their own rows
 MERGED = """
 MODEL (name mart.merged, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@daily');
 SELECT id, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
@@ -382,7 +382,7 @@ def test_a_sequential_kind_records_what_each_interval_was_made_from_and_on() -> 
     assert len({each.key for each in found if each is not None}) == len(found)
 
 
-# What others wrote
+# Foreign writes
 def table_of(world: MemoryWorld, name: ModelName) -> TableName:
     return bound(world.services()).key(name).table
 
@@ -410,13 +410,13 @@ def test_r4_nothing_is_built_on_what_others_wrote(
     assert world.services().state.open_work(bound(world.services()).key(TRIPLE_NAME)) == ()
 
 
-def test_r4_rows_that_nothing_was_booked_of_are_not_written_over(world: MemoryWorld) -> None:
+def test_r4_rows_that_were_never_recorded_are_not_written_over(world: MemoryWorld) -> None:
     other = {**SHOP, "other": SHOP["triple"].replace("mart.triple", "mart.other")}
     key = asked(world.services(), graph_of(other), "prod").snapshots[ModelName("mart", "other")].key
     columns = [Column(name="day", type="date"), Column(name="amount", type="bigint")]
     world.catalog.create_table(key.table, columns)
     world.catalog.append(key.table, [(DAYS[0], 1)])
-    with pytest.raises(ForeignWrite, match="nothing was recorded of"):
+    with pytest.raises(ForeignWrite, match="were never recorded"):
         done(world.services(), graph_of(other), "prod")
 
 
@@ -467,7 +467,7 @@ def test_r4_a_compaction_while_rows_are_staged_has_them_staged_again(world: Memo
     assert world.services().state.open_work(did.key) == ()
 
 
-def test_r4_a_foreign_write_while_rows_are_staged_is_told(world: MemoryWorld) -> None:
+def test_r4_a_foreign_write_while_rows_are_staged_is_reported(world: MemoryWorld) -> None:
     table, services = table_of(world, TRIPLE_NAME), world.services()
     engine = Disturbed(services, lambda: their_row(world, table), times=1)
     disturbed = replace(services, engine=engine)  # type: ignore[arg-type]
@@ -512,7 +512,7 @@ def test_what_is_kept_survives_a_power_cut(call: tuple[int, str], after: bool) -
     assert world.rows("mart.sales") == AMOUNTS
 
 
-# What is said of it, and units that are evaluated by themselves
+# What is reported, and units that are evaluated by themselves
 RUNNING = """
 MODEL (name mart.running, kind INCREMENTAL_BY_TIME_RANGE (time_column day{}), cron '@daily');
 SELECT s.day AS day, SUM(s.amount) OVER (ORDER BY s.day) AS amount FROM mart.sales AS s
@@ -523,7 +523,7 @@ AT_ONCE = "MODEL (name mart.at_once, kind FULL);\nSELECT id, UUID() AS n FROM ra
 
 
 def running(options: str) -> tuple[MemoryWorld, Evaluated]:
-    """A model whose days follow from each other where they are evaluated together."""
+    """A model whose days depend on each other if they are evaluated together."""
     world = shop_in_production()
     graph = graph_of({**SHOP, "running": RUNNING.format(options)})
     built = done(world.services(), graph, "prod")

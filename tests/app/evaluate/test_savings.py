@@ -213,7 +213,7 @@ def test_what_another_environment_computed_is_shared_while_it_is_shown(
     assert reported(world, "prod") == {("prod", "total", SHARED): saved(1, 1, 30.0, whole=True)}
 
 
-def test_what_was_shared_before_is_not_told_again(world: MemoryWorld) -> None:
+def test_what_was_shared_before_is_not_reported_again(world: MemoryWorld) -> None:
     done(slow(world), graph_of(SHOP), "dev")
     evaluated(world.services(), TRIPLE_NAME, 1, 3)
     world.clock.advance(timedelta(hours=1))

@@ -2,7 +2,7 @@
 
 Each line that it reads is a job as JSON, and each line that it prints an answer. ``do`` is the name
 of a function here, and the rest are its arguments. What one job has begun waits at its point until
-another one lets it on. It works on one project after the other, since starting Spark takes long.
+another job releases it. It works on one project after the other, since starting Spark takes long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.planning.options import PlanOptions
 
 SHORT: Final = timedelta(seconds=2)
-"""How long a lease outlives its process, where others take over."""
+"""How long a lease outlives its process, in tests where others take over."""
 
 _begun: dict[str, Evaluations] = {}
 
@@ -47,7 +47,7 @@ def apply(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
 
 
 def converge(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
-    """Plan, apply, refresh, and say what holds of each model then, and what is left to do."""
+    """Plan, apply, refresh, and report each model's outcome and what is left to do."""
     list(apply(folder, restate))
     project = VdeProject.load(folder)
     binding = bind_environment(project.services, "prod")
@@ -79,12 +79,12 @@ def begin(folder: str, points: Mapping[str, str], day: int = 1) -> Iterator[obje
 
 
 def go_on(folder: str) -> Iterator[object]:
-    """Let on what was begun, and say how each ended."""
+    """Release what was begun, and say how each ended."""
     yield _begun.pop(folder).go_on()
 
 
 def hold(folder: str, models: Sequence[str], day: int = 0) -> Iterator[object]:
-    """Make models hold a day, whether they hold it or not."""
+    """Evaluate a day of models, whether it is loaded or not."""
     evaluations = Evaluations.of(folder)
     for name in models:
         evaluations.hold(name, DAYS[day], force=True)
@@ -99,7 +99,7 @@ def compete(folder: str, models: Sequence[str], days: Sequence[int]) -> Iterator
 
 
 def compete_on(folder: str, models: Sequence[str], days: Sequence[int]) -> Iterator[object]:
-    """Let on what was begun here, and try days again until nobody else writes them any more."""
+    """Release what was begun here, and try days again until nobody else writes them any more."""
     evaluations = _begun.get(folder) or Evaluations.of(folder)
     services, _ = evaluations.services()
     own = _begun.pop(folder).go_on() if folder in _begun else {}
@@ -137,7 +137,7 @@ JOBS: Final = {
 
 
 def _nobody(_: object) -> None:
-    """Nobody is told of each unit of work."""
+    """Report no unit of work."""
 
 
 def main() -> None:

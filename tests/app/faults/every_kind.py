@@ -51,7 +51,7 @@ WITHOUT_DAYS: Final = {
         "",
     ),
 }
-"""Kinds that have no intervals, and hold what there is when they are made."""
+"""Kinds that have no intervals, and are computed from all that has landed."""
 
 
 def model(
@@ -61,7 +61,7 @@ def model(
 
     Args:
         kind: One of `KINDS` or `WITHOUT_DAYS`.
-        name: Its name in the schema ``kept``; the kind's own where none is given.
+        name: Its name in the schema ``kept``; by default that of the kind.
         copies: How often the event of the amount `COPIED` is read; more than once only in Spark.
         more: More properties.
         source: What it reads; a SEED has a file instead.
@@ -83,7 +83,7 @@ def model(
 
 
 def rows_after_all_days(kind: str, copies: int = 1) -> str:
-    """DuckDB's query of what a model holds after all days; ``events`` has ``day``, too."""
+    """DuckDB's query of a model's rows after all days; ``events`` has ``day``, too."""
     columns = (
         (KINDS | WITHOUT_DAYS)[kind][2].replace("at AS at", '"at"').replace(", at,", ', "at",')
     )  # a keyword

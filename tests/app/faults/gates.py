@@ -38,7 +38,7 @@ _PATIENCE: Final = 1200
 
 @dataclass
 class Gate:
-    """Where a thread waits at its point until it is let on."""
+    """A gate at which a thread waits until it is released."""
 
     reached: threading.Event = field(default_factory=threading.Event)
     open: threading.Event = field(default_factory=threading.Event)
@@ -52,8 +52,8 @@ class Gate:
 class Gated:
     """A port with a gate before or after one method.
 
-    No call is under way in a process that holds ``calls``: what is stopped holds no lock of a
-    database then.
+    In a process that holds the lock ``calls`` no call is under way: if it is stopped then, it holds
+    no lock of a database.
     """
 
     port: object
@@ -95,7 +95,7 @@ class Evaluations:
 
     @classmethod
     def of(cls, folder: str, ttl: timedelta | None = None) -> Evaluations:
-        """Of a project as its files say it now; leases last as they do for users without ``ttl``"""
+        """For the project in its files now; without ``ttl`` leases last as they do for users."""
         project = VdeProject.load(folder)
         plan = plan_environment(project.services, project.files.graph, "prod")
         store_plan(project.services, plan)
@@ -113,14 +113,14 @@ class Evaluations:
             for name in ("state", "catalog")
         }
         if port == "engine":
-            own = threading.RLock()  # it works for a while, and nobody else waits for that
+            own = threading.RLock()  # this takes a while, and no other thread should wait for it
             gated["engine"] = Gated(services.engine, own, method, after, gate)
         return replace(services, **gated), gate
 
     def evaluate(self, services: Services, name: str, day: Interval, *, force: bool = False) -> str:
-        """Make a model hold a day; a FULL one is made of all days up to its end.
+        """Evaluate a day of a model; a FULL one is computed from all days up to its end.
 
-        A SEED is made by a plan: another content is another version.
+        A SEED is loaded by a plan: another content is another version.
 
         Returns:
             How it ended.
@@ -146,10 +146,10 @@ class Evaluations:
     def hold(self, name: str, day: Interval, *, force: bool = False) -> None:
         ended = self.evaluate(self.services()[0], name, day, force=force)
         if ended != "done":
-            sys.exit(f"{name} does not hold {day}: {ended}")
+            sys.exit(f"{name} has not loaded {day}: {ended}")
 
     def begin(self, name: str, day: Interval, point: str) -> Gate:
-        """Evaluate a day in a thread that comes to a point."""
+        """Evaluate a day in a thread that waits at a point."""
         services, gate = self.services(point)
 
         def run() -> None:
@@ -182,7 +182,7 @@ class Evaluations:
         return gate
 
     def go_on(self) -> dict[str, str]:
-        """Let all on, and return how each ended."""
+        """Release all, and return how each ended."""
         for gate in self.gates:
             gate.open.set()
         for thread in self.threads:

@@ -112,7 +112,7 @@ class Drivers:
 
     @contextmanager
     def lent(self, count: int) -> Iterator[list[Driver]]:
-        """Some drivers; who still lives is lent again, unless the test has failed."""
+        """Some drivers; those that still run are used again, unless the test has failed."""
         while len(self.idle) < count:
             self.started += 1
             self.idle.append(Driver.start(self.folder / f"{self.started}.log"))

@@ -1,7 +1,7 @@
 """A power cut after every call of every port that writes, for each kind; one more run converges.
 
-What is durable after such a call is so until the next one, so cuts before it, or after a call that
-only reads, would show nothing more.
+What is durable after such a call stays so until the next one, so cuts before it, or after a call
+that only reads, would show nothing more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def seen(world: MemoryWorld, kind: str) -> Rows:
 
 
 def recorded(world: MemoryWorld, kind: str) -> list[tuple[object, ...]]:
-    """What the ledger says, but for who wrote it and where."""
+    """What the ledger says, apart from the unit of work and the Iceberg snapshot."""
     return [(each.interval, each.rows, each.digest, each.status) for each in entries(world, kind)]
 
 
@@ -54,14 +54,15 @@ def branches(world: MemoryWorld) -> set[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_evaluation_that_dies_after_any_call_is_completed_by_the_next_run(kind: str) -> None:
     graph = graph_of({kind: model(kind)})
-    undisturbed, fuse = one_day_held(graph), Fuse()
+    start, fuse = one_day_held(graph), Fuse()
+    undisturbed = start.copied()
     before = seen(undisturbed, kind)
     build(undisturbed.services(fuse), graph)
     after = seen(undisturbed, kind)
     assert before != after
     for call in places(fuse.names, WRITING):
         name = fuse.names[call - 1]
-        world = one_day_held(graph)
+        world = start.copied()
         with pytest.raises(PowerCut):
             build(world.services(Fuse(cut_at=call, after=True)), graph)
         assert seen(world, kind) in (before, after), f"readers see half of it after {name} ({call})"
@@ -75,7 +76,7 @@ def test_an_evaluation_that_dies_after_any_call_is_completed_by_the_next_run(kin
 
 @dataclass(frozen=True)
 class Losing:
-    """A port whose answer to one method is lost; the method is carried out, or not."""
+    """A port whose answer to one method is lost, with or without its effect."""
 
     port: object
     method: str
@@ -110,7 +111,7 @@ def test_a_lost_answer_never_appends_an_interval_twice(port: str, method: str, d
     world = one_day_held(graph)
     services = world.services()
     lost: dict[str, Any] = {port: Losing(getattr(services, port), method, done)}
-    # All is recorded before branches are removed, so nobody is told of a branch that is left.
+    # All is recorded before branches are removed, so a branch that is left is not reported.
     reported = nullcontext() if method == "drop_branch" else pytest.raises(OutcomeUnknown)
     with reported:
         build(replace(services, **lost), graph)

@@ -1,10 +1,12 @@
 """Several processes at once: one dies, sleeps, writes what another one writes, or reads meanwhile.
 
-Real processes, real Spark, real Iceberg. Where a process does without Spark, it is this one.
+Real processes, real Spark, real Iceberg. A process that neither dies nor sleeps, or that needs no
+Spark, is this one.
 
-The short form kills a process at work on each kind, and wakes another one. Of what the other tests
-say it has parts: in memory `test_sleepers` and, for audits, `tests/app/evaluate/test_auditing.py`;
-on Spark, of one kind, `tests/lakehouse/kinds/test_in_projects.py`.
+The short form kills a process at work, and wakes another one; each kind is in one of the two. It
+covers the rest in part: in memory with `test_power_cuts`, `test_sleepers` and, for audits,
+`tests/app/evaluate/test_auditing.py`; on Spark, for one kind, with
+`tests/lakehouse/kinds/test_in_projects.py`.
 """
 
 from __future__ import annotations
@@ -12,13 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.app.faults.driver import converge
 from tests.app.faults.every_kind import KINDS
 from tests.app.faults.lake import DAYS, EVENTS, OF_A_THIRD_DAY, OF_THE_FIRST_DAY, Kept, Lake
 from tests.app.faults.processes import Driver, Drivers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.timeout(900)  # several JVMs, on a machine that may be busy
 
@@ -36,7 +42,7 @@ def verified(lake: Lake, *without: str) -> dict[str, object]:
 
 
 BY_INTERVAL: Final = ("time_range", "full")
-"""Kinds that may hold an interval and be asked for it again; the others refuse that."""
+"""Kinds whose loaded intervals may be evaluated again; the others refuse that."""
 
 
 @pytest.mark.full
@@ -53,10 +59,10 @@ def test_of_two_processes_that_write_the_same_and_different_days_none_loses_or_d
             assert driver.answer() == "there"
         for driver, others in zip(both, reversed(halves), strict=True):
             driver.tell("compete", tmp_path, models=others, days=[0, 1])
-        # Each has staged the first day of what the other one wants now, and of which it waits.
+        # Each has staged the first day of the models that the other one asks for now, and waits.
         for driver, others in zip(both, reversed(halves), strict=True):
             assert driver.answer() == ["Conflict", "Conflict"] * len(others)
-        # Only when both were refused does either go on, so that none is let in by the other's end.
+        # Both go on only after both were refused, so that none gets in because the other has ended.
         for driver, others in zip(both, reversed(halves), strict=True):
             driver.tell("compete_on", tmp_path, models=others, days=[0, 1])
         for driver, own, others in zip(both, halves, reversed(halves), strict=True):
@@ -106,14 +112,14 @@ def test_children_have_the_rows_that_their_parent_had_when_they_began(
 BLOCKING: Final = ", audits (forall (criteria := (amount <> 9)))"
 WARNING: Final = BLOCKING.replace("forall", "forall_non_blocking")
 REFUSED: Final = (*KINDS, "managed", "seed")
-"""Every kind that is audited: a VIEW has no rows of its own, and shows those of another one."""
+"""Every kind that is audited: a VIEW has no rows of its own, and shows those of another model."""
 OLD: Final = [3, 35]
 """How many rows readers see of the first day, and the sum of their amounts."""
 NEW: Final = {
     name: [3, 21] if name in ("unique_key", "by_partition") else [5, 51]
     for name in (*REFUSED, "view", "warned")
 }
-"""The same of both days; rows of the second one may take the place of those of the first."""
+"""The same for both days; rows of the second day may replace those of the first."""
 
 
 @pytest.mark.full
@@ -164,9 +170,9 @@ NOT_RECORDED: Final = ("writing", "staged")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Which kinds come to which point, in a process that dies and in one that sleeps.
+    """Which kinds reach which point, in a process that dies and in one that sleeps.
 
-    With a ``third_day`` all are evaluated once more after the sleeper woke.
+    With a ``third_day`` all are evaluated once more after the sleeper woke up.
     """
 
     killed: Mapping[str, Sequence[str]]
@@ -175,7 +181,7 @@ class Case:
 
     @property
     def models(self) -> dict[str, Kept]:
-        """Each is named after who brings it to its point, the kind and the point."""
+        """Each is named after the process, the kind and the point."""
         return {
             f"{fate}_{kind}_{point}": Kept(kind=kind, copies=MANY if point == "writing" else 1)
             for fate, points in (("killed", self.killed), ("asleep", self.asleep))
@@ -188,18 +194,18 @@ MIXED: Final = Case(
     killed={
         "staged": ["by_partition"],
         "recorded": ["unique_key"],
-        "published": ["time_range", "history"],
+        "published": ["history"],
         "finalized": ["full"],
         "writing": ["unmanaged"],
     },
-    asleep={"recorded": ["history"], "published": ["unmanaged"], "writing": ["time_range"]},
+    asleep={"recorded": ["history"], "writing": ["time_range"]},
 )
 
 
 def of_one(kind: str) -> Case:
     return Case(
         killed={point: [kind] for point in MIXED.killed},
-        asleep={point: [kind] for point in ("staged", *MIXED.asleep)},
+        asleep={point: [kind] for point in ("staged", "recorded", "published", "writing")},
         third_day=True,
     )
 
@@ -210,8 +216,9 @@ CASES: Final = [
 ]
 
 
-def test_each_kind_is_killed_in_the_short_form_too() -> None:
-    assert {kind for kinds in MIXED.killed.values() for kind in kinds} == set(KINDS)
+def test_each_kind_dies_or_sleeps_in_the_short_form_too() -> None:
+    points = (*MIXED.killed.values(), *MIXED.asleep.values())
+    assert {kind for kinds in points for kind in kinds} == set(KINDS)
 
 
 def fail(driver: Driver, lake: Lake, fate: str, then: str) -> None:
@@ -227,14 +234,14 @@ def point_of(name: str) -> str:
 
 @pytest.mark.parametrize("case", CASES)
 def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_run(
-    case: Case, drivers: Drivers, tmp_path: Path
+    case: Case, drivers: Drivers, tmp_path: Path, spark: SparkSession
 ) -> None:
+    del spark  # it is there, and this process converges with it
     lake = Lake.make(tmp_path, case.models)
     lake.land(EVENTS, until=DAYS[1].end)
-    with drivers.lent(3) as (asleep, killed, other):
+    with drivers.lent(2) as (asleep, killed):
         fail(killed, lake, "killed", then="kill")
         fail(asleep, lake, "asleep", then="stop")
-        other.tell("start", tmp_path)
         killed.wait_until_killed()
         asleep.wait_until_stopped()
         for name in lake.models:
@@ -242,8 +249,7 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
             lake.recover(name)
             assert_recovered(lake, name)
         assert not lake.project.engine.started, "a recovery needs no JVM"
-        assert other.answer() == "ready"
-        assert other.ask("converge", tmp_path) == verified(lake)
+        assert [*converge(str(tmp_path))] == [verified(lake)]
         assert_exact(lake, lake.models)
         before = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
         asleep.wake()
@@ -254,7 +260,7 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
         assert before == after
         if case.third_day:
             lake.land(OF_A_THIRD_DAY, until=DAYS[2].end)
-            assert other.ask("converge", tmp_path) == verified(lake)
+            assert [*converge(str(tmp_path))] == [verified(lake)]
             assert_exact(lake, lake.models)
             assert all(lake.refs(name) == {"main"} for name in lake.models)
 
@@ -268,7 +274,7 @@ def assert_readers_see_one_day_or_two(lake: Lake, name: str) -> None:
 
 
 def assert_recovered(lake: Lake, name: str) -> None:
-    """What was recorded as staged is published and recorded, all else is as if it never was."""
+    """What was recorded as staged is published and recorded, all else leaves no trace."""
     assert not lake.project.services.state.open_work(lake.key(name))
     if point_of(name) in NOT_RECORDED:
         lake.assert_rows_are_exact(name, OF_THE_FIRST_DAY)

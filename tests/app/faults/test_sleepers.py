@@ -1,6 +1,6 @@
 """A process that sleeps before any call that writes, while another one takes over and goes on.
 
-It holds the lease on the version when it falls asleep. What it has read before it sleeps is old.
+It holds the lease on the version when it falls asleep. What it has read before that is outdated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vde_dagster.core.planning.plan import Plan
 
 @dataclass
 class Sleep:
-    """What happens while a process sleeps before one of its calls, counted over all ports."""
+    """What happens while a process sleeps before one of its calls, counted across all ports."""
 
     call: int
     meanwhile: Callable[[], None]
@@ -95,11 +95,12 @@ def test_a_process_that_wakes_after_others_went_on_changes_nothing(
     kind: str, before: Callable[[Graph], MemoryWorld]
 ) -> None:
     graph = graph_of({kind: model(kind)})
-    undisturbed, fuse = before(graph), Fuse()
+    start, fuse = before(graph), Fuse()
+    undisturbed = start.copied()
     build(undisturbed.services(fuse), graph)
     taken_over(undisturbed, graph)
     for call in writes_under_lease(fuse.names):
-        world = before(graph)
+        world = start.copied()
         later: list[object] = []
 
         def meanwhile(world: MemoryWorld = world, later: list[object] = later) -> None:
@@ -120,10 +121,11 @@ def test_a_process_that_wakes_after_others_went_on_changes_nothing(
 
 def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
     graph = graph_of({"unmanaged": model("unmanaged")})
-    undisturbed, fuse = one_day_held(graph), Fuse()
+    start, fuse = one_day_held(graph), Fuse()
+    undisturbed = start.copied()
     build(undisturbed.services(fuse), graph)
     for call in writes_under_lease(fuse.names):
-        world = one_day_held(graph)
+        world = start.copied()
         build(sleeping(world.services(), Sleep(call=call, meanwhile=world.reboot)), graph)
         assert seen(world, "unmanaged") == world.rows("raw.events")
         assert recorded(world, "unmanaged") == recorded(undisturbed, "unmanaged")
@@ -131,13 +133,14 @@ def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
 
 def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
     graph = graph_of({"unmanaged": model("unmanaged")})
-    first, fuse = one_day_held(graph), Fuse()
+    start, fuse = one_day_held(graph), Fuse()
+    first = start.copied()
     apply_plan(first.services(fuse), plan(first.services(), graph), lambda _: None)
     last = max(number for number, name in enumerate(fuse.names, start=1) if name in WRITING)
     lease, *calls = places(fuse.names[: last - 1], WRITING)
     assert fuse.names[lease - 1] == "acquire_lease"
     for call in calls:
-        world = one_day_held(graph)
+        world = start.copied()
         saved = plan(world.services(), graph)
         reported: list[str] = []
 

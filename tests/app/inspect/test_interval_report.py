@@ -130,7 +130,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def watched(cron: str, tz: str, start: datetime, end: datetime) -> list[datetime]:
-    """When somebody is told who looks at a clock in the zone each minute, once a day or hour."""
+    """The times found by checking a clock in the zone every minute, once a day or hour."""
     ticks, instant, zone = [], start, ZoneInfo(tz)
     latest = (start - MINUTE).astimezone(zone).replace(tzinfo=None)
     while instant < end:

@@ -1,4 +1,4 @@
-"""What of an environment is behind: each sort of it, and nothing where all was looked at."""
+"""Which models of an environment are behind: each sort, and none if all is up to date."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_was_looked_at_and_is_as_it_would_be_computed_now_is_up_to_date() -
     assert not found.is_behind
 
 
-def test_what_is_stale_and_what_follows_from_it_are_told_apart() -> None:
+def test_what_is_stale_and_what_follows_from_it_are_distinguished() -> None:
     world = shop_in_production()
     world.clock.advance(MINUTE)
     world.land((26, 9), until=72)
@@ -58,7 +58,7 @@ def test_what_is_stale_and_what_follows_from_it_are_told_apart() -> None:
     assert found.is_behind
 
 
-def test_what_is_due_is_told_and_elsewhere_waits_for_who_computes_it() -> None:
+def test_what_is_due_is_reported_and_elsewhere_waits_for_who_computes_it() -> None:
     world = shop_in_production()
     done(world.services(), GRAPH, "dev")
     world.land((75, 1), until=96)
@@ -73,7 +73,7 @@ def test_what_is_due_is_told_and_elsewhere_waits_for_who_computes_it() -> None:
     assert status(world, "dev").is_up_to_date
 
 
-def test_a_session_that_has_late_rows_is_told_with_its_hours() -> None:
+def test_a_session_that_has_late_rows_is_reported_with_its_hours() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (1.5, 5), until=24)
     build(world.services(), LATE)
@@ -86,7 +86,7 @@ def test_a_session_that_has_late_rows_is_told_with_its_hours() -> None:
     assert events.since == world.clock.now()
 
 
-def test_what_another_environment_computes_is_told_there_too() -> None:
+def test_what_another_environment_computes_is_reported_there_too() -> None:
     world = shop_in_production()
     done(world.services(), graph_of({**SHOP, "total": EDITED["total"] + " -- same"}), "dev")
     assert status(world, "dev").is_up_to_date
@@ -100,7 +100,7 @@ def test_what_another_environment_computes_is_told_there_too() -> None:
     assert sales.staleness.since == world.clock.now()
 
 
-def test_late_rows_of_what_another_environment_loads_are_told_there_too() -> None:
+def test_late_rows_of_what_another_environment_loads_are_reported_there_too() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (1.5, 5), until=24)
     build(world.services(), LATE)
@@ -113,7 +113,7 @@ def test_late_rows_of_what_another_environment_loads_are_told_there_too() -> Non
     assert events.staleness.kept == (Interval(hour_of(1), hour_of(2)),)
 
 
-def test_a_table_that_somebody_dropped_and_a_view_are_told() -> None:
+def test_a_table_that_somebody_dropped_and_a_view_are_reported() -> None:
     world = shop_in_production()
     world.catalog.drop_table(bound(world.services()).table(SALES_NAME))
     world.catalog.swap_views([], [TableName("mart", "triple")])
@@ -124,7 +124,7 @@ def test_a_table_that_somebody_dropped_and_a_view_are_told() -> None:
     assert found.is_behind
 
 
-def test_what_must_not_be_computed_again_is_told_and_kept() -> None:
+def test_what_must_not_be_computed_again_is_reported_and_kept() -> None:
     fixed = {
         **SHOP,
         "sales": SHOP["sales"].replace("column day", "column day, disable_restatement true"),

@@ -60,14 +60,15 @@ def test_what_was_read_stays_as_it_was(world: MemoryWorld) -> None:
     assert read(world, bound(world.services()), TOTALS) == [(3, 42)]
 
 
-def test_what_is_not_held_is_refused(world: MemoryWorld) -> None:
+def test_what_is_not_loaded_is_refused(world: MemoryWorld) -> None:
     binding = bound(world.services())
     lacks = (
-        r"^mart\.daily does not hold \[2024-01-03, 2024-01-04\) in prod\. Materialize it first\.$"
+        r"^mart\.daily is not loaded for \[2024-01-03, 2024-01-04\) in prod\. "
+        r"Materialize it first\.$"
     )
     with pytest.raises(Refused, match=lacks):
         read(world, binding, DAILY, Interval(hour_of(24), hour_of(72)))
     new = "MODEL (name mart.new, kind FULL);\nSELECT COUNT(*) AS days FROM mart.daily"
     planned = bind_plan(plan(world.services(), graph_of({**PROJECT, "new": new})))
-    with pytest.raises(Refused, match=r"^mart\.new holds nothing yet in prod\.$"):
+    with pytest.raises(Refused, match=r"^mart\.new is not loaded yet in prod\.$"):
         read(world, planned, ModelName("mart", "new"))

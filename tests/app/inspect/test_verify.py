@@ -59,7 +59,7 @@ def verified(world: MemoryWorld, *names: ModelName) -> dict[ModelName, Verified]
 
 
 def change_stored_rows(world: MemoryWorld, name: ModelName) -> None:
-    """The last row's amount is another in storage; no commit tells of it."""
+    """The last row's amount is changed in storage, without a commit."""
     services = world.services()
     key = bound(services).key(name)
     table = world.catalog.tables[key.table]
@@ -69,7 +69,7 @@ def change_stored_rows(world: MemoryWorld, name: ModelName) -> None:
     table.snapshots[head] = replace(snapshot, rows=(*others, (*last[:-1], 999)))
 
 
-def test_what_was_published_is_as_it_was_booked(world: MemoryWorld) -> None:
+def test_what_was_published_is_as_it_was_recorded(world: MemoryWorld) -> None:
     found = verified(world)
     assert {str(name): (each.rows, each.holds) for name, each in found.items()} == {
         "staging.events": (4, True),
@@ -79,7 +79,9 @@ def test_what_was_published_is_as_it_was_booked(world: MemoryWorld) -> None:
     }
 
 
-def test_a_changed_row_is_told_with_its_interval_and_nothing_else_is(world: MemoryWorld) -> None:
+def test_a_changed_row_is_reported_with_its_interval_and_nothing_else_is(
+    world: MemoryWorld,
+) -> None:
     change_stored_rows(world, DAILY)
     found = verified(world)
     assert [str(name) for name, each in found.items() if not each.holds] == ["mart.daily"]
@@ -108,13 +110,15 @@ def test_rows_in_no_recorded_interval_are_found(world: MemoryWorld) -> None:
     assert (mismatch.recorded.rows, mismatch.found.rows) == (0, 1)
 
 
-def test_a_table_that_is_gone_is_told(world: MemoryWorld) -> None:
+def test_a_table_that_is_gone_is_reported(world: MemoryWorld) -> None:
     world.catalog.drop_table(bound(world.services()).key(TOTALS).table)
     found = verified(world, TOTALS)[TOTALS]
     assert (found.holds, found.missing_table) == (False, True)
 
 
-def test_what_others_write_is_told_beside_the_rows_that_are_as_booked(world: MemoryWorld) -> None:
+def test_what_others_write_is_reported_with_the_rows_that_are_as_recorded(
+    world: MemoryWorld,
+) -> None:
     """A table is read at the Iceberg snapshot at which the ledger is true; readers see another."""
     services = world.services()
     key = bound(services).key(TOTALS)
@@ -132,7 +136,7 @@ def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
     assert verified(world, TOTALS)[TOTALS].holds
 
 
-def test_what_is_published_and_not_booked_yet_is_no_write_of_others(world: MemoryWorld) -> None:
+def test_what_is_published_and_not_recorded_yet_is_no_foreign_write(world: MemoryWorld) -> None:
     build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
     world.land((3, 60), until=48)
     fuse = Fuse()
@@ -149,7 +153,7 @@ def test_what_is_published_and_not_booked_yet_is_no_write_of_others(world: Memor
 
 
 class Racing:
-    """A state of which another process books a unit of work right after a ledger was read."""
+    """A state to which another process records a unit of work right after a ledger was read."""
 
     def __init__(self, world: MemoryWorld, name: ModelName, interval: Interval) -> None:
         self._world, self._asked = world, (name, interval)
@@ -169,7 +173,7 @@ class Racing:
         return found
 
 
-def test_what_somebody_books_while_it_is_looked_up_is_no_false_alarm(world: MemoryWorld) -> None:
+def test_what_is_recorded_while_it_is_looked_up_is_no_false_alarm(world: MemoryWorld) -> None:
     world.land((2, 50), until=48)
     graph = graph_of({**PROJECT, "raw_daily": RAW_DAILY})
     build(world.services(), graph)
@@ -181,7 +185,7 @@ def test_what_somebody_books_while_it_is_looked_up_is_no_false_alarm(world: Memo
     assert racing.is_done
 
 
-def test_each_model_is_compared_with_what_is_booked_when_its_turn_comes(
+def test_each_model_is_compared_with_what_is_recorded_at_that_moment(
     world: MemoryWorld,
 ) -> None:
     build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))

@@ -65,7 +65,7 @@ def project(models: int, parent: Names, kind: str = "full") -> Graph:
 
 
 def asked(graph: Graph, *, count: bool) -> dict[ModelName, tuple[Interval, ...]]:
-    """What models lack of whose rows of a day all count, or none does."""
+    """What models lack if all rows of a day count, or none of them."""
     names = [node.name for node in graph]
     recorded = dict.fromkeys(names, (DAY,))
     return missing_intervals(
@@ -162,4 +162,4 @@ def test_a_plan_of_twice_as_many_models_takes_twice_the_calls(parent: Names, kin
         fuses.append(fuse.names)
     few, many = found
     assert many < 2.2 * few
-    assert fuses[0] == fuses[1], "nobody is asked about each model by itself"
+    assert fuses[0] == fuses[1], "no port is called once for each model"

@@ -1,7 +1,7 @@
 """A power cut after every call of a restatement and of an empty backfill that may change something.
 
-What outlives a cut after one call is what outlives one before the next call, and all that only read
-until then.
+What is durable after one call is so until the next call that writes, so cuts before that one would
+show nothing more.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def amounts(world: MemoryWorld, view: str) -> list[Any]:
 
 
 def assert_nothing_is_held_that_follows_from_something_else(world: MemoryWorld) -> None:
-    """Of each day that is loaded of both models the one is three times the other."""
+    """For each day that both models have loaded, one amount is three times the other."""
     services = world.services()
     binding = bound(services)
     loaded: list[set[object]] = []

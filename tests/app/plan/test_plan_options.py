@@ -79,7 +79,7 @@ def test_start_and_end_bound_what_is_evaluated(
         assert list(loaded_intervals(entries(world, "dev", name))) == wanted
 
 
-def test_what_the_bounds_leave_out_is_told_and_evaluated_by_the_next_plan(
+def test_what_the_bounds_leave_out_is_reported_and_evaluated_by_the_next_plan(
     world: MemoryWorld,
 ) -> None:
     services, graph = world.services(), graph_of(EDITED)
@@ -223,11 +223,11 @@ def test_production_treats_what_is_empty_as_missing(world: MemoryWorld) -> None:
 def test_nothing_is_computed_from_what_is_empty(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, empty_backfill=True)
-    with pytest.raises(Refused, match=r"mart\.sales does not hold"):
+    with pytest.raises(Refused, match=r"mart\.sales is not loaded for"):
         evaluate_range(services, bound(services, "dev"), TRIPLE_NAME, day(2))
     world.land((80, 4), until=96)
     plan = asked(services, graph)
-    assert work(plan) == {"sales": [day(4)], "triple": [day(4)]}  # all days make a total
+    assert work(plan) == {"sales": [day(4)], "triple": [day(4)]}  # a total needs all days
     apply_plan(services, plan, lambda _: None)
     assert world.rows("mart__dev.triple") == [(date(2024, 1, 4), 120)]
     assert world.rows("mart__dev.total") == []
@@ -279,7 +279,9 @@ def test_empty_in_production_is_refused(world: MemoryWorld) -> None:
         asked(world.services(), graph_of(EDITED), "prod", empty_backfill=True)
 
 
-def test_what_is_empty_is_reported_beside_what_is_held_and_missing(world: MemoryWorld) -> None:
+def test_what_is_empty_is_reported_apart_from_what_is_loaded_and_missing(
+    world: MemoryWorld,
+) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, empty_backfill=True)
     world.land((80, 4), until=96)

@@ -95,14 +95,14 @@ def test_selectors_say_what_is_restated(
     assert plan.not_restated == ()
 
 
-def test_without_a_range_everything_that_is_held_is_restated(world: MemoryWorld) -> None:
+def test_without_a_range_everything_that_is_loaded_is_restated(world: MemoryWorld) -> None:
     corrected(world)
     done(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",))
     assert world.rows("mart.sales") == CORRECTED
     assert world.rows("mart.total") == [(3 * 1022,)]
 
 
-def test_what_is_missing_is_evaluated_beside_what_is_restated(world: MemoryWorld) -> None:
+def test_what_is_missing_is_evaluated_with_what_is_restated(world: MemoryWorld) -> None:
     corrected(world)
     world.land((80, 4), until=96)
     plan = asked(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",), **BOUNDS)
@@ -181,7 +181,7 @@ def test_nobody_reads_what_is_marked_and_the_next_plan_evaluates_it(world: Memor
     marked = entries(world, "prod", SALES_NAME)
     assert [each.status is EntryStatus.OUTDATED for each in marked] == [False, True, False]
     assert plan.plan_id in marked[1].reason
-    with pytest.raises(Refused, match=r"mart\.sales does not hold \[2024-01-02, 2024-01-03\)"):
+    with pytest.raises(Refused, match=r"mart\.sales is not loaded for \[2024-01-02, 2024-01-03\)"):
         evaluate_range(services, bound(services), TRIPLE_NAME, day(2))
     again = asked(services, graph, "prod")
     assert work(again) == {"sales": [day(2)], "triple": [day(2)], "total": [day(1, 3)]}
@@ -205,7 +205,7 @@ def test_what_somebody_writes_right_now_is_not_restated(world: MemoryWorld) -> N
 
 
 def test_what_was_staged_from_outdated_rows_is_not_taken_for_new(world: MemoryWorld) -> None:
-    """A dead process left staged rows; another run books them after they were marked."""
+    """A dead process left staged rows; another run records them after they were marked."""
     corrected(world)
     graph, fuse = graph_of(SHOP), Fuse()
     done(world.services(fuse), graph, "prod", restate=("mart.sales",), **BOUNDS)

@@ -206,7 +206,7 @@ def test_r11_columns_of_a_kept_table_are_changed_in_place_by_its_owner_alone(
         apply_plan(services, plan, lambda _: None)
         assert bound(services, environment).key(SALES_NAME) == key
         assert columns() == there
-    # dev has the definition that returns the column, and shows it now that it is there.
+    # dev has the definition that returns the column, and shows it now that the table has it.
     for view in ("mart__dev.sales", "mart.sales"):
         assert world.rows(view) == [(*each, None) for each in AMOUNTS]
 

@@ -78,7 +78,7 @@ def broken(batch):
 
 
 def graph_with(*texts: str) -> Graph:
-    """The models of these texts over the one source, with the file of signals beside them."""
+    """The models of these texts over the one source, together with the file of signals."""
     source = external_source(
         SOURCE, RAW_COLUMNS, place=Place(path=Path("external_models.yaml")), defaults=DEFAULTS
     )

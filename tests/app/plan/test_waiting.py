@@ -60,9 +60,9 @@ def child(kind: str = BY_DAY, where: str = SAME_DAY, parent: str = "m.weekly") -
         (child(), 4, ["m.weekly lacks 2024-01-01 to 2024-01-02"]),
         (child("FULL", ""), 4, ["m.weekly lacks 2024-01-01 to 2024-01-02"]),
         (child(parent="m.within"), 4, ["m.weekly lacks 2024-01-01 to 2024-01-02"]),
-        # The view cannot be made before what it shows is there.
-        (child(parent="m.open"), 4, ["m.open is not made yet"]),
-        # The six days up to Sunday are in the plan; the seventh is the first that is lacking.
+        # The view cannot be created before its parent's table exists.
+        (child(parent="m.open"), 4, ["m.open is not built yet"]),
+        # The six days up to Sunday are in the plan; the seventh is the first missing one.
         (child(), 9, ["m.weekly lacks 2024-01-07 to 2024-01-08"]),
         (child("FULL", ""), 9, ["m.weekly lacks 2024-01-07 to 2024-01-08"]),
         (child(UPSERT, ""), 9, ["m.weekly lacks 2024-01-07 to 2024-01-08"]),
@@ -120,7 +120,7 @@ def test_a_source_without_any_row_is_named_where_late_data_of_it_is_loaded() -> 
     assert str(waits(world, texts)[0]) == "raw.events has no data"
 
 
-def test_a_model_that_another_environment_fills_is_told_as_far_as_it_is_complete() -> None:
+def test_a_model_that_another_environment_fills_is_reported_as_far_as_it_is_complete() -> None:
     world = world_until(6)
     build(world.services(), graph_of({"weekly": WEEKLY, "child": child()}))
     world.land(until=24 * 14)

@@ -1,4 +1,4 @@
-"""Declaring sources over any catalog: what is there, what is not, what nobody reads."""
+"""Declaring sources from any catalog: existing ones, missing ones, and those that nobody reads."""
 
 from __future__ import annotations
 

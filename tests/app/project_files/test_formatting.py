@@ -1,4 +1,4 @@
-"""A formatter is not trusted: whatever makes another model of a text is left alone."""
+"""A formatter is not trusted: a file whose model would change is left alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHERE
 
 
 class Swap:
-    """A formatter that puts one text in another's place."""
+    """A formatter that replaces one text by another."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new

@@ -1,10 +1,11 @@
-"""Where an environment's name stands in its views, and how views move when that is changed."""
+"""Where an environment's name is put in its views' names, and how views move if that changes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -101,14 +102,23 @@ def landed(catalog: MemoryCatalog | None = None) -> MemoryWorld:
 
 
 def named(world: MemoryWorld, target: SuffixTarget, fuse: Fuse | None = None) -> Services:
-    """What a process works with whose vde.yaml says this."""
+    """The services of a process whose vde.yaml says this."""
     return replace(world.services(fuse), naming=NAMINGS[target])
+
+
+@cache
+def built(target: SuffixTarget, *environments: str) -> MemoryWorld:
+    """Environments of a project whose vde.yaml says this."""
+    world = landed()
+    for environment in environments:
+        build(named(world, target), GRAPH, environment)
+    return world
 
 
 def shown_at(
     world: MemoryWorld, environment: str, names: Collection[ModelName] = MODELS
 ) -> dict[SuffixTarget, set[ModelName]]:
-    """Which models have a view of this environment at each of the places that it could have."""
+    """Which models have a view of this environment, by each way of naming."""
     places: Mapping[SuffixTarget, dict[TableName, ModelName]] = {
         each: {environment_view(name, environment, NAMINGS[each]): name for name in names}
         for each in SuffixTarget
@@ -146,10 +156,9 @@ def test_an_environment_is_read_where_the_project_says_and_production_under_the_
 
 @pytest.mark.parametrize("old,new", MOVES)
 def test_the_next_plan_moves_an_environments_views_and_computes_nothing(
-    world: MemoryWorld, old: SuffixTarget, new: SuffixTarget
+    old: SuffixTarget, new: SuffixTarget
 ) -> None:
-    for environment in ("prod", "dev", "test"):
-        build(named(world, old), GRAPH, environment)
+    world = built(old, "prod", "dev", "test").copied()
     services = named(world, new)
     found = plan(services, GRAPH, "dev")
     assert (found.promotes, found.backfills) == (True, ())
@@ -163,10 +172,8 @@ def test_the_next_plan_moves_an_environments_views_and_computes_nothing(
 
 
 @pytest.mark.parametrize("old,new", MOVES)
-def test_views_move_together_with_what_a_plan_changes(
-    world: MemoryWorld, old: SuffixTarget, new: SuffixTarget
-) -> None:
-    build(named(world, old), GRAPH, "dev")
+def test_views_move_together_with_what_a_plan_changes(old: SuffixTarget, new: SuffixTarget) -> None:
+    world = built(old, "dev").copied()
     edited = dict(PROJECT)
     del edited["people"]
     edited["totals"] = edited["totals"].replace("COUNT(*)", "2 * COUNT(*)")
@@ -196,9 +203,8 @@ MOVE: Final = a_move()
 def test_a_move_that_dies_at_any_call_left_all_views_or_none_and_is_completed_by_the_next(
     call: int, after: bool, next_target: SuffixTarget
 ) -> None:
-    world = landed()
     old, new = SuffixTarget.SCHEMA, SuffixTarget.TABLE
-    build(named(world, old), GRAPH, "dev")
+    world = built(old, "dev").copied()
     with pytest.raises(PowerCut):
         build(named(world, new, Fuse(cut_at=call, after=after)), GRAPH, "dev")
     assert shown_at(world, "dev") in (only(old), only(new))

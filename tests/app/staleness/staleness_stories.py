@@ -1,4 +1,4 @@
-"""Stories of generated models while their sources change, and what is true after each run."""
+"""Stories of generated models whose sources change, and what has to be true after each run."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Restate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByHand:
-    """Somebody evaluates one held interval of a model; with late data that is a session."""
+    """Somebody evaluates one loaded interval of a model; with late data that is a session."""
 
     model: str
     at: int
@@ -132,7 +132,7 @@ class Story:
 
 
 class Wrong(AssertionError):
-    """What a story ended with is not what it should have."""
+    """A story ended with something other than it should have."""
 
 
 def story(seed: int, *, length: int = 8) -> Story:
@@ -214,7 +214,7 @@ class Failing(MemoryEngine):
 
 @dataclass
 class Told:
-    """A story as far as it was told, and what changed since all was known to be right.
+    """A story so far, and what changed since all was last known to be right.
 
     ``rows`` are those of the sources, ``changed`` the times of them that have other rows now, and
     ``anything`` what may have any other rows.
@@ -275,7 +275,7 @@ class Told:
         return self._number, START + timedelta(seconds=round(hour * 3600)), amount
 
     def _change(self, source: str, times: Sequence[datetime]) -> None:
-        """What one change of a source did: the port tells the time from its first to its last."""
+        """What one change of a source did: the port reports the time from its first to last row."""
         until = max(times) + timedelta(microseconds=1)
         self.changed.setdefault(source, []).append(Interval(min(times), until))
 
@@ -369,7 +369,7 @@ class Told:
         self.works = dict(self._works())
 
     def _check_rows(self) -> None:
-        """Every table is as a build from scratch makes it of what the sources have now."""
+        """Every table is as a build from scratch from the current sources."""
         expected = self._from_scratch()
         for each in self.every:
             name = f"gen.{each.name}"
@@ -426,7 +426,7 @@ class Told:
     def _new(
         self, now: Mapping[tuple[str, str, Interval], str], before: Mapping[str, Sequence[Interval]]
     ) -> dict[str, list[Interval]]:
-        """The intervals that were not there before, and those that they look back to."""
+        """The intervals that were not loaded before, and those that they look back to."""
         found: dict[str, list[Interval]] = {}
         for name, _, interval in now:
             for each in subtract([interval], before.get(name, ())):
@@ -483,7 +483,7 @@ def differing(found: Sequence[Any], expected: Sequence[Any]) -> str:
 
 
 def tell(reported: Story) -> Told:
-    """Let a story happen, from a first plan on."""
+    """Run a story, from a first plan on."""
     world = Told(models={each.name: each for each in reported.models})
     for step in reported.steps[: len(TABLES)]:
         world.tell(step)

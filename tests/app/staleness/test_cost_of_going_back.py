@@ -1,4 +1,4 @@
-"""Looking at a version that returns asks each port as often for many intervals as for few."""
+"""Checking a version that returns calls each port as often for many intervals as for few."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_parent_that_was_written_since_is_looked_at_once_for_all_intervals() -
 
 
 @pytest.mark.parametrize("days", [2, 5])
-def test_what_is_kept_is_told_by_one_look_at_the_work_of_all_of_it(days: int) -> None:
+def test_what_is_kept_is_found_by_one_look_at_the_work_of_all_of_it(days: int) -> None:
     texts = {"sales": SALES}
     world = MemoryWorld()
     world.land(*((24 * number + 1, 1) for number in range(days)), until=24 * days)
@@ -118,7 +118,7 @@ def test_the_token_of_each_iceberg_snapshot_is_made_once(monkeypatch: pytest.Mon
     assert made == [*ids, None]
 
 
-def test_each_iceberg_snapshot_is_told_apart_by_the_times_after_it() -> None:
+def test_each_iceberg_snapshot_is_distinguished_by_the_times_after_it() -> None:
     world, ids = source_of(6)
     states = states_of(world, Fuse())
     for newer, at in enumerate(ids):
@@ -159,7 +159,7 @@ def test_nothing_older_is_looked_at_than_what_is_asked_for() -> None:
     assert asked_for == [ids[3]]
 
 
-def test_compactions_are_told_by_one_look_at_where_the_rows_come_from() -> None:
+def test_compactions_are_found_by_one_look_at_where_the_rows_come_from() -> None:
     world, ids = source_of(3)
     compacted = [world.catalog.compact(RAW) for _ in range(2)]
     fuse = Fuse()

@@ -1,4 +1,4 @@
-"""Rule R15: a version that returns to an environment holds what its inputs are now."""
+"""Rule R15: a version that returns to an environment has the rows that its inputs give now."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def restated_world() -> MemoryWorld:
 
 
 def applied(world: MemoryWorld, plan: Plan) -> list[str]:
-    """Apply a plan; what the engine was asked for."""
+    """Apply a plan; returns what the engine was asked for."""
     fuse = Fuse()
     apply_plan(world.services(fuse), plan, lambda _: None)
     return [each for each in fuse.names if each in ("stage", "create_view")]
@@ -457,7 +457,7 @@ def test_r15_only_what_is_gone_counts_as_lost(world: MemoryWorld) -> None:
     assert work(plan)["sales"] == [day(2)]
 
 
-def test_r15_a_day_that_lost_its_first_rows_is_not_made_of_the_others_untold() -> None:
+def test_r15_a_day_that_lost_its_first_rows_is_not_silently_made_of_the_others() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2, 5), (30, 7), until=48)
     done(world.services(), graph_of({"sales": SALES}), "prod")
@@ -576,7 +576,7 @@ def test_r15_a_history_that_missed_what_the_shown_one_has_seen_is_refused() -> N
 
 
 @pytest.mark.parametrize("behind", [1, 10])
-def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int) -> None:
+def test_r15_what_a_model_depends_on_is_found_by_one_look_upstream(behind: int) -> None:
     chain = {
         f"v{number}": f"MODEL (name m.v{number}, kind VIEW);\n"
         f"SELECT amount FROM {f'm.v{number - 1}' if number else 'raw.events'}"

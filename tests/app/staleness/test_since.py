@@ -1,4 +1,4 @@
-"""Since when what is late or changed upstream is behind: the first change after it was read."""
+"""Since when an interval is stale: the first change of an input after it was read."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
     assert (stale.intervals, stale.since) == ((day(2, 3),), written)
 
 
-def test_where_the_first_change_of_one_input_is_not_known_no_time_is_told() -> None:
+def test_if_the_first_change_of_one_input_is_not_known_no_time_is_reported() -> None:
     graph = graph_of({"events": HOURLY, "both": BOTH})
     world = built(graph)
     landed(world, (0.6, 3), until=3)
@@ -164,7 +164,7 @@ def test_where_the_first_change_of_one_input_is_not_known_no_time_is_told() -> N
     assert since(plan(world.services(), graph), "mart.both") is None
 
 
-def test_where_the_first_change_is_not_retained_no_time_is_told() -> None:
+def test_if_the_first_change_is_not_retained_no_time_is_reported() -> None:
     graph = graph_of({"all": ALL})
     world = built(graph)
     landed(world, (0.6, 3), until=3)

@@ -1,4 +1,4 @@
-"""What a late row makes of each kind, and that computing it gives what a build from nothing does.
+"""What a late row makes stale in each kind; computing that equals a build from scratch.
 
 docs/staleness.md has the table.
 """
@@ -80,7 +80,7 @@ def test_what_is_stale_is_computed_as_a_build_from_nothing_does(
     ],
     ids=["history", "forbidden"],
 )
-def test_what_must_not_be_computed_again_is_told_and_kept(text: str) -> None:
+def test_what_must_not_be_computed_again_is_reported_and_kept(text: str) -> None:
     graph = graph_of({"kept": text})
     world = landed()
     build(world.services(), graph)
@@ -127,7 +127,7 @@ def test_a_table_that_is_read_without_a_bound_makes_all_stale_where_its_rows_cha
     assert world.rows("mart.kept") == fresh.rows("mart.kept")
 
 
-def test_rows_that_the_source_has_no_longer_are_kept_and_the_way_out_is_told() -> None:
+def test_rows_that_the_source_has_no_longer_are_kept_and_the_way_out_is_named() -> None:
     graph = graph_of({"kept": model(BY_DAY, DAILY)})
     world = landed()
     build(world.services(), graph)

@@ -1,4 +1,4 @@
-"""Late and changed rows where environments, people and sources get in each other's way."""
+"""Late and changed rows while environments, people and sources interfere with each other."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_an_environment_follows_what_production_computes_of_a_parent() -> None:
 
 
 @pytest.mark.parametrize("runs", [[], ["dev"], ["prod"], ["prod", "dev"]])
-def test_late_rows_reach_what_is_kept_below_a_parent_that_another_environment_filled(
+def test_late_rows_reach_what_is_kept_under_a_parent_that_another_environment_filled(
     runs: list[str],
 ) -> None:
     world = production()
@@ -246,7 +246,7 @@ def test_production_that_moves_on_while_an_environment_computes_is_followed_by_t
 
 
 def test_what_is_recorded_after_a_look_of_rows_from_before_it_is_looked_at_next() -> None:
-    """A step by hand reads a parent that a run computes again and looks at, and ends last."""
+    """A step by hand reads a parent that a run computes again, and ends after that run's look."""
     world = production()
     world.land((6.5, 7), until=7)
     services = world.services()

@@ -1,4 +1,4 @@
-"""What a look at late and changed rows reads of the state: what has changed, and no ledger."""
+"""What a look at late and changed rows reads of the state: only what changed, no whole ledger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
 
 HOURS: Final = 500
-READ: Final = ("ledger", "held_within", "changed_since")
+READ: Final = ("ledger", "entries_within", "changed_since")
 HEAD: Final = "MODEL (name mart.{}, kind {}, cron '@{}');\nSELECT {} FROM {}"
 BY_TIME: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
 BETWEEN: Final = " WHERE at BETWEEN @start_dt AND @end_dt"

@@ -1,4 +1,4 @@
-"""What staleness calls fresh is what a build from scratch makes, in any story of any models."""
+"""What is called fresh equals a build from scratch, in any story of any models."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MORE: Final = Land(source=str(SOURCE), rows=(), until=46)
         pytest.param(
             [Made(name="copy", form=Form.COPY, parents=(str(SOURCE),)), BY_KEY],
             [Edit(model="copy", how="column"), MORE, Run()],
-            id="what builds on itself is kept below an edit",
+            id="what builds on itself is kept downstream of an edit",
         ),
     ],
 )
@@ -86,7 +86,7 @@ def reported(*models: Made, steps: tuple[Step, ...] = (LATE, Run())) -> Story:
 
 
 def without_windows(*args: Any, **kwargs: Any) -> Any:
-    """Who reads what has changed, as if each interval read its own time only."""
+    """The readers of what has changed, as if each interval read its own time only."""
     reads, parent, changed = args
     found = affected(reads, parent, changed, **kwargs)
     own = [kwargs["unit"].widen(each) for each in changed]
@@ -107,7 +107,7 @@ staying_is_computed: Final = staying.is_computed
 
 
 def forgetting(state: SqlState, looks: dict[VersionKey, LastLook]) -> None:
-    """Keep looks without what they found."""
+    """Store looks without what they found."""
     record_looks(state, {key: replace(each, stale=()) for key, each in looks.items()})
 
 
@@ -116,7 +116,7 @@ record_looks: Final = SqlState.record_looks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """A defect of the engine, and a story that ends otherwise with it.
+    """A planted defect, and a story that ends wrongly with it.
 
     ``places`` are what is replaced: objects and the names of their attributes.
     """
@@ -138,7 +138,7 @@ DEFECTS: Final = {
         story=reported(made(Form.RECENT, EVENTS, hours=2)),
     ),
     "a level is skipped": Defect(
-        places=[(staying, "tables_below"), (late_upstream, "tables_below")],
+        places=[(staying, "tables_read"), (late_upstream, "tables_read")],
         by=without_views,
         story=reported(COPY, made(Form.VIEW, "gen.copy"), made(Form.SUMS, "gen.view", daily=True)),
     ),

@@ -1,4 +1,4 @@
-"""An environment is called up to date only after a look at what is there (rule R14)."""
+"""An environment is called up to date only after checking its tables and views (rule R14)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_physical_view_that_somebody_dropped_is_made_again() -> None:
     assert found(world)[0].is_up_to_date
 
 
-def test_a_physical_view_of_production_is_told_elsewhere_until_production_makes_it_again() -> None:
+def test_a_physical_view_of_production_is_reported_elsewhere_until_production_rebuilds_it() -> None:
     world = shop()
     graph = graph_of(SHOP)
     other = graph_of({**SHOP, "total": SHOP["total"].replace("SUM(amount)", "SUM(amount * 2)")})
@@ -121,7 +121,7 @@ def test_a_physical_view_of_production_is_told_elsewhere_until_production_makes_
     assert world.rows("mart__dev.shown") == AMOUNTS
 
 
-def test_a_table_that_somebody_dropped_is_told_and_nothing_is_promoted_over_it() -> None:
+def test_a_table_that_somebody_dropped_is_reported_and_nothing_is_promoted_over_it() -> None:
     world = shop()
     table = bound(world.services()).table(SALES_NAME)
     world.catalog.drop_table(table)
@@ -180,7 +180,7 @@ def shown_by(world: MemoryWorld, environment: str) -> tuple[int, bool]:
     return shown.revision, shown.promoting
 
 
-def test_what_was_dropped_since_the_plan_was_made_is_told_before_a_promotion_begins() -> None:
+def test_what_was_dropped_since_the_plan_was_made_is_reported_before_a_promotion_begins() -> None:
     world, plan, table = dropped_in_dev()
     with applying(world.services(), plan) as work:
         for stage in stages_of(plan):
@@ -203,7 +203,7 @@ def test_a_run_that_follows_the_files_promotes_nothing_over_a_dropped_table() ->
 
 
 def begun(world: MemoryWorld, plan: Plan) -> None:
-    """Carry out a plan up to where its promotion is recorded and no view has moved."""
+    """Apply a plan up to where its promotion is recorded and no view has moved."""
     services = world.services()
     with applying(services, plan) as work:
         for stage in stages_of(plan)[:-1]:

@@ -1,4 +1,4 @@
-"""What reads other rows by a plan than it was computed from: of what comes back, and what stays."""
+"""Which versions read other rows by a plan than they were computed from, returning or staying."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ STAMPED = {**SHOP, "sales": SALES.replace("cron", "stamp 'two', cron")}
 
 @pytest.mark.parametrize("edited", [WIDER, STAMPED], ids=["wider", "stamped"])
 @pytest.mark.parametrize("first", ["prod", "dev"])
-def test_what_reads_a_table_that_is_made_anew_has_its_late_rows_too(
+def test_what_reads_a_table_that_is_rebuilt_has_its_late_rows_too(
     edited: dict[str, str], first: str
 ) -> None:
     world = shop_in_production()
@@ -119,7 +119,7 @@ def test_what_reads_a_table_that_is_made_anew_has_its_late_rows_too(
 
 
 @pytest.mark.parametrize("edited", [WIDER, STAMPED], ids=["wider", "stamped"])
-def test_what_reads_a_table_that_is_made_anew_of_the_same_rows_stays(
+def test_what_reads_a_table_that_is_rebuilt_with_the_same_rows_stays(
     edited: dict[str, str],
 ) -> None:
     world = shop_in_production()
@@ -127,7 +127,7 @@ def test_what_reads_a_table_that_is_made_anew_of_the_same_rows_stays(
     assert work(plan).keys() == {"sales", "shown"}
 
 
-def test_late_rows_come_through_several_tables_that_are_made_anew() -> None:
+def test_late_rows_come_through_several_tables_that_are_rebuilt() -> None:
     world = shop_in_production()
     world.land((2, 100), until=72)
     both = {**WIDER, "triple": TRIPLE.replace("cron", "stamp 'two', cron")}

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Eight rows, and the audits that are asked of them: what fails is told by hand.
+"""Eight rows, and the audits that are asked of them: what fails is worked out by hand.
 
 The same table is asked of DuckDB, one audit after the other, and of Spark, all in one query.
 """
@@ -157,7 +157,7 @@ ROW_CASES = [
     ("unknown", {7, 8}),
     ("after_the_end", {5, 6, 7, 8}),
 ]
-"""Calls, and the rows that fail by SQL's semantics as docs/audits.md tells them."""
+"""Calls, and the rows that fail by SQL's semantics as docs/audits.md says."""
 
 OWN = {
     "audits/own.sql": """
@@ -292,7 +292,7 @@ TOTAL_CASES = [
         {"target_rows": 8, "source_rows": 1},
     ),
 ]
-"""Calls, whether they fail, and the figures that are told then. The range has four of the rows."""
+"""Calls, whether they fail, and the figures that are reported then. The range has four of the rows."""
 
 TIMES = TimeRange(
     start=datetime(2024, 1, 1, tzinfo=UTC),

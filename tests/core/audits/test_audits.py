@@ -59,7 +59,7 @@ TABLE = ("id", "shop", "_vde_times_0")
         ("not_null_non_blocking (columns := (shop))", 1, [(1, True, 2)], "shop = true). The rows are published all the same"),
     ],
 )  # fmt: skip
-def test_the_message_tells_the_audit_the_rows_and_what_to_do(
+def test_the_message_gives_the_audit_the_rows_and_what_to_do(
     call: str, failing: int, rows: list[tuple[object, ...]], words: str
 ) -> None:
     (audit,) = audits(call)
@@ -69,7 +69,7 @@ def test_the_message_tells_the_audit_the_rows_and_what_to_do(
     assert found.columns == ("id", "shop")
 
 
-def test_the_message_of_totals_tells_their_figures() -> None:
+def test_the_message_of_totals_gives_their_figures() -> None:
     (audit,) = audits("number_of_rows (threshold := 8)")
     found = failed(audit, 1, ("row_count",), [(8,)])
     assert "failed: (row_count = 8). Nothing is published" in found.message
@@ -115,7 +115,7 @@ def test_one_part_holds_all_audits_of_rows_and_totals_and_one_each_key() -> None
     assert found.counts([(3, [2]), (0, [1, 0, 9]), (2, [5]), (1, [4, 3])]) == (4, 1, 2, 0, 3, 5, 9)
 
 
-def test_audits_say_what_they_read_beside() -> None:
+def test_audits_say_what_they_read_besides() -> None:
     calls = ("not_null (columns := (id))", "unknown", "source_to_target_count (source := raw.rows)")
     reads = {
         audit.name: [str(each) for each in audit.reads] for audit in audits(*calls, kind="FULL")

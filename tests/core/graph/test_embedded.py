@@ -1,4 +1,4 @@
-"""What stands in a model's query, and what it names once that is inlined."""
+"""Which models are inlined in a model's query, and what it names then."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def model(kind: str, query: str) -> str:
     return f"MODEL (kind {kind});\n{query}"
 
 
-# A diamond: x reads both e and f, which both read d; beside them are a table and a view.
+# A diamond: x reads both e and f, which both read d; there are a table and a view, too.
 DIAMOND = {
     "m.d": model("EMBEDDED", "SELECT a FROM raw.t"),
     "m.e": model("EMBEDDED", "SELECT d.a FROM m.d JOIN m.s ON m.s.a = d.a"),

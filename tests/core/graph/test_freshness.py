@@ -157,7 +157,7 @@ def test_a_freshness_is_a_length_of_time_of_at_least_a_minute(text: str) -> None
 
 
 @pytest.mark.parametrize("text", ["1 minute", "4 hours", "1 day 12 hours", "14 days", "90 seconds"])
-def test_a_length_of_time_is_told_so_that_it_can_be_read_again(text: str) -> None:
+def test_a_length_of_time_is_written_so_that_it_can_be_read_again(text: str) -> None:
     length = parse_duration(text)
     assert parse_duration(format_duration(length)) == length
     assert format_duration(timedelta(hours=36)) == "1 day 12 hours"

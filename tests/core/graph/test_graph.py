@@ -56,7 +56,7 @@ def test_columns_have_names_types_and_comments(graph_of: Build) -> None:
 
 
 @pytest.mark.parametrize("members", [["m.a", "m.b"], ["m.a", "m.b", "m.c", "m.d"]])
-def test_a_cycle_is_told_once_with_its_way(graph_of: Build, members: list[str]) -> None:
+def test_a_cycle_is_reported_once_with_its_path(graph_of: Build, members: list[str]) -> None:
     after = [*members[1:], members[0]]
     texts = {one: f"SELECT a FROM {other}" for one, other in zip(members, after, strict=True)}
     (found,) = problems(graph_of, {**texts, "m.z": f"SELECT a FROM {members[0]}"})
@@ -66,15 +66,15 @@ def test_a_cycle_is_told_once_with_its_way(graph_of: Build, members: list[str]) 
     assert all(texts[one].endswith(other) for one, other in itertools.pairwise(way))
 
 
-def test_a_model_that_reads_itself_is_told_as_such(graph_of: Build) -> None:
+def test_a_model_that_reads_itself_is_reported_as_such(graph_of: Build) -> None:
     texts = {"m.a": "SELECT a FROM m.a", "m.b": "SELECT a FROM m.a"}
     (found,) = reported(graph_of, texts)
     assert found.message.startswith("m.a reads itself, and this version does not evaluate")
     assert "circle" not in found.message
-    assert "models above" in found.advice
+    assert "models upstream" in found.advice
 
 
-def test_two_cycles_are_both_told(graph_of: Build) -> None:
+def test_two_cycles_are_both_reported(graph_of: Build) -> None:
     texts = {
         "m.a": "SELECT a FROM m.b",
         "m.b": "SELECT a FROM m.a",
@@ -84,7 +84,7 @@ def test_two_cycles_are_both_told(graph_of: Build) -> None:
     assert len(problems(graph_of, texts)) == 2
 
 
-def test_what_follows_from_a_problem_above_is_not_told_again(graph_of: Build) -> None:
+def test_what_follows_from_a_problem_upstream_is_not_reported_again(graph_of: Build) -> None:
     texts = {
         "m.a": "SELECT nope FROM raw.t",
         "m.b": "SELECT nope FROM m.a",
@@ -207,7 +207,7 @@ COLUMNS = "raw.t has a, b, c, ts, day, e."
         ),
     ],
 )
-def test_each_column_that_does_not_fit_is_told_at_its_line_with_what_there_is(
+def test_each_column_that_does_not_fit_is_reported_at_its_line_with_what_there_is(
     graph_of: Build, text: str, expected: list[tuple[int, str, str]]
 ) -> None:
     found = reported(graph_of, {"m.x": text})
@@ -277,7 +277,7 @@ def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(
         ({"m.x": "MODEL (depends_on m.zz);\nSELECT a FROM raw.t"}, "m.zz, which", 1),
     ],
 )
-def test_a_read_that_cannot_be_is_told_at_its_line(
+def test_a_read_that_cannot_be_is_reported_at_its_line(
     graph_of: Build, texts: Mapping[str, str], words: str, line: int
 ) -> None:
     (found,) = reported(graph_of, texts)
@@ -285,7 +285,7 @@ def test_a_read_that_cannot_be_is_told_at_its_line(
     assert found.place.line == line
 
 
-def test_a_read_of_a_disabled_model_is_told_at_its_line(model_of: Read) -> None:
+def test_a_read_of_a_disabled_model_is_reported_at_its_line(model_of: Read) -> None:
     reader = model_of("m.x", "SELECT a\nFROM\nm.off")
     with pytest.raises(ProjectInvalid, match="which is disabled") as caught:
         build_graph([reader], disabled={ModelName("m", "off")})
@@ -298,7 +298,7 @@ def test_a_long_list_of_columns_is_cut_short(graph_of: Build) -> None:
     assert found.advice.endswith("x029 and 70 more.")
 
 
-def test_everything_that_keeps_a_query_from_its_kind_is_told_at_once(graph_of: Build) -> None:
+def test_everything_that_keeps_a_query_from_its_kind_is_reported_at_once(graph_of: Build) -> None:
     kind = "SCD_TYPE_2_BY_COLUMN (unique_key nope, columns (b, dai), valid_from_name ts)"
     found = reported(graph_of, {"m.x": f"MODEL (kind {kind}); SELECT * FROM raw.t"})
     returned = "The query returns a, b, c, ts, day, e."
@@ -370,7 +370,7 @@ def test_a_description_in_the_header_wins_over_a_comment(graph_of: Build) -> Non
         ("d", "@hourly", "CAST(ts AS DATE) AS d", "is a DATE", "Use a timestamp"),
     ],
 )
-def test_a_time_column_that_cannot_tell_intervals_apart_is_refused(
+def test_a_time_column_that_cannot_distinguish_intervals_is_refused(
     graph_of: Build, column: str, cron: str, projection: str, words: str, advice: str
 ) -> None:
     text = (
@@ -415,7 +415,7 @@ def test_upstream_has_each_model_once_however_many_ways_lead_to_it(graph_of: Bui
     assert nodes.looked_up == len(found) == 2 * depth + 2
 
 
-def test_upstream_goes_on_only_through_what_it_is_told_to(graph_of: Build) -> None:
+def test_upstream_goes_on_only_through_what_it_is_asked_to(graph_of: Build) -> None:
     graph = graph_of(
         {
             "m.a": "SELECT a FROM raw.t",

@@ -192,7 +192,7 @@ def test_where_the_way_up_ends_is_named(
     assert {written(point): why for point, why in found.ends.items()} == dict([end])
 
 
-def test_a_python_model_below_is_named_since_its_columns_are_not_known(shop: Graph) -> None:
+def test_a_downstream_python_model_is_named_since_its_columns_are_not_known(shop: Graph) -> None:
     found = lineage_of_column(shop, ModelName("raw", "t"), "c")
     assert {written(point) for point in found.opaque} == {"shop.scores"}
     assert "shop.best.score" not in {written(point) for point in found.points}

@@ -350,7 +350,7 @@ def test_macros_are_gone_from_what_is_rendered(query: str, expected: str | None)
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-def test_what_is_read_through_table_expressions_of_one_name_is_told_whole(
+def test_what_is_read_through_table_expressions_of_one_name_is_found_whole(
     order: tuple[str, str],
 ) -> None:
     hourly = "MODEL (name m.h, cron '@hourly', kind INCREMENTAL_BY_TIME_RANGE (time_column ts));\nSELECT i, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"

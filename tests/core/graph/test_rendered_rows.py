@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""What rendered queries return on a few rows, told by hand."""
+"""What rendered queries return on a few rows, worked out by hand."""
 
 from __future__ import annotations
 

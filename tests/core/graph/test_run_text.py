@@ -14,7 +14,7 @@ from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.sql.places import with_catalog
 
 V = "`p`.`s_1`"
-"""Where the rows of m.s lie, which has the columns i and k."""
+"""The table of m.s, which has the columns i and k."""
 KNOWN = f"(SELECT `i`, `k` FROM {V})"
 
 
@@ -90,7 +90,7 @@ def test_everything_but_the_names_of_tables_stays_to_the_letter(
 
 
 HOMONYMS = [
-    # tables of one name are told apart by their schemas, where the author does so
+    # tables of one name are distinguished by their schemas, where the author does so
     (
         "SELECT raw.t.i, m.t.k FROM raw.t JOIN m.t ON raw.t.i = m.t.i",
         "SELECT `raw.t`.i, `m.t`.k FROM raw.t AS `raw.t` JOIN `p`.`t` AS `m.t` ON `raw.t`.i = `m.t`.i",
@@ -108,7 +108,7 @@ HOMONYMS = [
         "SELECT u.i FROM raw.u WHERE EXISTS (SELECT 1 FROM m.t AS u WHERE u.i = raw.u.i)",
         "SELECT `raw.u`.i FROM raw.u AS `raw.u` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS u WHERE u.i = `raw.u`.i)",
     ),
-    # without a name in full the scopes tell them apart
+    # without a name in full the scopes distinguish them
     (
         "SELECT t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.t WHERE t.i = 2)",
         "SELECT t.i FROM raw.t AS `t` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS `t` WHERE t.i = 2)",
@@ -130,7 +130,7 @@ IN_FULL_INSIDE = [
         "SELECT t.i, q.x FROM raw.t, LATERAL (SELECT raw.t.i + s.i AS x FROM m.s) AS q",
         f"SELECT `raw.t`.i, q.x FROM raw.t AS `raw.t`, LATERAL (SELECT `raw.t`.i + s.i AS x FROM {V} AS `s`) AS q",
     ),
-    # where each stands beside its own table it is clear
+    # where each is next to its own table it is clear
     (
         "SELECT raw.t.i FROM raw.t WHERE raw.t.i IN (SELECT m.s.i FROM m.s)",
         f"SELECT t.i FROM raw.t AS `t` WHERE t.i IN (SELECT s.i FROM {V} AS `s`)",

@@ -102,7 +102,7 @@ def test_a_selector_without_models_is_refused_with_what_could_be_meant(
     assert text in str(refused.value)
 
 
-def test_all_wrong_selectors_are_told_at_once(graph_of: Build) -> None:
+def test_all_wrong_selectors_are_reported_at_once(graph_of: Build) -> None:
     with pytest.raises(SelectionRefused) as refused:
         chosen([graph_of(TEXTS)], "mart.revenu", "tag:nope", "git:x")
     assert len(str(refused.value).splitlines()) == 3

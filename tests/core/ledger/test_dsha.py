@@ -161,7 +161,7 @@ def test_case_blanks_and_comments_do_not_count(one: Column, other: Column) -> No
 
 
 @given(st.lists(st.text(max_size=4), max_size=5), st.lists(st.text(max_size=4), max_size=5))
-def test_a_combined_digest_tells_lists_apart(one: list[str], other: list[str]) -> None:
+def test_a_combined_digest_distinguishes_lists(one: list[str], other: list[str]) -> None:
     assert (combined_dsha(one) == combined_dsha(other)) == (one == other)
 
 

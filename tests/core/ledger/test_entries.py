@@ -74,7 +74,7 @@ def test_replacing_all_leaves_one_entry() -> None:
     )
 
 
-def test_an_empty_result_is_held_too() -> None:
+def test_an_empty_result_is_loaded_too() -> None:
     assert loaded_intervals(applied((), change("replace", hour(0), 0))) == (hour(0),)
 
 
@@ -203,7 +203,7 @@ def test_a_change_of_a_tables_sum_takes_its_entry_to_the_columns_of_now() -> Non
     assert then[1].digest == dsha(rows(7), WIDER)
 
 
-def test_a_change_of_a_tables_sum_fits_only_what_is_held_and_hashed_alike() -> None:
+def test_a_change_of_a_tables_sum_fits_only_what_is_loaded_and_hashed_alike() -> None:
     first = applied((), change("replace", hour(0), 2))
     with pytest.raises(LedgerMismatch, match="not loaded"):
         applied_wider(first, change("change", hour(1), 1))

@@ -93,7 +93,7 @@ def test_the_first_session_fills_what_is_due_and_appends_nothing() -> None:
     )
 
 
-def test_a_late_row_is_appended_to_what_is_held() -> None:
+def test_a_late_row_is_appended_to_what_is_loaded() -> None:
     found = decide(
         SourceStatus.CHANGED,
         change(APPEND, uri(3)),
@@ -145,7 +145,7 @@ def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
     assert found.fill == (Interval(at(0), at(1)),)
 
 
-def test_without_a_mark_all_that_is_held_is_overwritten_with_all_that_is_due() -> None:
+def test_without_a_mark_all_that_is_loaded_is_overwritten_with_all_that_is_due() -> None:
     late = mark(2, 2.0)  # the source calls less complete than is loaded
     found = decide(SourceStatus.INITIAL, head=late, loaded=(Interval(at(1), at(3)),))
     assert found == Load(
@@ -257,7 +257,7 @@ REWRITES = [SourceOperation.OVERWRITE, SourceOperation.DELETE]
 
 
 @pytest.mark.parametrize("operation", REWRITES)
-def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_held_from_the_new_head(
+def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_loaded_from_the_new_head(
     operation: SourceOperation,
 ) -> None:
     found = decide(
@@ -280,7 +280,7 @@ def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_held_from_the_new_head(
 @pytest.mark.parametrize(
     "status,word", [(SourceStatus.ROLLED_BACK, "rolled back"), (SourceStatus.EXPIRED, "expired")]
 )
-def test_r7_where_the_new_rows_cannot_be_named_what_is_held_is_overwritten(
+def test_r7_where_the_new_rows_cannot_be_named_what_is_loaded_is_overwritten(
     status: SourceStatus, word: str
 ) -> None:
     policy = OnSourceRewrite.OVERWRITE
@@ -413,7 +413,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=examples(400))
 @given(st.lists(STEPS, max_size=40))
-def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_held_intervals(
+def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_loaded_intervals(
     steps: list[tuple[str, object]],
 ) -> None:
     world = World()

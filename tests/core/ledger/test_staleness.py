@@ -103,7 +103,7 @@ def test_a_source_that_is_read_without_bounds_makes_every_interval_stale(conditi
     assert stale(SALES_NAME, (), graph=graph) == []
 
 
-def test_a_model_that_moved_is_told_through_a_view() -> None:
+def test_a_model_that_moved_is_found_through_a_view() -> None:
     assert stale(TRIPLE_NAME, (day(2),), of=SALES_NAME) == [day(2)]
     whole = [entry(day(1, 3))]
     assert stale(TOTAL_NAME, (day(2),), of=TRIPLE_NAME, entries=whole) == [day(1, 3)]
@@ -133,7 +133,7 @@ SELECT id AS id, at AS at FROM raw.events{}
         ("", True, []),
     ],
 )
-def test_in_turn_only_the_last_interval_has_to_have_seen_all_of_a_table(
+def test_in_sequence_only_the_last_interval_has_to_have_seen_all_of_a_table(
     where: str, goes_on: bool, expected: list[Interval]
 ) -> None:
     graph = graph_of({"log": LOG.format(where)})

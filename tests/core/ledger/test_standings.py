@@ -1,4 +1,4 @@
-"""What an interval's rows are worth, and what would be shown less of."""
+"""The status of an interval's rows, and which models would show less than they do."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def entry(number: int, status: EntryStatus = EntryStatus.COMPUTED) -> LedgerEntr
 ENTRIES = (entry(0), entry(1, EntryStatus.OUTDATED), entry(2, EntryStatus.EMPTY), entry(3))
 
 
-def test_only_computed_intervals_are_held() -> None:
+def test_only_computed_intervals_are_loaded() -> None:
     assert loaded_intervals(ENTRIES) == (hour(0), hour(3))
     assert loaded_intervals(ENTRIES, EntryStatus.EMPTY) == (hour(0), hour(2, 2))
     assert written_intervals(ENTRIES) == (hour(0, 2), hour(3))
@@ -94,7 +94,7 @@ def test_an_entry_is_outdated_where_any_of_it_is() -> None:
         ("2023-01-01 2023-02-01,2024-01-01 2024-01-05", "2024-01-01 2024-01-05", ""),
     ],
 )  # fmt: skip
-def test_what_is_shown_from_the_start_on_must_be_held(shown: str, loaded: str, lost: str) -> None:
+def test_what_is_shown_from_the_start_on_must_be_loaded(shown: str, loaded: str, lost: str) -> None:
     for kind in (None, Full()):
         given_ = model() if kind is None else model(kind)
         assert given_.start.year == 2024

@@ -127,7 +127,7 @@ def test_what_a_table_says_about_its_columns_is_no_content() -> None:
         assert LedgerTokens(other).of((day(1, 4),)) == LedgerTokens(DAYS).of((day(1, 4),))
 
 
-def test_standings_and_who_wrote_are_no_content() -> None:
+def test_status_and_who_wrote_are_no_content() -> None:
     other = [
         replace(each, status=EntryStatus.OUTDATED, work_id="v", iceberg_snapshot_id=9)
         for each in DAYS
@@ -246,7 +246,7 @@ def test_another_definition_has_another_key(what: str) -> None:
     assert keys_of(one, DAYS, day(0, 9)) != keys_of(other, DAYS, day(0, 9))
 
 
-def test_what_is_told_of_a_model_is_no_part_of_its_key() -> None:
+def test_what_describes_a_model_is_no_part_of_its_key() -> None:
     one = graph_of(BASE_TEXT, FULL)
     other = graph_of(BASE_TEXT, FULL.replace("kind FULL", "kind FULL, owner 'me', cron '@hourly'"))
     assert keys_of(one, DAYS, day(0, 9)) == keys_of(other, DAYS, day(0, 9))
@@ -267,7 +267,7 @@ def test_a_view_is_looked_through_to_tables_and_its_query_counts() -> None:
     assert keys_of(one, DAYS, day(0, 9)) != keys_of(other, DAYS, day(0, 9))
 
 
-def test_what_the_target_held_and_how_rows_are_hashed_count_where_they_are_given() -> None:
+def test_what_the_target_had_and_how_rows_are_hashed_count_where_they_are_given() -> None:
     graph = graph_of(BASE_TEXT, FULL)
     made_of = recipe(graph, X)
     keys = {
@@ -319,7 +319,9 @@ STEADY = [
 @pytest.mark.parametrize(
     "query,reported", NONDETERMINISTIC, ids=[each for each, _ in NONDETERMINISTIC]
 )
-def test_a_query_that_may_say_something_else_next_time_is_told(query: str, reported: str) -> None:
+def test_a_query_that_may_give_something_else_next_time_is_reported(
+    query: str, reported: str
+) -> None:
     graph = graph_of(BASE_TEXT, f"MODEL (name m.x, kind FULL);\n{query}")
     assert reported in why_nondeterministic(graph, X)
 
@@ -331,7 +333,7 @@ def test_a_query_that_follows_from_what_it_reads_is_not(query: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["VIEW", "EMBEDDED"])
-def test_chance_in_a_query_that_is_inlined_is_told_with_its_name(kind: str) -> None:
+def test_a_random_value_in_a_query_that_is_inlined_is_reported_with_its_name(kind: str) -> None:
     upstream = f"MODEL (name m.shown, kind {kind});\nSELECT day, RAND() AS n FROM m.base"
     downstream = "MODEL (name m.x, kind FULL);\nSELECT day, n FROM m.shown"
     assert "m.shown" in why_nondeterministic(graph_of(BASE_TEXT, upstream, downstream), X)
@@ -339,7 +341,7 @@ def test_chance_in_a_query_that_is_inlined_is_told_with_its_name(kind: str) -> N
     assert why_nondeterministic(stored, X) == "", "a table's rows are what they are"
 
 
-def test_statements_beside_a_query_may_do_anything() -> None:
+def test_pre_and_post_statements_may_do_anything() -> None:
     text = "MODEL (name m.x, kind FULL);\nSET a = 1;\nSELECT day, n FROM m.base"
     assert "statements" in why_nondeterministic(graph_of(BASE_TEXT, text), X)
 
@@ -354,7 +356,7 @@ def test_a_function_is_taken_at_its_word(argument: str, steady: bool) -> None:
     graph = graph_of(text, path="models/m/{}.py")
     assert (why_nondeterministic(graph, X) == "") is steady
     keys = keys_of(graph, DAYS, day(0, 8), day(0, 9))
-    assert len(set(keys.values())) == 2, "it is told its interval"
+    assert len(set(keys.values())) == 2, "it is given its interval"
 
 
 def test_a_promise_of_a_function_changes_no_row() -> None:
@@ -391,7 +393,7 @@ def kept(was: Interval, becomes: Interval, rows: RowSum) -> LedgerChange:
     ],
     ids=["not loaded", "other rows", "never computed"],
 )
-def test_only_what_is_held_can_be_kept(loaded: list[LedgerEntry], change: LedgerChange) -> None:
+def test_only_what_is_loaded_can_be_kept(loaded: list[LedgerEntry], change: LedgerChange) -> None:
     with pytest.raises(LedgerMismatch, match="kept"):
         apply_changes(loaded, [change], columns=COLUMNS, work_id="w", iceberg_snapshot_id=2)
 
@@ -408,7 +410,7 @@ def test_what_is_kept_stands_as_computed_with_all_that_it_was() -> None:
     assert after == replace(TRACED, interval=day(0, 3))
 
 
-def test_r2_what_is_to_be_computed_anew_has_no_trace() -> None:
+def test_r2_what_is_to_be_computed_again_has_no_trace() -> None:
     (again,) = outdate([TRACED], [day(0)], reason="restated", rebuilt=True)
     assert (again.status, again.trace) == (EntryStatus.OUTDATED, None)
     (looked_at,) = outdate([TRACED], [day(0)], reason="restated")
@@ -542,6 +544,6 @@ def test_what_stands_in_the_way_of_keeping_days_is_named_with_what_helps() -> No
     )
 
 
-def test_a_declared_independence_does_not_make_chance_certain() -> None:
+def test_a_declared_independence_does_not_make_a_random_result_certain() -> None:
     query = "SELECT day, RAND() AS n FROM raw.t WHERE day >= @start_ds"
     assert "RAND()" in why_together(query, ", independent true")

@@ -1,4 +1,4 @@
-"""What is told of a table whose rows are others than those that were recorded."""
+"""What is reported of a table whose rows are not those that were recorded."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def test_rows_as_recorded_are_no_mismatch() -> None:
     assert compare_whole(ENTRIES, total(found.values())) == ()
 
 
-def test_other_rows_of_the_same_number_are_told_with_their_interval() -> None:
+def test_other_rows_of_the_same_number_are_reported_with_their_interval() -> None:
     found = {day(0): RowSum(rows=2, sum=21), day(1): RowSum(rows=1, sum=7)}
     (mismatch,) = compare_intervals(ENTRIES, found)
     assert mismatch == Mismatch(
         interval=day(0), recorded=RowSum(rows=2, sum=20), found=RowSum(rows=2, sum=21)
     )
-    assert "others than these" in str(mismatch)
+    assert "but not the same ones" in str(mismatch)
 
 
-def test_rows_that_are_gone_are_told_with_both_numbers() -> None:
+def test_rows_that_are_gone_are_reported_with_both_numbers() -> None:
     (mismatch,) = compare_intervals(ENTRIES, {day(0): RowSum(rows=2, sum=20)})
     assert str(mismatch) == f"{day(1)} has 0 rows, 1 were recorded"
 

@@ -248,7 +248,7 @@ def test_the_added_columns_have_the_names_and_types_that_were_asked_for(
     assert open_rows(history).sql("spark") == "`Ended On` IS NULL"
 
 
-def test_a_history_without_a_key_or_a_way_to_tell_changes_is_none() -> None:
+def test_a_history_without_a_key_or_a_way_to_detect_changes_is_none() -> None:
     with pytest.raises(ValueError, match="has a key"):
         replace(TIME, key=())
     with pytest.raises(ValueError, match="by a time or by columns"):

@@ -1,4 +1,4 @@
-"""Many random histories, each beside one that is kept by hand."""
+"""Many random histories, each compared with one that is kept by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.core.model.kept_history import (
     ordered,
 )
 
-# Many histories, each beside one that is kept by hand
+# Many histories, each compared with one that is kept by hand
 
 HISTORIES: Final = 100
 LOADS: Final = 5
@@ -31,14 +31,14 @@ WAYS: Final = [
     *itertools.product(LOOKS, [True, False], [True, False]),
     *((each, True, None) for each in LOOKS),
 ]
-"""How changes are told, whether it begins at the epoch, and whether deletes close; None: both."""
+"""How changes are found, whether it begins at the epoch, and whether deletes close; None: both."""
 
 
 @pytest.mark.parametrize("way,from_epoch,closes_missing", WAYS)
 def test_any_history_is_the_one_that_is_kept_by_hand(
     way: str, from_epoch: bool, closes_missing: bool | None
 ) -> None:
-    """Loads come at any time, also before the one before. `some_value` tells histories apart.
+    """Loads come at any time, also before the one before. `some_value` distinguishes histories.
 
     Whether deletes close rows may be switched on and off between loads.
     """

@@ -32,7 +32,7 @@ def test_a_transform_takes_the_types_of_the_specification(transform: Transform) 
     assert layout_problems(storage, {"c": "unknown"}) == ()
 
 
-def test_every_misfit_is_told_with_what_to_do() -> None:
+def test_every_misfit_is_reported_with_what_to_do() -> None:
     storage = Storage(
         partitioned_by=(
             PartitionField(column="Day", transform=Transform.HOURS),

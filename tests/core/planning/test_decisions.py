@@ -82,7 +82,7 @@ def test_what_a_person_decided_goes_on_in_every_later_plan(world: World) -> None
     assert later[B].snapshot.version == world.shown.snapshots[B].version
 
 
-def test_the_next_edit_of_the_model_is_decided_anew(world: World) -> None:
+def test_the_next_edit_of_the_model_is_decided_again(world: World) -> None:
     world.apply(EDITED, a=Category.NON_BREAKING)
     more = {**EDITED, "m.a": TEXTS["m.a"].replace("> 1", "> 3")}
     assert world.plan(more)[A].difference.category is Category.BREAKING
@@ -109,7 +109,7 @@ OWNED = {**TEXTS, "m.a": TEXTS["m.a"].replace("kind", "owner me, kind")}
 @pytest.mark.parametrize(
     "texts,name,reported",
     [
-        (EDITED, "b", "m.b cannot be decided: only models above it changed"),
+        (EDITED, "b", "m.b cannot be decided: only models upstream changed"),
         (EDITED, "z", "m.z cannot be decided: it did not change"),
         (NEW, "n", "m.n cannot be decided: it is new"),
         (OWNED, "a", "m.a cannot be decided: only metadata changed"),
@@ -124,7 +124,7 @@ def test_what_was_not_edited_is_not_decided(
     assert reported in str(refused.value)
 
 
-def test_all_that_cannot_be_decided_is_told_at_once(world: World) -> None:
+def test_all_that_cannot_be_decided_is_reported_at_once(world: World) -> None:
     with pytest.raises(DecisionsRefused) as refused:
         world.plan(EDITED, b=Category.BREAKING, aa=Category.BREAKING)
     assert [line.split()[0] for line in str(refused.value).splitlines()] == ["m.aa", "m.b"]

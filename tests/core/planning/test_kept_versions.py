@@ -67,7 +67,9 @@ def category(resolved: Mapping[ModelName, Resolved], name: ModelName) -> Categor
     return resolved[name].difference.category
 
 
-def test_a_forward_only_change_keeps_the_version_which_drifts_with_all_below(world: World) -> None:
+def test_a_forward_only_change_keeps_the_version_which_drifts_with_all_downstream(
+    world: World,
+) -> None:
     before = world.shown["prod"][0]
     after = world.plan(SECOND, FORWARD)
     assert {name: after[name].snapshot.version for name in (A, B)} == {
@@ -102,7 +104,7 @@ def test_an_earlier_definition_with_other_metadata_has_a_table_of_its_own(world:
         texts("SELECT a, b FROM raw.t WHERE a > 2"),
     ],
 )
-def test_what_drifted_reaches_its_readers_when_it_is_computed_anew(
+def test_what_drifted_reaches_its_readers_when_it_is_computed_again(
     world: World, edit: Mapping[str, str]
 ) -> None:
     world.plan(SECOND, FORWARD)
@@ -139,7 +141,7 @@ def test_what_another_environment_took_forward_only_is_that_everywhere(world: Wo
     assert category(found, B) is Category.INDIRECT_NON_BREAKING
 
 
-def test_what_one_environment_computed_anew_is_not_kept_by_another(world: World) -> None:
+def test_what_one_environment_computed_again_is_not_kept_by_another(world: World) -> None:
     world.shown["dev"] = world.shown["prod"]
     rebuilds = world.plan(SECOND, environment="dev")
     found = world.plan(SECOND, FORWARD)

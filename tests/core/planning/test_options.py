@@ -74,7 +74,7 @@ def test_every_option_goes_alone_outside_of_production(name: str) -> None:
     assert refusals("dev", name) == []
 
 
-def test_all_reasons_are_told_at_once() -> None:
+def test_all_reasons_are_reported_at_once() -> None:
     reported = refusals("prod", *GIVEN)
     assert len(reported) == 6  # four contradictions, and two options that production has not
     for option in ("--skip-backfill", "--empty-backfill", "--no-gaps", "--no-include-unmodified"):

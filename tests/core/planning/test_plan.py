@@ -85,7 +85,9 @@ def test_a_breaking_change_gives_every_descendant_a_new_version(graph_of: Build)
     assert "m.v" in after["m.c"].reasons[0]
 
 
-def test_r1_a_non_breaking_change_keeps_tables_below_and_remakes_the_view(graph_of: Build) -> None:
+def test_r1_a_non_breaking_change_keeps_downstream_tables_and_remakes_the_view(
+    graph_of: Build,
+) -> None:
     world = World(graph_of)
     before, after = world.apply(TEXTS), world.apply(COLUMN)
     assert after["m.a"].category is Category.NON_BREAKING
@@ -125,7 +127,7 @@ def test_a_stored_snapshot_is_used_with_the_version_that_it_kept(graph_of: Build
     assert kept["m.c"].version == first["m.c"].version != kept["m.c"].fingerprint.data_version
 
 
-def test_an_appended_column_does_not_hide_a_breaking_change_above(graph_of: Build) -> None:
+def test_an_appended_column_does_not_hide_a_breaking_change_upstream(graph_of: Build) -> None:
     world = World(graph_of)
     before = world.apply(TEXTS)
     both = {**FILTER, "m.c": TEXTS["m.c"].replace("a FROM", "a, 1 AS one FROM")}
@@ -173,7 +175,7 @@ def test_a_plan_of_what_is_shown_is_empty(graph_of: Build) -> None:
     assert _plan(world, TEXTS, {}).promotes  # a new environment shows nothing yet
 
 
-def test_going_back_tells_what_that_changes_and_not_what_once_was_stored(graph_of: Build) -> None:
+def test_going_back_says_what_that_changes_and_not_what_once_was_stored(graph_of: Build) -> None:
     world = World(graph_of)
     world.apply(TEXTS)
     world.apply(FILTER)

@@ -164,7 +164,7 @@ def test_every_edit_is_refused(edit: str) -> None:
             again(json.dumps(edited))
 
 
-def test_an_edit_is_told_as_one() -> None:
+def test_an_edit_is_reported_as_one() -> None:
     edited = saved().replace('"p1"', '"p2"')
     with pytest.raises(PlanFileInvalid, match=r"plan\.json was edited or damaged.*Save the plan"):
         again(edited)
@@ -200,14 +200,14 @@ def test_a_file_that_is_cut_off_is_refused_wherever_it_ends() -> None:
         (f'{{"format": "vde plan", "format_version": {FORMAT_VERSION}}}', "digest"),
     ],
 )
-def test_what_is_no_saved_plan_is_told_as_what_it_is(text: str, reported: str) -> None:
+def test_what_is_no_saved_plan_is_reported_as_what_it_is(text: str, reported: str) -> None:
     with pytest.raises(PlanFileInvalid, match=reported) as refused:
         read_plan(text, name="plan.json")
     assert "plan.json" in str(refused.value)
     assert "again" in str(refused.value)
 
 
-def test_another_format_version_is_told_with_both_and_the_release_that_wrote_it() -> None:
+def test_another_format_version_is_reported_with_both_and_the_release_that_wrote_it() -> None:
     reported = f"version {FORMAT_VERSION + 1}.*9.9.*version {FORMAT_VERSION}"
     newer = json.loads(saved()) | {"format_version": FORMAT_VERSION + 1, "release": "9.9"}
     with pytest.raises(PlanFileInvalid, match=reported):
@@ -231,7 +231,7 @@ def test_a_file_of_an_earlier_format_version_is_refused_with_the_release_that_re
     assert refused.value.advice.startswith("Apply it with the release that saved it")
 
 
-def test_a_file_tells_people_in_sentences_what_it_holds_as_fields() -> None:
+def test_a_file_says_in_sentences_for_people_what_it_has_as_fields() -> None:
     content = json.loads(saved())
     (written,) = content["plan"]["changes"][0]["reasons"]
     assert (written["kind"], written["columns"]) == ("columns_added", ["n"])

@@ -1,4 +1,4 @@
-"""Nothing is made of rows that do not count, or that are not there yet: asked, and by plans."""
+"""Nothing is evaluated from rows that do not count or are not loaded: directly, and by plans."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_who_reads_what_builds_on_itself_waits_until_that_is_there(parent: str, 
     build(world.services(), graph)
     world.land((30, 5), until=48)
     services = world.services()
-    with pytest.raises(Refused, match=r"a\.p does not hold \[2024-01-02, 2024-01-03\)"):
+    with pytest.raises(Refused, match=r"a\.p is not loaded for \[2024-01-02, 2024-01-03\)"):
         evaluate(services, bound(services), CHILD, SECOND if child == BY_DAY else BOTH)
     build(services, graph)
     assert {row[2] for row in world.rows("a.c")} == {10, 5}

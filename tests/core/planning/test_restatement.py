@@ -1,4 +1,4 @@
-"""Restatements: of one model, and of all below it (seed 001; docs/architecture.md)."""
+"""Restatements: of one model, and of all downstream (seed 001; docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ WHOLE = (Full, View, Seed, IncrementalByUniqueKey, IncrementalByPartition, ScdTy
         ("day", HELD, "0001-01-01 9999-12-31", HELD),
     ],
 )
-def test_a_range_is_widened_to_whole_units_that_are_held(
+def test_a_range_is_widened_to_whole_units_that_are_loaded(
     unit: str, loaded: str, wanted: str, expected: str
 ) -> None:
     found = restated_ranges(model(unit=unit), spans(wanted), spans(loaded), whole=False)
     assert found == spans(expected)
 
 
-def test_what_is_restated_as_a_whole_is_everything_held_or_nothing() -> None:
+def test_what_is_restated_as_a_whole_is_everything_loaded_or_nothing() -> None:
     loaded = spans("2024-01-01 2024-01-05,2024-01-08 2024-01-10")
     assert (
         restated_ranges(model(Full()), spans("2024-01-04 2024-01-09"), loaded, whole=True) == loaded
@@ -177,7 +177,7 @@ def test_children_follow_through_their_windows_and_beyond() -> None:
     assert kept == []
 
 
-def test_who_reads_a_whole_parent_is_restated_as_far_as_it_is_held() -> None:
+def test_who_reads_a_whole_parent_is_restated_as_far_as_it_is_loaded() -> None:
     graph = build_graph([named("a"), named("b", reads={"a": None}), named("c", reads={"b": SAME})])
     found, _ = restated(graph, "m.a", "2024-01-10 2024-01-11")
     assert found == {"a": spans("2024-01-10 2024-01-11"), "b": spans(HELD), "c": spans(HELD)}
@@ -186,7 +186,7 @@ def test_who_reads_a_whole_parent_is_restated_as_far_as_it_is_held() -> None:
 @pytest.mark.parametrize(
     "kind", [Full(), IncrementalByUniqueKey(unique_key=("id",)), IncrementalByPartition(), SCD]
 )
-def test_kinds_without_partial_restatement_are_made_anew_whole(kind: Kind) -> None:
+def test_kinds_without_partial_restatement_are_rebuilt_whole(kind: Kind) -> None:
     graph = build_graph([named("a"), named("b", kind, {"a": None}), named("c", reads={"b": SAME})])
     found, _ = restated(graph, "m.a", "2024-01-10 2024-01-11")
     assert found == {"a": spans("2024-01-10 2024-01-11"), "b": spans(HELD), "c": spans(HELD)}

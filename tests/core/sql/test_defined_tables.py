@@ -61,7 +61,7 @@ def test_a_python_model_reads_what_its_pre_statements_define() -> None:
 
 
 @pytest.mark.parametrize("kind", ["VIEW", "EMBEDDED"])
-def test_a_function_over_a_view_reads_the_tables_below_it(kind: str) -> None:
+def test_a_function_over_a_view_reads_the_tables_upstream_of_it(kind: str) -> None:
     graph = graph_of(project(FUNCTION, kind=kind))
     assert ranges(graph) == {ModelName("raw", "t"): WHOLE, ModelName("raw", "u"): WHOLE}
 
@@ -97,7 +97,7 @@ def test_a_table_without_a_schema_in_a_function_is_of_the_default_one() -> None:
 
 
 @pytest.mark.parametrize("depth", [8, 10])
-def test_a_table_below_diamonds_of_views_is_looked_at_once(depth: int) -> None:
+def test_a_table_upstream_of_diamonds_of_views_is_read_once(depth: int) -> None:
     over = FUNCTION.replace("m.a", f"m.left{depth}")
     top = {"m.x": f"MODEL (kind FULL);\n{over};\nSELECT b FROM raw.u"}
     graph, nodes = counted(graph_of({**diamonds(depth), **top}))

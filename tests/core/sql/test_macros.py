@@ -24,7 +24,7 @@ TIMES = TimeRange.of(Interval(START, END), execution_time=NOW)
 
 
 def value(macro: str, times: TimeRange = TIMES) -> object:
-    """What a macro is worth, by DuckDB."""
+    """The value of a macro, by DuckDB."""
     query = sqlglot.parse_one(f"SELECT @{macro} AS x", read="spark")
     assert isinstance(query, exp.Query)
     with duckdb.connect() as connection:

@@ -1,4 +1,4 @@
-"""Queries over sources that nobody declared: what can be bound is, and the rest still loads."""
+"""Queries over undeclared sources: columns are bound if possible, and the rest still loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the one reader of a query's clauses finds, and that it passes nothing over."""
+"""What the reader of a query's clauses finds, and that it skips nothing."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_grouping_is_plain_where_each_key_has_one_value(
 
 
 @pytest.mark.parametrize("clause", ["SORT BY a", "CLUSTER BY a", "DISTRIBUTE BY a"])
-def test_partitions_are_told_from_the_whole(clause: str) -> None:
+def test_partitions_are_distinguished_from_the_whole(clause: str) -> None:
     assert select(f"SELECT a FROM t {clause}").ending.is_by_partition
     assert not select("SELECT a FROM t ORDER BY a").ending.is_by_partition
 
@@ -196,7 +196,7 @@ def test_distinct_on_has_its_keys() -> None:
     assert [each.name for each in found.find_all(exp.Column)] == ["a"]
 
 
-def test_what_stands_beside_some_clauses_is_in_the_order_of_the_text() -> None:
+def test_what_other_clauses_have_is_in_the_order_of_the_text() -> None:
     found = select("SELECT a FROM t WHERE a > 1 GROUP BY a HAVING a > 2 ORDER BY a")
     rest = found.besides({"expressions", "from_", "where"})
     assert [each.key for each in rest] == ["group", "having", "order"]

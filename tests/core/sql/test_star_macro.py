@@ -186,7 +186,7 @@ def test_the_columns_are_those_that_a_person_would_have_written(text: str, expec
         ("@UNION(raw.t, raw.nobody)", "the columns of raw.nobody are not known"),
     ],
 )
-def test_what_is_not_there_is_told(text: str, message: str) -> None:
+def test_what_is_not_there_is_reported(text: str, message: str) -> None:
     with pytest.raises(QueryInvalid, match=re.escape(message)):
         canonical(parsed(text))
 
@@ -215,7 +215,7 @@ def test_a_union_has_the_rows_of_its_relations_by_name() -> None:
     assert sorted(rows) == [(1, 2.5), (3, 4.0)]
 
 
-def test_comments_beside_a_star_are_not_lost_and_describe_no_column() -> None:
+def test_comments_next_to_a_star_are_not_lost_and_describe_no_column() -> None:
     query = parsed("SELECT @STAR(raw.t), -- everything\n a AS z -- the last\nFROM raw.t")
     comments = [each.strip() for node in query.walk() for each in node.comments or []]
     assert sorted(comments) == ["everything", "the last"]

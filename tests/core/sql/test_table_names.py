@@ -121,7 +121,7 @@ def test_a_quoted_name_with_a_dot_is_one_part_and_refused() -> None:
         ("Lake.Raw.Orders", "lake.raw.orders"),
     ],
 )
-def test_a_table_tells_the_name_of_its_model(written: str, name: str) -> None:
+def test_a_table_has_the_name_of_its_model(written: str, name: str) -> None:
     (table,) = query(f"SELECT 1 FROM {written}").find_all(exp.Table)
     assert str(name_of_table(table)) == name
 

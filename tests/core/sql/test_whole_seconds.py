@@ -1,4 +1,4 @@
-"""Filters on epochs: what they leave out of an interval, by the rows themselves."""
+"""Filters on epochs: what they miss of an interval, checked by executing them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CONDITIONS = [
     ("ts <= @end_dt", True),
     ("CASE WHEN f > @end_epoch THEN FALSE ELSE TRUE END", False),
 ]
-# What DuckDB cannot run, or what keeps other rows than those of the interval: judged by its words.
+# Not executed: DuckDB cannot run it, or it keeps other rows than those of the interval.
 CUT = [
     "ts <= TO_TIMESTAMP(@end_epoch)",
     "TO_TIMESTAMP(@end_epoch) >= ts",
@@ -180,7 +180,7 @@ def test_advice_for_an_instant_names_the_macro_of_its_type() -> None:
     assert "`value <= @end_dt`" in finding.advice
 
 
-def test_what_would_be_left_out_is_told_with_its_line_when_a_project_is_loaded(
+def test_what_would_be_left_out_is_reported_with_its_line_when_a_project_is_loaded(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "models/m").mkdir(parents=True)

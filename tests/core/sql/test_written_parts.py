@@ -1,4 +1,4 @@
-"""What a refusal quotes: the part as its author wrote it, and no form that was made of it."""
+"""What a refusal quotes: the part as its author wrote it, and no translated form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time columns of text and numbers: formats of each dialect, and what can tell intervals apart."""
+"""Time columns of text and numbers: formats of each dialect, and what can distinguish intervals."""
 
 from __future__ import annotations
 
@@ -266,14 +266,14 @@ FINEST = {
     "%Y%m%d%H": IntervalUnit.HOUR,
     "%Y%m%d%H%M": IntervalUnit.FIVE_MINUTE,
 }
-"""The smallest interval of which such a text tells one from the next."""
+"""The smallest intervals that such a text distinguishes."""
 ORDER = list(IntervalUnit)  # from the smallest on
 
 
 @pytest.mark.parametrize("unit", IntervalUnit)
 @pytest.mark.parametrize("column_type", ["string", "int"])
 @pytest.mark.parametrize("pattern,finest", FINEST.items())
-def test_an_axis_tells_any_two_intervals_apart(
+def test_an_axis_distinguishes_any_two_intervals(
     column_type: str, pattern: str, finest: IntervalUnit, unit: IntervalUnit
 ) -> None:
     why = why_no_axis(column_type, pattern, unit)

@@ -58,7 +58,7 @@ def without_lookback(some: Model) -> Model:
 
 
 @given(situations())
-def test_what_is_held_and_what_is_missing_are_what_is_due(
+def test_what_is_loaded_and_what_is_missing_are_what_is_due(
     situation: tuple[Model, tuple[Interval, ...], datetime],
 ) -> None:
     some, loaded, now = situation
@@ -87,7 +87,7 @@ def test_what_is_due_starts_and_ends_in_bounds_and_only_grows(
 
 
 @given(situations())
-def test_a_look_back_adds_only_held_units_close_before_something_new(
+def test_a_look_back_adds_only_loaded_units_close_before_something_new(
     situation: tuple[Model, tuple[Interval, ...], datetime],
 ) -> None:
     some, loaded, now = situation

@@ -132,7 +132,7 @@ def query_of(*texts: str, start: str, end: str) -> exp.Query:
 
 
 def inputs_of(*texts: str, start: str, end: str) -> Mapping[ModelName, InputRange]:
-    """What evaluating the last of these models for a range reads of what is above it."""
+    """What evaluating the last of these models for a range reads of what is upstream."""
     interval = span(start, end)
     reads = reads_of(graph_of(*texts), read(texts[-1]).name)
     return reads.ranges(Moments.between(interval, interval))
@@ -173,7 +173,7 @@ def span(start: str, end: str) -> Interval:
 
 
 def table_of(world: MemoryWorld, name: str, environment: str = "prod") -> TableName:
-    """Where the rows of a model lie that an environment shows."""
+    """The table with the rows of a model that an environment shows."""
     return bound(world.services(), environment).key(ModelName.parse(name)).table
 
 

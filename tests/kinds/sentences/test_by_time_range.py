@@ -312,7 +312,7 @@ def test_the_table_of_a_version_has_the_version_in_its_name() -> None:
     assert str(table) == f"vde__demo.demo__incrementals_demo__{version}"
 
 
-def test_comments_beside_projections_describe_the_columns() -> None:
+def test_comments_on_projections_describe_the_columns() -> None:
     described = {each.name: each.description for each in node_of(USAGE, DEMO).columns}
     assert described["transaction_date"] == "Extract the date to partition by day"
     assert described["user_type"] == "Derived"

@@ -169,7 +169,7 @@ OPTIONS = (
         st.tuples(st.integers(0, 90), st.sampled_from(FRAGMENTS)), min_size=1, max_size=3
     ),
 )
-def test_any_text_among_the_options_is_read_or_told(
+def test_any_text_among_the_options_is_read_or_reported(
     written: list[str], dialect: str, edits: list[tuple[int, str]]
 ) -> None:
     for where, fragment in edits:

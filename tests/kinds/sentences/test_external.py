@@ -51,7 +51,7 @@ def test_its_columns_and_types_are_those_of_who_reads_it(tmp_path: Path) -> None
     assert found == [("next", "bigint"), ("day", "date"), ("moment", "timestamp")]
 
 
-def test_a_source_that_is_not_declared_is_told_with_where_to_declare_it(tmp_path: Path) -> None:
+def test_a_source_that_is_not_declared_is_reported_with_where_to_declare_it(tmp_path: Path) -> None:
     with pytest.raises(ProjectInvalid) as caught:
         load_project(project(tmp_path, ""))
     (found,) = caught.value.problems

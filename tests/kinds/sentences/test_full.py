@@ -31,7 +31,7 @@ SELECT item_id, COUNT(DISTINCT id) AS num_orders FROM raw.rows GROUP BY item_id
 SUMS = "MODEL (name demo.sums, kind FULL, start '2024-01-01'); SELECT id, amount FROM raw.events"
 
 
-def test_every_evaluation_makes_the_whole_table_anew() -> None:
+def test_every_evaluation_rebuilds_the_whole_table() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2, 20), until=24)
     assert built(world, SUMS) == [("demo.sums", span("2024-01-01", "2024-01-02"))]

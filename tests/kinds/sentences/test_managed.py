@@ -56,7 +56,7 @@ def test_once_it_is_made_no_plan_evaluates_it_again() -> None:
 
 
 def _make(world: MemoryWorld, made: Plan) -> None:
-    """Book in the ledger what a platform that makes the table would have done."""
+    """Record in the ledger what a platform that makes the table would have done."""
     services, key = world.services(), bind_plan(made).key(NAME)
     store_plan(services, made)
     with leased(services.state, version_resource(key), holder="a platform") as lease:

@@ -169,7 +169,7 @@ UNDECLARED = "MODEL (name demo.seed_example, kind SEED (path '../../seeds/seed_e
         ),
     ],
 )
-def test_what_does_not_fit_in_its_file_is_told_with_its_line(
+def test_what_does_not_fit_in_its_file_is_reported_with_its_line(
     rows: str, expected: list[tuple[int, str]]
 ) -> None:
     assert reported(rows) == [(FILE, line, message) for line, message in expected]
@@ -187,7 +187,7 @@ def test_a_header_names_each_column_once(rows: str, message: str) -> None:
     assert reported(rows, UNDECLARED) == [(FILE, 1, message)]
 
 
-def test_of_many_misfits_the_first_are_told_and_the_others_counted() -> None:
+def test_of_many_misfits_the_first_are_reported_and_the_others_counted() -> None:
     rows = "id,item_id,event_date\n" + "x,2,2020-01-01\n" * 50
     found = reported(rows)
     assert [line for _, line, _ in found] == list(range(2, 23))
@@ -195,7 +195,7 @@ def test_of_many_misfits_the_first_are_told_and_the_others_counted() -> None:
     assert found[20][2] == "30 more cells do not fit from here on"
 
 
-def test_a_column_of_a_type_that_no_text_has_is_told_where_it_is_declared() -> None:
+def test_a_column_of_a_type_that_no_text_has_is_reported_where_it_is_declared() -> None:
     text = EXAMPLE.replace("item_id INT64", "item_id ARRAY<INT64>")
     (found,) = reported(ROWS, text)
     line = EXAMPLE[: EXAMPLE.index("columns (")].count("\n") + 1

@@ -99,7 +99,7 @@ def test_a_text_is_an_iso_date_unless_a_format_is_given() -> None:
     assert found == [(3, "2024-01-03"), (4, "2024-01-04")]
 
 
-def test_another_format_is_given_beside_the_column() -> None:
+def test_another_format_is_given_with_the_column() -> None:
     text = TEXT.format(
         column="(day, 'yyyyMMdd')", header="", day="DATE_FORMAT(event_date, 'yyyyMMdd')"
     )

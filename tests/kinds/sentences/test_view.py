@@ -90,7 +90,7 @@ def test_its_query_runs_whenever_somebody_reads_it() -> None:
     assert world.rows("demo.large") == [(2, 20), (3, 30)]
 
 
-def test_it_is_made_anew_only_when_its_query_or_what_it_reads_changed() -> None:
+def test_it_is_rebuilt_only_when_its_query_or_what_it_reads_changed() -> None:
     world = world_of(5, 20)
     assert ("demo.large", ALWAYS) in built(world, EVENTS, LARGE)
     assert built(world, EVENTS, LARGE) == []
@@ -122,7 +122,7 @@ def test_materialized_is_accepted_with_a_warning_and_has_no_effect() -> None:
     assert read(plain.replace("VIEW", "VIEW (materialized false)")).warnings == ()
 
 
-def test_it_is_read_through_by_the_models_below() -> None:
+def test_downstream_models_read_through_it() -> None:
     world = world_of(5, 20, 30)
     built(world, EVENTS, LARGE, READER)
     assert world.rows("demo.reader") == [(2,)]

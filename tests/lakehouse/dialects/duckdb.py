@@ -1,4 +1,4 @@
-"""Functions and operators of DuckDB, whose meaning is what it answers itself."""
+"""Functions and operators of DuckDB; DuckDB itself gives the expected results."""
 
 from __future__ import annotations
 

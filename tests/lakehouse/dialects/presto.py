@@ -1,4 +1,4 @@
-"""What Presto means: as Trino, but for what it lacks or sqlglot reads in another way."""
+"""What Presto means: as Trino, except for what it lacks or sqlglot reads differently."""
 
 from __future__ import annotations
 

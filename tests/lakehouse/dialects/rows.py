@@ -1,4 +1,4 @@
-"""The rows that expressions are asked over, in the words of each database."""
+"""The rows over which expressions are evaluated, in the SQL of each database."""
 
 from __future__ import annotations
 

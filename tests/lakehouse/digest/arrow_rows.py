@@ -67,7 +67,7 @@ def frame(spark: SparkSession, rows: pa.Table, types: Mapping[str, Type]) -> Dat
 
 
 def among_nulls(of: Type, found: Sequence[object], before: int, after: int) -> pa.ChunkedArray:
-    """Values behind some NULLs and in front of others."""
+    """Values after some NULLs and before others."""
     kind = arrow(of)
     return pa.chunked_array([pa.nulls(before, kind), pa.array(found, kind), pa.nulls(after, kind)])
 

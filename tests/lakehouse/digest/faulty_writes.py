@@ -1,7 +1,7 @@
 """Units of work in which tasks, stages and actions fail or are slow, in a Spark of their own.
 
 Run as a module: ``python -m tests.lakehouse.digest.faulty_writes FOLDER MASTER FAULT...``. The last
-line is JSON: by fault, what was recorded, what lies in storage, and what Spark's event log says.
+line is JSON: by fault, what was recorded, what is in storage, and what Spark's event log says.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def staged(engine: SparkEngine, unit: Staging, fault: Fault) -> tuple[Staged, st
 
 
 def stored(engine: SparkEngine, unit: Staging, found: Staged) -> RowSum:
-    """The sum of what lies on the branch, as it is read later."""
+    """The sum of the branch's rows, as they are read later."""
     sought = Sought(
         table=unit.target.table,
         iceberg_snapshot_id=found.iceberg_snapshot_id,
@@ -211,9 +211,9 @@ def stored(engine: SparkEngine, unit: Staging, found: Staged) -> RowSum:
 
 
 def behind(spark: SparkSession) -> dict[str, object]:
-    """A task that fails behind what observes, without the engine: it has nothing there that could.
+    """A task that fails after the observation, without the engine, where that cannot happen.
 
-    Only what is observed and what is stored is told.
+    Only what is observed and what is stored is reported.
     """
     rows, found = observed(frame(spark), XXHASH64X2)
     spark.sql("CREATE TABLE lake.faults.behind (id BIGINT, t STRING, p BIGINT) USING iceberg")
@@ -256,13 +256,11 @@ def events(log: Path) -> Mapping[str, Counter[str]]:
     return counts
 
 
-def main(folder: Path, master: str, names: Sequence[str]) -> None:
-    warehouse, database, logs = folder / "warehouse", folder / "lake.db", folder / "events"
-    for each in (warehouse, logs):
-        each.mkdir()
-    conf = embedded_catalog_conf("lake", database, warehouse) | {
+def settings(folder: Path, logs: Path, master: str) -> dict[str, str]:
+    """Spark's own settings: tasks are speculated on, and all that they do is logged."""
+    return {
         "spark.local.dir": str(folder / "scratch"),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": logs.as_uri(),
         "spark.eventLog.compress": "false",
@@ -270,6 +268,13 @@ def main(folder: Path, master: str, names: Sequence[str]) -> None:
         **SPECULATION,
         **({} if master.startswith("local[") else CLUSTER),
     }
+
+
+def main(folder: Path, master: str, names: Sequence[str]) -> None:
+    warehouse, database, logs = folder / "warehouse", folder / "lake.db", folder / "events"
+    for each in (warehouse, logs):
+        each.mkdir()
+    conf = embedded_catalog_conf("lake", database, warehouse) | settings(folder, logs, master)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     spark = open_session(SparkSettings(master=master, conf=conf), resolve_jars())
     iceberg = open_iceberg_catalog(

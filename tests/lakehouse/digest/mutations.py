@@ -1,4 +1,4 @@
-"""Values that differ from others, mostly hardly; see `rows`."""
+"""Values that differ from others, mostly by little; see `rows`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.lakehouse.digest.rows import (
 
 
 def other(of: Type, found: object, rng: Random) -> object:
-    """A value that means something else, and mostly hardly anything else."""
+    """A value that means something else, mostly something close."""
     while True:
         near = found is not None and rng.random() < 0.8
         changed = _near(of, found, rng) if near else value(of, rng)
@@ -36,7 +36,7 @@ def other(of: Type, found: object, rng: Random) -> object:
 
 
 def null_elsewhere(of: Type, found: object, rng: Random) -> object:
-    """A value of a type with parts that has a NULL inside more, or less, or at another place."""
+    """A value of a type with parts with one NULL more, or less, or in another place."""
     while True:
         changed = _with_null(of, found, rng)
         if meaning(of, changed) != meaning(of, found):

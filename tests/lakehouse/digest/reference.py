@@ -3,7 +3,7 @@
 The descriptions are the docstrings of `vde_dagster.lakehouse.digest.murmur_rows` and of
 `vde_dagster.lakehouse.digest.native`, and, for the latter, what Spark's documentation and sources
 say of its function ``xxhash64``. The hash functions of byte strings are those of two libraries in
-C; nothing here comes from what it is compared with. Types and values are those of `rows`.
+C; no code is shared with the package. Types and values are those of `rows`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def xxhash64x2(row: Fields) -> int:
 
 
 def record(fields: Fields) -> bytes:
-    """A record: its head, filled to a multiple of 16 bytes, and what lies behind it."""
+    """A record: its head, filled to a multiple of 16 bytes, and what follows it."""
     head, behind = _head(fields)
     return b"".join(_filled(each) for each in (head, *behind))
 

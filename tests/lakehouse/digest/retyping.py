@@ -1,4 +1,4 @@
-"""The same values under another type: as hardly another one as there is. See `rows`."""
+"""The same values under another type, as close as possible; see `rows`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Convert = Callable[[object], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
-    """Another type, and how it says a value that is not NULL."""
+    """Another type, and how it represents a value that is not NULL."""
 
     type: Type
     convert: Convert
 
 
 def other_types(of: Type) -> Iterator[Other]:
-    """Other types that can say every value of a type, the nearest first."""
+    """Other types that can represent every value of a type, the closest first."""
     match of:
         case Digits(precision, scale):
             # The same digits at another scale are another number.

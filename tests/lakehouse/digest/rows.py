@@ -105,7 +105,7 @@ TYPES: Final[dict[str, Type]] = {
     "array_of_structs_of_maps": Array(Struct((Map(STRING, Array(INT)), TIMESTAMP))),
     "array_of_structs_of_variants": Array(Struct((VARIANT, Map(STRING, VARIANT)))),
 }
-"""What an Iceberg table can hold, by a name. Intervals and TIME it cannot."""
+"""The types that an Iceberg table can store, by a name; not intervals and TIME."""
 
 BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _LETTERS: Final = "aAbz09 \0é\U0001f40d"
@@ -136,7 +136,7 @@ def field(of: Type, rng: Random) -> object:
 
 
 def meaning(of: Type, found: object) -> object:  # noqa: PLR0911 - a case for each kind of type
-    """Equal for two values exactly if they mean the same: what a D-SHA has to tell apart.
+    """Equal for two values exactly if they mean the same: what a D-SHA has to distinguish.
 
     All NaN are one, 0.0 is -0.0, the entries of a map have no order, and neither have the fields of
     an object in a variant. Blanks at the end of a text count, in a char, too: they are stored.
@@ -159,7 +159,7 @@ def meaning(of: Type, found: object) -> object:  # noqa: PLR0911 - a case for ea
 
 
 def same(of: Type, found: object) -> object:
-    """A value that means the same in another form, where there is one."""
+    """A value that means the same in another form, if there is one."""
     match of, found:
         case Plain("float" | "double"), float() if found == 0 or math.isnan(found):
             return -found
@@ -230,7 +230,7 @@ def _plain(name: str, rng: Random) -> object:  # noqa: PLR0911 - a case for each
 
 
 def _parsed(rng: Random) -> object:
-    """What JSON text may say. Numbers are whole: that 1.0 is 1 depends on who reads it."""
+    """What JSON text may contain. Numbers are whole, since readers differ in whether 1.0 is 1."""
     scalar = [
         rng.randint(-9, 9),
         "".join(rng.choices("ab 1", k=2)),

@@ -260,7 +260,7 @@ def test_rows_without_a_group_are_a_group(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
-def test_halves_stand_beside_their_row(spark: SparkSession) -> None:
+def test_halves_are_columns_of_their_row(spark: SparkSession) -> None:
     rows = rows_of(spark)
     upper, lower = halves(rows)
     found = rows.select("id", upper.alias("upper"), lower.alias("lower")).collect()

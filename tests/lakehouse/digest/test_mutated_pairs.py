@@ -1,8 +1,8 @@
 """Pairs of row sets that differ in one place: the sums differ. In another form: they are equal.
 
-All pairs lie in one table with two neighbouring columns of each type; a pair fills those of its
+All pairs are in one table with two neighbouring columns of each type; a pair fills those of its
 type, so that one Spark job has the sums of all sides of all pairs. Left out, because there is no
-such thing: a NULL inside a type without parts; and INTERVAL and TIME, which no Iceberg table holds.
+such thing: a NULL inside a type without parts; and INTERVAL and TIME, which Iceberg cannot store.
 Equal values under another type are in `test_other_types`.
 """
 
@@ -55,7 +55,7 @@ Row = tuple[object, object]
 Sides = tuple[list[Row], list[Row]]
 
 LEFT, RIGHT, SAME = range(3)
-SHORT, LONG_FORM = 60, 600
+SHORT, LONG_FORM = 15, 600
 """How many pairs there are of each type and mutation."""
 ORACLES: Final = {MURMUR3_128: reference.murmur3_128, XXHASH64X2: reference.xxhash64x2}
 
@@ -84,9 +84,7 @@ def columns_swapped(of: Type, rng: Random) -> Sides:
         and of != Plain("variant")
         and rng.random() < 0.3
     ):
-        at = rng.randrange(
-            len(one)
-        )  # what stood at the end of one stands at the start of the other
+        at = rng.randrange(len(one))  # the end of one is the start of the other
         return [(one, nothing(of))], [(one[:at], one[at:])]
     return [(one, two)], [(two, one)]
 
@@ -167,7 +165,7 @@ class Summed:
 
 
 def side_of(number: int, side: int) -> int:
-    """What tells the side of a pair from all others."""
+    """A key that distinguishes the side of a pair from all others."""
     return 3 * number + side
 
 

@@ -1,4 +1,4 @@
-"""What the hash of a row tells apart, and what it does not, in Spark's own compiled expressions.
+"""What the hash of a row distinguishes, and what not, in Spark's own compiled expressions.
 
 Every row of a table is a struct; its fields are hashed as the columns of a row are.
 """
@@ -296,7 +296,7 @@ def test_instants_do_not_depend_on_the_sessions_zone(spark: SparkSession) -> Non
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_more_columns_than_a_word_has_flags_are_told_apart(spark: SparkSession) -> None:
+def test_more_columns_than_a_word_has_flags_are_distinguished(spark: SparkSession) -> None:
     # Column 0 and column 62 have the same bit, each in its own word.
     names = [f"CAST(IF(id = {number}, NULL, 1) AS INT) AS c{number}" for number in range(130)]
     frame = spark.range(130).selectExpr(*names)

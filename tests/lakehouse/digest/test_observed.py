@@ -1,4 +1,4 @@
-"""Sums that are taken while rows are written, and when they are not believed."""
+"""Sums that are taken while rows are written, and when they are not used."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_no_rows_are_observed_as_none(spark: SparkSession, table: str) -> None:
 def test_groups_that_turn_out_to_be_none_are_observed_as_none(
     spark: SparkSession, table: str
 ) -> None:
-    """Adaptive execution takes empty exchanges out of a plan, but not what observes above one."""
+    """Adaptive execution removes empty exchanges from a plan, but not an observation after one."""
     none = frame(spark).where("id < 0").groupBy("id", "t", "at").count().drop("count")
     rows, found = observed(none, XXHASH64X2)
     rows.writeTo(table).append()
@@ -81,7 +81,7 @@ def test_groups_that_turn_out_to_be_none_are_observed_as_none(
 def test_rows_that_a_range_distribution_reads_twice_are_not_believed(
     spark: SparkSession, table: str
 ) -> None:
-    # Spark samples the rows to find the ranges, and so runs what it observes a second time.
+    # Spark samples the rows to find the ranges, and so runs the observation a second time.
     spark.sql(f"ALTER TABLE {table} WRITE ORDERED BY t")
     rows, found = observed(frame(spark), XXHASH64X2)
     rows.writeTo(table).append()
@@ -93,7 +93,7 @@ def test_rows_that_a_range_distribution_reads_twice_are_not_believed(
 def test_rows_that_somebody_looked_at_in_part_before_are_not_believed(
     spark: SparkSession, table: str
 ) -> None:
-    # An observation tells of the first action alone.
+    # An observation reports the first action alone.
     rows, found = observed(frame(spark), XXHASH64X2)
     assert len(rows.limit(3).collect()) == 3  # of the first of four partitions
     rows.writeTo(table).append()

@@ -17,6 +17,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
+from tests.depth import is_full
 from tests.lakehouse.digest.arrow_rows import arrow, frame
 from tests.lakehouse.digest.retyping import Other, other_types
 from tests.lakehouse.digest.rows import TYPES, Type, field, value
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-ROWS: Final = 200
+ROWS: Final = 200 if is_full() else 50
 MOST_OTHERS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retyped:
-    """One of the types, and another that says its values."""
+    """One of the types, and another that represents its values."""
 
     name: str
     number: int
@@ -159,13 +160,13 @@ HASHED_ALIKE: Final = [
     "string as string collate UTF8_LCASE",
     "struct<f0:int,f1:string,f2:double> as struct<g0:int,g1:string,g2:double>",
 ]
-"""Types with the same rows for either algorithm: the schema alone tells them apart."""
+"""Types with the same rows for either algorithm: the schema alone distinguishes them."""
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("reported", HASHED_ALIKE)
-def test_rows_that_are_hashed_alike_are_told_apart_by_the_schema(
+def test_rows_that_are_hashed_alike_are_distinguished_by_the_schema(
     found: Mapping[str, Rows], algorithm: str, reported: str
 ) -> None:
     (each,) = [each for each in RETYPED if each.reported == reported]

@@ -1,4 +1,4 @@
-"""The hash that `xxhash64x2` and its reference are made of is XXH64 as its author published it."""
+"""The hash that `xxhash64x2` and its reference use is XXH64 as its author published it."""
 
 from __future__ import annotations
 

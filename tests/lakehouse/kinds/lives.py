@@ -66,9 +66,9 @@ class Counted:
 
 @dataclass(kw_only=True)
 class Side:
-    """One of the two worlds. ``put`` makes the source have rows beside those that it has.
+    """One of the two worlds. ``put`` gives the source these rows in addition to those it has.
 
-    Where they are not all there still, they are exchanged.
+    If the source has lost some of them, all its rows are replaced.
     """
 
     schema: str
@@ -104,7 +104,7 @@ class Side:
         return build_graph([read_model(each) for each in (source, *written)])
 
     def apply(self, models: Mapping[str, str], environment: str, options: PlanOptions) -> Done:
-        """Plan and apply, and tell what of it readers, the ledger and people see."""
+        """Plan and apply, and report what readers, the ledger and people see of it."""
         calls, plan, reported = len(self.engine.calls), None, ""
         restate = tuple(each.replace("{s}", self.schema) for each in options.restate)
         options = replace(options, restate=restate)
@@ -172,14 +172,14 @@ class Side:
         )
 
     def wrong(self, environment: str) -> list[str]:
-        """What `verify` finds, for people; nothing where all holds."""
+        """What `verify` finds, as texts; nothing if all is right."""
         found = verify(self.services, self.binding(environment))
         return [str(each) for each in found if not each.holds or each.unknown]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What a plan said and did. ``asked`` is whether the engine was needed, beside readers."""
+    """What a plan said and did. ``asked`` is whether the engine was needed, apart from readers."""
 
     error: str
     computed: dict[str, int]
@@ -201,7 +201,7 @@ def changes_of(plan: Plan | None) -> list[tuple[object, ...]]:
 
 
 def plain(value: object) -> object:
-    """Instants as hours of the life, days as texts, and 1970 as such; others as they are."""
+    """Instants as hours of the life, days as texts, and 1970 as such; others unchanged."""
     match value:
         case datetime() if value == EPOCH:
             return "1970"

@@ -1,4 +1,4 @@
-"""The write of a kind, as the header of a model says it."""
+"""The write of a kind, from the header of a model."""
 
 from __future__ import annotations
 

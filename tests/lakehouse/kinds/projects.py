@@ -1,4 +1,4 @@
-"""A project folder over one source of events, for this process and for others."""
+"""A project folder with one source of events, for this process and for others."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def reported(process: subprocess.Popen[str]) -> dict[str, object]:
 
 
 def main(path: str, name: str, first: str, last: str, how: str) -> None:
-    """Evaluate an interval, once or until nobody else writes the version, and tell how it ended."""
+    """Evaluate an interval, once or until nobody else writes the version; report how it ended."""
     project = VdeProject.load(Path(path))
     services, ended, text = project.services, "", ""
     for _ in range(600 if how == "patient" else 1):

@@ -1,4 +1,4 @@
-"""Rule R6 on real Spark: below an edit whose rows are equal, tables come back and go on."""
+"""Rule R6 on real Spark: downstream of an edit whose rows are equal, tables are adopted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def versions(folder: Folder) -> dict[ModelName, str]:
     return {name: snapshots[name].version for name in BELOW}
 
 
-def test_tables_below_an_edit_with_equal_rows_come_back_and_go_on(folder: Folder) -> None:
+def test_tables_downstream_of_an_edit_with_equal_rows_are_adopted(folder: Folder) -> None:
     before = versions(folder)
     done = edited(folder, "amount BETWEEN 0 AND 99")
     assert {each.key.model.name for each in done if not each.reused} == {"events", "shown"}
@@ -86,7 +86,7 @@ def test_tables_below_an_edit_with_equal_rows_come_back_and_go_on(folder: Folder
 
 
 @pytest.mark.full
-def test_tables_below_an_edit_with_other_rows_are_computed(folder: Folder) -> None:
+def test_tables_downstream_of_an_edit_with_other_rows_are_computed(folder: Folder) -> None:
     before = versions(folder)
     done = edited(folder, "amount <> 5")
     assert not any(each.reused for each in done)

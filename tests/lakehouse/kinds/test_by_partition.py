@@ -1,6 +1,6 @@
 """INCREMENTAL_BY_PARTITION (seed 001): the partitions of new rows are replaced, no others touched.
 
-The partition of a row is told in Python, by the rules of Iceberg's specification.
+The partition of a row is computed in Python, by the rules of Iceberg's specification.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""INCREMENTAL_BY_UNIQUE_KEY (seed 001): rows inserted, updated and left, by tables told by hand."""
+"""INCREMENTAL_BY_UNIQUE_KEY (seed 001): rows inserted, updated and left, by tables of cases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ITEMS: Final = {"id": "int", "name": "string"}
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What a table holds, what comes on 2024-01-02, and what it holds then."""
+    """A table's rows, those that come on 2024-01-02, and the table's rows then."""
 
     name: str
     options: str = "unique_key id"
@@ -94,13 +94,16 @@ CASES: Final = [
         then=[(1, "a", OLD, None), (1, "A", NOW, None), (2, "B", NOW, None)],
     ),
     Case(
-        name="names that are words of SQL",
+        name="names that are words of SQL, and a NULL in the key",
         options="unique_key (`order`, `key of row`), when_matched (WHEN MATCHED THEN UPDATE SET "
         "target.`select` = source.`select`, target.`from` = CONCAT(source.`from`, target.`order`))",
         types={"order": "string", "key of row": "int", "select": "int", "from": "string"},
-        loaded=[("x", 1, 1, "a"), ("y", 1, 2, "b")],
-        new=[("y", 1, 20, "B"), ("x", 2, 30, "C")],
-        then=[("x", 1, 1, "a"), ("y", 1, 20, "By"), ("x", 2, 30, "C")],
+        loaded=[("x", 1, 1, "a"), ("y", 1, 2, "b"), ("z", None, 3, "c")],
+        new=[("y", 1, 20, "B"), ("x", 2, 30, "C"), ("z", None, 40, "D"), (None, None, 50, "E")],
+        then=[
+            *[("x", 1, 1, "a"), ("y", 1, 20, "By"), ("x", 2, 30, "C")],
+            *[("z", None, 40, "Dz"), (None, None, 50, "E")],
+        ],
     ),
 ]
 
@@ -110,11 +113,9 @@ CASES: Final = [
     both_worlds(
         {case.name: case for case in CASES},
         short=(
-            "a key of two columns, with NULLs",
-            "a key that is an expression",
             "clauses in order, DELETE among them",
             "a merge filter: what it leaves out is not there for the merge",
-            "names that are words of SQL",
+            "names that are words of SQL, and a NULL in the key",
         ),
     ),
     indirect=["worlds"],

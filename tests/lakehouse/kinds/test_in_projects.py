@@ -15,7 +15,7 @@ from tests.lakehouse.kinds.projects import Folder, bound, reported
 from tests.lakehouse.kinds.worlds import Values, hours
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName
@@ -90,10 +90,17 @@ def kept(name: str) -> str:
     return f"MODEL (name {name}, kind {KEPT[name]}, cron '@hourly');\n{QUERY}"
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("m.keyed", "m.added"), id="two kinds"),
+        pytest.param(tuple(KEPT), id="all kinds", marks=pytest.mark.full),
+    ],
+)
 def test_what_builds_on_itself_is_restated_whole_behind_the_old_rows(
-    make: Callable[[dict[str, str]], Folder],
+    make: Callable[[dict[str, str]], Folder], names: tuple[str, ...]
 ) -> None:
-    folder = make({name: kept(name) for name in KEPT})
+    folder = make({name: kept(name) for name in names})
     folder.land([(1, 0, 10), (2, 0, 20), (3, 1, 5)], until=2)
     folder.apply()
     folder.land([(4, 2, 7), (5, 0, 100)], until=3)  # id 5 is late: nobody has read it
@@ -103,7 +110,7 @@ def test_what_builds_on_itself_is_restated_whole_behind_the_old_rows(
         "m.parted": [(0, 7), (1, 15)],
         "m.added": [(0, 7), (0, 20), (1, 15)],
     }
-    assert {name: folder.rows(name) for name in KEPT} == loaded
+    assert {name: folder.rows(name) for name in names} == {name: loaded[name] for name in names}
 
     services = folder.project().services
     with pytest.raises(Refused, match=r"`vde plan prod --restate-model m\.keyed`"):
@@ -113,16 +120,17 @@ def test_what_builds_on_itself_is_restated_whole_behind_the_old_rows(
     project = interrupted(
         folder.project(), "m.keyed", after=lambda: seen.append(folder.rows("m.keyed"))
     )
-    folder.apply(project, *KEPT)
+    folder.apply(project, *names)
     assert seen == [loaded["m.keyed"]]  # once, in one unit of work, before it is published
     # m.keyed follows its batches of two hours, the others see all three hours at once.
-    assert {name: folder.rows(name) for name in KEPT} == {
+    restated: dict[str, list[Values]] = {
         "m.keyed": [(0, 7), (1, 115)],
         "m.parted": [(0, 27), (1, 115)],
         "m.added": [(0, 27), (1, 115)],
     }
+    assert {name: folder.rows(name) for name in names} == {name: restated[name] for name in names}
     binding = bound(services)
-    for name in KEPT:
+    for name in names:
         key = binding.key(ModelName.parse(name))
         recorded = total(each.rows for each in services.state.ledger([key])[key])
         assert recorded.rows == len(folder.rows(name))
@@ -160,12 +168,17 @@ def test_of_two_processes_on_one_version_the_second_is_refused(
     ends: list[dict[str, object]] = []
 
     def others_come() -> None:
-        overlapping = folder.elsewhere("m.runs", hours(3, 7), patient=False)
-        disjoint = folder.elsewhere("m.runs", hours(5, 8), patient=False)
-        ends.extend(map(reported, (overlapping, disjoint)))
+        ends.append(reported(folder.elsewhere("m.runs", hours(3, 7), patient=False)))
+        disjoint = folder.project()
+        with pytest.raises(Conflict) as refused:
+            evaluate(disjoint.services, bound(disjoint.services), name, hours(5, 8))
+        spark = disjoint.engine.started
+        ends.append({"ended": "Conflict", "text": str(refused.value), "spark": spark})
 
-    project = interrupted(folder.project(), "m.runs", after=others_come)
-    evaluate(project.services, bound(project.services), ModelName("m", "runs"), hours(1, 5))
+    name = ModelName("m", "runs")
+    project = interrupted(folder.project(), str(name), after=others_come)
+    evaluate(project.services, bound(project.services), name, hours(1, 5))
+    assert len(ends) == 2
     for end in ends:
         assert end["ended"] == "Conflict"
         assert "a run of prod" in str(end["text"])
@@ -176,7 +189,7 @@ def test_of_two_processes_on_one_version_the_second_is_refused(
 
 
 @pytest.mark.full
-def test_two_processes_take_turns_and_leave_no_mixed_rows(
+def test_two_processes_alternate_and_leave_no_mixed_rows(
     make: Callable[[dict[str, str]], Folder],
 ) -> None:
     folder = make({"m.runs": RUNS})

@@ -1,7 +1,7 @@
 """No action is run twice: the Spark jobs of one write, and the data files that it opens, by kind.
 
-One table has all numbers: `CASES`. What a whole evaluation does, from the inputs that are pinned to
-what is recorded, is in `tests/lakehouse/test_evaluation_work.py`.
+All numbers are in one table: `CASES`. A whole evaluation, from pinning its inputs to recording its
+results, is in `tests/lakehouse/test_evaluation_work.py`.
 """
 
 from __future__ import annotations
@@ -101,17 +101,17 @@ def kept(history: History) -> tuple[Load, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One write of the rows of a source, which lie in one file.
+    """One write of the rows of a source, which are in one file.
 
     Args:
         name: Kind and situation.
         before: What was written to the table before.
         by: The table's partitions.
-        folders: Those of the table's files, where it is made now: they are watched from the start.
+        folders: Those of the table's files, if it is created now: they are watched from the start.
         rows: The rows of the source.
-        write: What is done.
-        needed: What that needs.
-        unchanged: Whether the table holds just what it would hold.
+        write: The write.
+        needed: What it needs.
+        unchanged: Whether the table has the rows already.
         full: Whether `test_evaluation_work` has the same in the short gate.
     """
 
@@ -205,12 +205,13 @@ CASES: Final = [
         full=True,
     ),
     # The file that was replaced and the new one are read for the change of the sum, and once more
-    # by audits: what a commit did to a table is told by both.
+    # by audits: what a commit did to a table is derived from both.
     Case(
         name="BY_PARTITION",
         by=REGION,
         write=ReplacePartitions(interval=DAY),
         needed=Needed(jobs=SORTED, source=1, summed=2, audited=2),
+        full=True,
     ),
     # No row is there that could match, so this is an append; none may share a key.
     Case(
@@ -232,6 +233,7 @@ CASES: Final = [
         needed=Needed(
             jobs=BY_KEYS + 1 + MERGE, source=1, own=3 + 1, summed=2, audited=3, audit_jobs=3
         ),
+        full=True,  # there without partitions; the next one is like it
     ),
     # Seed 001, *Merge Filter Expression*: it prevents a full table scan.
     Case(
@@ -276,7 +278,7 @@ CASES: Final = [
                 write=look(history, 2),
                 needed=Needed(jobs=BY_KEYS + SORTED, source=1, own=1 + closed, summed=1, audited=1),
                 unchanged=True,
-                full=not closed,
+                full=True,
             ),
         )
     ),
@@ -334,7 +336,7 @@ class Tables:
         return staged[0], did
 
     def folder(self, name: TableName) -> Path:
-        """Where the data files of a table lie."""
+        """The folder of a table's data files."""
         return self.lake.warehouse / name.namespace / name.name / "data"
 
 

@@ -1,4 +1,4 @@
-"""The life of a model of each kind, event by event: in memory and on Spark all is told alike.
+"""The life of a model of each kind, event by event: in memory and on Spark with equal results.
 
 What readers see is written here for each event; what is recorded, what plans say and which D-SHAs
 are equal is compared between the two worlds.
@@ -33,14 +33,14 @@ def only(day: int) -> PlanOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One event, and what is so after it.
+    """One event, and the state after it.
 
-    ``lands`` are rows that come, ``gone`` ids of those that are taken from the source, and ``day``
-    is up to when it is complete. ``select`` and ``more`` are the model's from then on. What then
-    happens is told by ``computes`` and ``keeps``, models that are reused: the former has the rows
-    of each model, or by how many its table grew where it builds on what it holds. Nothing of both,
-    and no error, is an event after which there was nothing to do. ``table`` is a name of the
-    version that is shown, ``rows`` are what its readers see.
+    ``lands`` are rows that come, ``gone`` ids of those that are removed from the source, and
+    ``day`` is up to when it is complete. ``select`` and ``more`` are the model's from then on. What
+    then happens is in ``computes`` and in ``keeps``, models that are reused: the former has the
+    rows of each model, or by how many its table grew if it builds on its own rows. If both are
+    empty, and there is no error, there was nothing to do after the event. ``table`` is a name of
+    the version that is shown, ``rows`` are what its readers see.
     """
 
     lands: Sequence[Event] = ()
@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """A model ``kept`` and what happens to it. ``others`` are models beside it."""
+    """A model ``kept`` and what happens to it. ``others`` are the project's other models."""
 
     kind: str
     select: str
@@ -435,7 +435,7 @@ LIVES: Final = {
 }
 
 
-LONG: Final = ("by key", "by partition", "closed", "compared", "whole", "versions")
+LONG: Final = ("by key", "by partition", "closed", "compared", "whole", "versions", "managed")
 """Lives of which other tests of the short form have each event: on Spark those of the kind itself,
 in memory those of plans."""
 CASES: Final = [
@@ -463,17 +463,22 @@ def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> N
         ), where
         acts = step.computes or step.keeps or step.error or step.select
         assert acts or not did.asked, where
-        columns, rows = spark.shown(step.environment, "kept")
+        shown, *others = reported(spark, step, life)
+        columns, rows = shown
         assert rows == ordered(step.rows), where
         assert columns == (list(step.columns) or columns), where
-        assert reported(memory, step, life) == reported(spark, step, life), where
+        assert reported(memory, step, life) == (shown, *others), where
         version = spark.version(step.environment, "kept")
         assert versions.setdefault(step.table, version) == version, where
     assert len(set(versions.values())) == len(versions)
     assert (memory.wrong("prod"), spark.wrong("prod")) == ([], [])
 
 
-def reported(side: Side, step: Step, life: Life) -> tuple[object, ...]:
+Shown = tuple[list[str], list[Values]]
+"""Columns and rows of a view."""
+
+
+def reported(side: Side, step: Step, life: Life) -> tuple[Shown, object, list[Shown], object]:
     """What readers see and what is recorded, to be compared between the worlds."""
     names = ["kept", *(name for name in life.others if name != "seen")]
     return (

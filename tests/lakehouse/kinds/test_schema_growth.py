@@ -51,7 +51,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A kind, how its table is partitioned, and what it holds in the end."""
+    """A kind, how its table is partitioned, and its rows in the end."""
 
     kind: str
     rows: list[Values]

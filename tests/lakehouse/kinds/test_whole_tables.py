@@ -1,4 +1,4 @@
-"""FULL, SEED and INCREMENTAL_UNMANAGED (seed 001): all rows at once, or rows beside those there."""
+"""FULL, SEED and INCREMENTAL_UNMANAGED (seed 001): all rows at once, or appended rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.lakehouse.kinds.worlds import START, Worlds, days, field, ordered
+from tests.lakehouse.kinds.worlds import START, Worlds, both_worlds, days, field, ordered
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import CsvRows, SqlRows
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ITEMS: Final = {"id": "int", "name": "string"}
 
 
-def test_a_full_table_holds_the_rows_of_its_last_evaluation(worlds: Worlds) -> None:
+def test_a_full_table_has_the_rows_of_its_last_evaluation(worlds: Worlds) -> None:
     table = worlds.table(ITEMS, field("id", "bucket", 2))
     write = ReplaceTable(interval=days(0))
     a, b = [(1, "a"), (2, "b"), (2, "b")], [(3, None)]
@@ -50,9 +50,17 @@ def test_unmanaged_rows_are_added_whatever_is_there(worlds: Worlds) -> None:
 
 
 @pytest.mark.parametrize(
-    "write", [AppendRows(interval=days(1)), MergeRows(interval=days(1), key=("id",))]
+    "worlds,write",
+    both_worlds(
+        {
+            "appended": AppendRows(interval=days(1)),
+            "merged": MergeRows(interval=days(1), key=("id",)),
+        },
+        short=["merged"],
+    ),
+    indirect=["worlds"],
 )
-def test_a_table_is_made_anew_by_several_writes_that_are_seen_together(
+def test_a_table_is_rebuilt_by_several_writes_that_are_seen_together(
     worlds: Worlds, write: Write
 ) -> None:
     table = worlds.table(ITEMS)

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from _pytest.mark import ParameterSet
 
+from tests.lakehouse.digest.reference import xxhash64x2
+from tests.lakehouse.digest.rows import Digits, Plain, Type
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.dsha import MODULUS, RowSum, total
 from vde_dagster.core.ledger.unit_of_work import PlannedWrite, RowSource, SqlRows, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
@@ -26,6 +29,7 @@ from vde_dagster.ports.engine import Engine
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
+    from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
     from tests.conftest import SparkLake
@@ -122,12 +126,25 @@ class World:
         return table.iceberg_snapshot_id if table else None
 
     def rows(self) -> list[Values]:
-        """What readers see; NULL comes first."""
+        """What readers see; NULL comes first. On Iceberg, that is a reader without Spark."""
+        if self.iceberg is not None:
+            return ordered(tuple(each.values()) for each in self._stored().to_pylist())
         _, found = self.engine.fetch(f"SELECT * FROM {self.key.table}", limit=100_000)
         return ordered(found)
 
     def sum_of_all(self) -> RowSum:
-        """The sum of the table's rows as a table has that gets all of them at once."""
+        """The sum of the table's rows, computed in another way than while they were written.
+
+        On Iceberg, another implementation hashes what a reader without Spark sees. In memory, it is
+        the sum of a table that gets all rows at once.
+        """
+        if self.iceberg is not None:
+            table = self.catalog.table(self.key.table)
+            assert table is not None
+            types = [_plain(each.type) for each in table.columns]
+            rows = [each.values() for each in self._stored().to_pylist()]
+            hashes = [xxhash64x2(list(zip(types, row, strict=True))) for row in rows]
+            return RowSum(rows=len(hashes), sum=sum(hashes) % MODULUS)
         other = World(
             catalog=self.catalog,
             engine=self.engine,
@@ -141,21 +158,35 @@ class World:
         )
         return total(staged.sums[0].values())
 
+    def _stored(self) -> pa.Table:
+        """What the table on Iceberg has."""
+        return self._table().scan().to_arrow()
+
+    def _table(self) -> Table:
+        assert self.iceberg is not None
+        return self.iceberg.load_table((self.key.table.namespace, self.key.table.name))
+
     def files(self) -> dict[str, list[Values]]:
         """The rows of each data file that is published, by the file's path; only on Iceberg."""
-        assert self.iceberg is not None
-        name = self.key.table
-        table = self.iceberg.load_table((name.namespace, name.name))
         found = {}
-        for task in table.scan().plan_files():
+        for task in self._table().scan().plan_files():
             path = task.file.file_path.removeprefix("file://").removeprefix("file:")
             read = pq.read_table(path, partitioning=None).select(list(self.types)).to_pylist()
             found[path] = ordered(tuple(each.values()) for each in read)
         return found
 
 
+def _plain(kind: str) -> Type:
+    """A type without parts, as the other implementation has it."""
+    if kind.startswith("decimal("):
+        precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
+        return Digits(int(precision), int(scale))
+    assert "<" not in kind, kind
+    return Plain(kind)
+
+
 def ordered(rows: Iterable[Sequence[object]]) -> list[Values]:
-    """Rows in an order of their own, whatever lies in them."""
+    """Rows in a fixed order, whatever their types."""
     return sorted(map(tuple, rows), key=lambda row: [(each is not None, str(each)) for each in row])
 
 

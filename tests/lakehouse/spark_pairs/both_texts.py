@@ -1,4 +1,4 @@
-"""Two texts of one query run on Spark, and what of their results differs."""
+"""Runs two texts of one query on Spark, and compares their results."""
 
 from __future__ import annotations
 

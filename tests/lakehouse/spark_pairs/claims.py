@@ -1,4 +1,4 @@
-"""Pairs of which a verdict says that they are the same, and what Spark says."""
+"""Pairs that a verdict calls the same, and what Spark gives for them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.lakehouse.spark_pairs.verdicts import Judge, data_hash
 
 @dataclass(slots=True)
 class Judged:
-    """Pairs by what a verdict says of them; of those that are refused it says nothing."""
+    """Pairs by their verdict; pairs that are refused have none."""
 
     equal: list[Pair] = field(default_factory=list)
     different: list[Pair] = field(default_factory=list)
 
     @property
     def count(self) -> int:
-        """How many pairs a verdict says something of."""
+        """How many pairs have a verdict."""
         return len(self.equal) + len(self.different)
 
 
@@ -36,5 +36,5 @@ def judged(pairs: Iterable[Pair], judge: Judge = data_hash) -> Judged:
 
 
 def shortest(differences: Iterable[object], most: int = 20) -> Iterator[str]:
-    """What is wrong, the shortest first, for people to read."""
+    """What is wrong, the shortest first, as a readable text."""
     yield from sorted(map(str, differences), key=len)[:most]

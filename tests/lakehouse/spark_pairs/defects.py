@@ -1,4 +1,4 @@
-"""Verdicts with a defect each: they do not see one thing that the rows of a query follow from."""
+"""Verdicts with a defect each: they miss one thing that the rows of a query depend on."""
 
 from __future__ import annotations
 

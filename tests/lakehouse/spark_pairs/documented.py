@@ -1,4 +1,4 @@
-"""Edits of examples: of each those that a verdict calls the same, and what Spark says of them."""
+"""Edits of examples that a verdict calls the same, and what Spark gives for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Small edits of a text in Spark's SQL: a literal, an argument, an operator, a parenthesis, a name.
 
-They look at words and signs only, so that a text is edited where a parser would have lost
-something. Whether Spark takes what comes out is not looked at.
+They work on words and signs only, so that they also edit what a parser would lose. Whether Spark
+accepts the result is not checked.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _ends(written: Written, first: int) -> Iterator[int]:
 
 
 def _binds(written: Written, at: int) -> bool:
-    """Whether parentheses around one word stand beside something that binds more than signs do."""
+    """Whether parentheses around one word are next to something that binds tighter than signs."""
     around = written.tokens[max(at - 1, 0) : at + 2 : 2]
     return any(each.text.upper() in {*PREFIXES, "::", "[", "."} for each in around)
 

@@ -44,7 +44,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """An expression whose values follow from how rows lie, and what it gives in two orders."""
+    """An expression whose values depend on the order of rows, and its values in two orders."""
 
     expression: str
     one: Sequence[object]
@@ -91,7 +91,7 @@ class Runner:
                 yield from filter(None, map(self._alone, unlike))
 
     def unsettled(self, texts: Sequence[tuple[Shape, str]]) -> Iterator[Unsettled]:
-        """The expressions with other values where the same rows lie in another order."""
+        """The expressions with other values if the same rows are in another order."""
         for shape in Shape:
             alike = [text for each, text in texts if each is shape]
             for start in range(0, len(alike), FEW):
@@ -163,7 +163,7 @@ class _Query:
 
 
 def _place(error: Exception) -> int | None:
-    """Where in a query's text its error lies."""
+    """Where in a query's text its error is."""
     contexts = error.getQueryContext() if isinstance(error, PySparkException) else []
     for context in contexts:
         if context.contextType() is QueryContextType.SQL:

@@ -30,7 +30,7 @@ class Pair:
 
     @property
     def queries(self) -> tuple[str, str]:
-        """What a model of either is written as."""
+        """The queries of a model of either."""
         return query_of(self.shape, self.one), query_of(self.shape, self.other)
 
 
@@ -60,7 +60,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "st": "struct<userId:int,Name:string>",
     "m": "map<string,int>",
 }
-"""The table that expressions are over; ``n`` holds digits, ``k`` small numbers."""
+"""The table that expressions read; ``n`` has digits, ``k`` small numbers."""
 
 ROWS: Final = """
 (0, 1, 1, 3, 0, 10, 1.50, 0.5, '1', 'ab', 'B', true, true, false, DATE'2024-01-31', 3),

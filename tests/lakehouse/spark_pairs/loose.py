@@ -1,4 +1,4 @@
-"""Expressions whose values may follow from how rows happen to lie: windows and lists."""
+"""Expressions whose values may depend on the order of rows: windows and lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An example over rows instead of constants: literals become columns that hold several values."""
+"""An example over rows instead of constants: literals become columns with several values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXT: Final = re.compile(r"'[^'\\]*'")
 def varied(query: str) -> Iterator[str]:
     """Texts of a query with ever fewer values in place of its literals; the last is its own.
 
-    Whether Spark takes one is not looked at: many a function wants a constant.
+    Whether Spark accepts one is not checked: many functions require a constant.
     """
     written = Written.of(query)
     if len(written.tokens) > 1 and not any(each.text.upper() == "FROM" for each in written.tokens):

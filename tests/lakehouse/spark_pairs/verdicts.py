@@ -1,4 +1,4 @@
-"""What the product says of two queries, each of them that of a model: are they the same?"""
+"""The package's verdict on the queries of two models: whether they are the same."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from vde_dagster.core.names import ModelName
 NAME: Final = ModelName("m", "x")
 
 Judge = Callable[[str], str | None]
-"""What is proved to be right, or planted to be found wrong: queries that it gives one value are
-told to be the same; None where a query is refused."""
+"""A verdict that is proved right, or a planted one that must be found wrong: queries with one value
+count as the same; None if a query is refused."""
 
 
 @lru_cache(maxsize=1 << 14)

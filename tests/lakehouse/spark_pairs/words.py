@@ -118,7 +118,7 @@ CLAUSES: Final = (
         *("DISTINCT", "FROM"),
     }
 )
-"""Words that part a query, so that no parentheses around operands hold one."""
+"""Words that separate a query's clauses, so that parentheses around operands have none."""
 
 _OPERAND: Final = r"((?:\w+\.)*\w+|'[^']*')"
 

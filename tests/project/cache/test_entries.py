@@ -1,4 +1,4 @@
-"""The file of a cache: whatever happens to it, nothing is wrong but that it is of no use."""
+"""The file of a cache: whatever happens to it, the worst is that nothing is found."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ DAMAGE: list[Callable[[Path], None]] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=[each.__name__ for each in DAMAGE])
-def test_a_damaged_file_is_made_anew(
+def test_a_damaged_file_is_rebuilt(
     folder: Path, cache: ModelCache, damage: Callable[[Path], None]
 ) -> None:
     plain = reported(folder)
@@ -299,7 +299,7 @@ def test_the_file_stays_small_over_many_edits(folder: Path, cache: ModelCache) -
 
 
 # What it is used for
-def test_a_project_keeps_its_models_beside_its_state_and_may_be_told_not_to(
+def test_a_project_keeps_its_models_next_to_its_state_unless_that_is_switched_off(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VDE_CACHE", "off")

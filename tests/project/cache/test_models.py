@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Models as they were read before: the same as those that are read now, or read again."""
+"""The cache of models: a cached model equals the one that would be read now, or is read again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def facts(node: Node) -> object:
 
 
 def is_packed(value: Deferred, field: str) -> bool:
-    """Whether a field is still to be made."""
+    """Whether a field is still to be unpacked."""
     try:
         type(value).__dict__[field].__get__(value)
     except AttributeError:
@@ -171,7 +171,7 @@ def test_the_second_time_nothing_is_read_and_no_tree_is_unpacked(
     assert [facts(node) for node in again.graph] == [facts(node) for node in plain.graph]
 
 
-def test_what_a_model_warns_of_is_told_each_time(
+def test_warnings_of_a_model_are_reported_each_time(
     tmp_path: Path, cache: ModelCache, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = put(tmp_path / "p", BASE)
@@ -192,7 +192,7 @@ def test_what_a_model_would_not_get_is_refused_each_time(tmp_path: Path, cache: 
             load(folder, cache)
 
 
-# Each thing that a model follows from: the edit, what is read again, and what is resolved anew,
+# Each thing that a model depends on: the edit, what is read again, and what is resolved again,
 # for which its tree and those of EMBEDDED models in it are unpacked
 EDITS: list[tuple[str, Mapping[str, str], str, str]] = [
     ("a text", {"models/m/top.sql": BASE["models/m/top.sql"].replace("AS two", "AS double")}, "top", "top below"),
@@ -214,7 +214,7 @@ EDITS: list[tuple[str, Mapping[str, str], str, str]] = [
 
 
 @pytest.mark.parametrize("what,edit,read_anew,resolved_anew", EDITS, ids=[row[0] for row in EDITS])
-def test_after_an_edit_what_follows_from_it_is_made_anew_and_nothing_else(
+def test_after_an_edit_what_depends_on_it_is_read_again_and_nothing_else(
     tmp_path: Path,
     cache: ModelCache,
     what: str,
@@ -235,7 +235,7 @@ def test_after_an_edit_what_follows_from_it_is_made_anew_and_nothing_else(
     assert reported(folder, cache) == before
 
 
-def test_a_model_that_starts_with_those_above_follows_their_start(
+def test_a_model_that_starts_with_its_parents_follows_their_start(
     tmp_path: Path, cache: ModelCache
 ) -> None:
     files = {
@@ -262,7 +262,9 @@ def test_a_file_that_is_moved_is_another_source(tmp_path: Path, cache: ModelCach
 
 
 # What is never kept
-def test_what_is_wrong_with_a_model_is_told_each_time(tmp_path: Path, cache: ModelCache) -> None:
+def test_what_is_wrong_with_a_model_is_reported_each_time(
+    tmp_path: Path, cache: ModelCache
+) -> None:
     wrong = {
         "models/m/text.sql": "MODEL (name m.text); SELECT FROM",
         "models/m/column.sql": "MODEL (name m.column); SELECT nothing FROM m.top",
@@ -393,7 +395,7 @@ def test_what_other_code_has_read_is_not_found(tmp_path: Path, cache: ModelCache
 
 
 # What stays packed
-def test_a_query_without_statements_beside_it_stays_packed_when_these_are_asked_for(
+def test_a_query_without_other_statements_stays_packed_when_these_are_asked_for(
     tmp_path: Path, cache: ModelCache
 ) -> None:
     files = {

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Syntax trees as texts: whatever sqlglot can see of a tree is there again."""
+"""Syntax trees as texts: everything that sqlglot can see of a tree is restored."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Adoption while a plan is applied (rule R6): nothing is copied, and nothing is computed.
 
-After its parents are filled and before anything is computed of a model, its existing version is
-compared with what the parents hold. It is compared once more before the views move, since others
-may have written meanwhile.
+Once the parents of a model are filled, and before the model is computed, its existing version is
+compared with the parents' rows. It is compared once more before the views move, since others may
+have written meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ADOPTED: Final = "all that it reads has the rows that its existing table was com
 class Adopted:
     """A plan in which a model has adopted a version, and what to say about it.
 
-    ``is_shared`` where another environment owns the version, and this one only shows it.
+    ``is_shared`` says that another environment owns the version, and this one only shows it.
     """
 
     plan: Plan
@@ -41,16 +41,15 @@ class Adopted:
 
 
 def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> Adopted | None:
-    """Let a model adopt a version, where that has the same rows; None where it has not.
+    """Let a model adopt a version that has the same rows; None if it has others.
 
-    It is not adopted either where it lacks intervals that only another environment may fill: they
-    are to be there when the plan is applied.
+    A version is not adopted either if it lacks intervals that only another environment may load.
 
     Args:
         services: The ports.
-        plan: The plan as it is by now, its parents filled.
-        change: What the plan does about the model, as it was planned.
-        version: The version that exists.
+        plan: The current plan, with the model's parents filled.
+        change: The plan's change of the model, as it was planned.
+        version: The existing version.
     """
     key = VersionKey(change.name, version)
     entries = services.state.ledger([key]).get(key, ())
@@ -73,14 +72,14 @@ def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> 
 
 
 def record_adopted(services: Services, plan: Plan, adopted: Iterable[Adopted]) -> None:
-    """Record what adoption saved, once the views show what was adopted and not given back.
+    """Record what adoption saved, once the views show the adopted versions.
 
-    What another environment owns is told as shared for as long as it is shown, and not here.
+    Versions that another environment owns are left out: these count as shared while they are shown.
 
     Args:
         services: The ports.
         plan: The plan as it was promoted.
-        adopted: What it adopted while it was applied.
+        adopted: What the plan adopted while it was applied.
     """
     for each in adopted:
         if not each.is_shared and plan.snapshots[each.done.key.model].key == each.done.key:
@@ -90,12 +89,12 @@ def record_adopted(services: Services, plan: Plan, adopted: Iterable[Adopted]) -
 def compared_again(services: Services, plan: Plan, planned: Plan) -> frozenset[ModelName]:
     """The models whose adopted version is compared once more before the views move.
 
-    They adopted it while the plan was applied, or before, where others write it.
+    They adopted it while the plan was applied, or earlier if another environment writes it.
 
     Args:
         services: The ports.
-        plan: The plan as it is by now.
-        planned: As it was made.
+        plan: The current plan.
+        planned: The plan as it was made.
     """
     now = {name for name, each in plan.snapshots.items() if each.is_adopted}
     here = {name for name in now if not planned.snapshots[name].is_adopted}
@@ -104,10 +103,10 @@ def compared_again(services: Services, plan: Plan, planned: Plan) -> frozenset[M
 
 
 def has_to_give_back(services: Services, plan: Plan, planned: Plan, name: ModelName) -> bool:
-    """Whether what a model adopted is not what its parents give by now.
+    """Whether a model's adopted version no longer has the rows that its parents give.
 
     Raises:
-        Conflict: It is not, and the plan had no work for the model, which had adopted it before.
+        Conflict: It has others, and an earlier plan adopted it, so this one has no work for it.
     """
     if has_rows_of(services, plan.graph, plan.snapshots, plan.snapshots[name].key):
         return False
@@ -121,10 +120,10 @@ def has_to_give_back(services: Services, plan: Plan, planned: Plan, name: ModelN
 
 
 def refuse_given_back(services: Services, plan: Plan) -> None:
-    """Compare once more what was adopted of others, which nothing computes here (rule R6).
+    """Compare once more the adopted versions of other environments (rule R6).
 
     Raises:
-        Refused: It has other rows by now.
+        Refused: One of them has other rows by now.
     """
     names = given_back(services, plan.environment, plan.graph, plan.snapshots)
     if names:

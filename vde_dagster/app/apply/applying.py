@@ -1,8 +1,8 @@
 """Applying a plan: one walk over its stages, see `vde_dagster.core.planning.stages`.
 
-`walking` checks a plan, reserves its environment and opens it. Whoever enters runs the stages: all
-in a row (`Walk.rest`), or some of them in a way of its own (`Walk.visit`) and then the rest. At the
-end everything that failed is raised as one error, and what was reserved is given back.
+`walking` checks a plan, reserves its environment and runs the opening stages. The caller then runs
+the others: all in order (`Walk.rest`), or some of them one by one (`Walk.visit`) and then the rest.
+At the end everything that failed is raised as one error, and the leases are given back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RunStage = Callable[[Applying, Stage], Iterator[Evaluated]]
 
 
 def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
-    """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
+    """Apply a plan, without Dagster. ``report`` is called with each unit of work when it is done.
 
     See `applied_units`, also for what is raised.
     """
@@ -48,17 +48,17 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
 
 
 def applied_units(services: Services, plan: Plan) -> Generator[Evaluated, None, None]:
-    """Carry out a plan step by step: each unit of work is yielded when it is done.
+    """Apply a plan step by step: each unit of work is yielded when it is done.
 
-    Who stops before the end closes the generator, which gives back what it reserved. See `walking`
-    for what is raised.
+    A caller that stops before the end closes the generator, which gives back its leases. See
+    `walking` for what is raised.
     """
     with walking(services, plan) as walk:
         yield from walk.rest()
 
 
 def promote_followed(services: Services, plan: Plan) -> None:
-    """Move an environment to a plan whose models are filled by others, each when it is asked for.
+    """Promote a plan whose models others fill, each one when it is asked for.
 
     See `walking` for what is raised.
     """
@@ -69,21 +69,21 @@ def promote_followed(services: Services, plan: Plan) -> None:
 
 @contextmanager
 def walking(services: Services, plan: Plan, run_stage: RunStage = Applying.visit) -> Iterator[Walk]:
-    """The walk over the stages of a plan; those of its opening are behind it.
+    """The walk over the stages of a plan; the opening stages are done when it is entered.
 
-    Where a model cannot be filled, what does not wait for it is done all the same, and one error at
-    the end tells of all that failed.
+    If a model cannot be filled, stages that do not wait for it run all the same, and one error at
+    the end reports all that failed.
 
     Args:
         services: The ports.
-        plan: What is carried out; nothing of it, where it is empty.
+        plan: What is applied. An empty plan has no stages.
         run_stage: What a stage does.
 
     Raises:
-        Conflict: The environment changed since the plan was made, or somebody else is changing it;
-            nothing was written. Or somebody else writes what was to be filled.
-        Refused: The plan cannot be carried out, so nothing was written; or an evaluation cannot be
-            done as things stand.
+        Conflict: The environment changed since the plan was made, or another process is changing
+            it; nothing was written. Or another process writes a version that was to be filled.
+        Refused: The plan cannot be applied, so nothing was written; or an evaluation is not
+            possible in the current state.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
     check_plan(services, plan)
@@ -103,12 +103,12 @@ def walking(services: Services, plan: Plan, run_stage: RunStage = Applying.visit
 
 @dataclass(slots=True, kw_only=True)
 class Walk:
-    """The stages of a plan behind its opening, and what has become of them so far.
+    """The stages of a plan after its opening, and their outcomes so far.
 
     Args:
-        plan: As it was made.
-        stages: What fills its models, parents first, and what shows them; none of an empty plan.
-        work: Whoever carries them out.
+        plan: The plan as it was made.
+        stages: Those that fill models, parents first, and the closing; none for an empty plan.
+        work: The visitor that runs the stages.
         run_stage: What a stage does.
     """
 
@@ -122,23 +122,23 @@ class Walk:
 
     @property
     def binding(self) -> Binding:
-        """What the plan's environment will run, as far as that is known by now."""
+        """What the plan's environment will run, as far as is known so far."""
         return self.work.binding
 
     @property
     def failed(self) -> frozenset[ModelName]:
-        """The models whose work was begun and has not come to its end."""
+        """The models whose stage was begun and did not succeed."""
         return frozenset(name for name in self._begun - self._done if name is not None)
 
     @contextmanager
     def visit(self, stage: WorkStage | Closing) -> Iterator[Iterator[Evaluated]]:
-        """Run a stage: whoever enters goes through its units of work, each of which is done then.
+        """Run a stage: the caller iterates over its units of work, each of which runs then.
 
         What it awaits (`vde_dagster.core.planning.stages.awaited`) has to be done before. The stage
-        is done when this is left without an error.
+        is done when the context is left without an error.
 
         Raises:
-            VdeError: What was raised here; it is kept for the end of the walk, too.
+            VdeError: The error of the stage; it is kept for the end of the walk, too.
         """
         model = _model_of(stage)
         self._begun.add(model)
@@ -150,7 +150,7 @@ class Walk:
         self._done.add(model)
 
     def rest(self) -> Iterator[Evaluated]:
-        """Run the stages that were not begun yet, in order, but those that wait for what failed.
+        """Run the stages not begun yet, in order, except those that wait for what failed.
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
         """
@@ -161,7 +161,7 @@ class Walk:
                 lacking.add(stage.model)
 
     def end(self) -> Iterator[Evaluated]:
-        """Run the last stage alone, unless it was begun or waits: whoever ran the others is done.
+        """Run only the last stage, unless it was begun or waits; the caller ran the others.
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
         """
@@ -178,11 +178,11 @@ class Walk:
 
 
 def _model_of(stage: WorkStage | Closing) -> ModelName | None:
-    """The model that a stage fills, each of which has one; None for the last stage."""
+    """The model that a stage fills; None for the last stage."""
     return stage.model if isinstance(stage, WorkStage) else None
 
 
 def _waits(plan: Plan, stage: Stage, lacking: Collection[ModelName]) -> bool:
-    """Whether a stage is left out, since what it awaits was not filled; views are made at last."""
+    """Whether a stage is left out, since what it awaits was not filled."""
     is_last = isinstance(stage, ShowFilled)
     return bool(lacking) and not is_last and not awaited(plan, stage).isdisjoint(lacking)

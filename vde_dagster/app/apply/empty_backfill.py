@@ -1,8 +1,8 @@
 """Recording intervals as loaded without rows and without evaluating them.
 
-Rows of the right columns are staged, none of them, so that the table is there and the record is
-made by the same steps as any other (rules R3 to R5). The entries say that they are empty: their
-environment does not evaluate them, and for everything else they count as missing.
+A result with the right columns and no rows is staged, so that the table exists and the record is
+written by the same steps as any other (rules R3 to R5). The entries are marked as empty: their
+environment does not evaluate them, and everywhere else they count as missing.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ def record_empty(
     *,
     reason: str,
 ) -> Evaluated | None:
-    """Record what of some ranges has no entry yet as loaded without rows; None where all of it has.
+    """Record the intervals of some ranges that have no entry as loaded without rows, if any.
 
-    What is recorded in any way stays as it is, so no row is ever taken away.
+    Existing entries are left alone, so no row is ever taken away. None if all have an entry.
 
     Args:
         services: The ports.
         binding: The versions.
-        name: A model with rows, but no seed.
+        name: A model with rows that is not a seed.
         intervals: Contiguous ranges of whole units.
-        reason: Why, for people; it stands in the ledger.
+        reason: Why, for people; it is recorded in the ledger.
 
     Raises:
         Refused: The model is a source, or another environment owns its version.
@@ -88,7 +88,7 @@ def _write(node: Node, intervals: tuple[Interval, ...], now: datetime) -> Write:
 def _no_rows(
     binding: Binding, node: Node, interval: Interval, now: datetime, work_id: str
 ) -> PinnedReading:
-    """The columns of a model's rows. What it reads is bound and not read."""
+    """The columns of a model's rows. Its inputs are bound, but no rows are read."""
     if isinstance(node.model.body, PythonFunction):
         return PinnedReading(
             rows=SqlRows(sql=_typed_nothing(node).sql("spark")), inputs={}, pinned={}
@@ -116,7 +116,7 @@ def _no_rows(
 
 
 def _typed_nothing(node: Node) -> exp.Select:
-    """No rows of the columns that a Python model declares: its function is not called."""
+    """An empty result with the columns that a Python model declares; its function is not called."""
     columns = (
         exp.cast(exp.null(), exp.DataType.build(column.type, dialect="spark")).as_(
             exp.to_identifier(column.name, quoted=True)

@@ -1,4 +1,4 @@
-"""Filling a model's version with what a plan wants of it, of which some may be there by now."""
+"""Filling a model's version with the intervals of a plan, some of which may be loaded by now."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from vde_dagster.ports.state import Lease
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """The evaluation of one model of a plan; what is left of it is looked up when its turn comes.
+    """The evaluation of one model of a plan; what is left to do is looked up when it begins.
 
     Args:
         services: The ports.
         plan: What was planned.
         binding: What the plan's environment will run.
-        change: What the plan wants of the model.
+        change: The plan's change of the model.
         lease: The lease on the plan's environment.
     """
 
@@ -51,8 +51,8 @@ class Filling:
         """Evaluate what is to be done now, batch by batch; that may be less than was planned.
 
         Raises:
-            Conflict: Somebody else writes the same right now.
-            Refused: An evaluation cannot be done as things stand.
+            Conflict: Another process writes the same version right now.
+            Refused: An evaluation is not possible in the current state.
             EvaluationFailed: A query failed.
         """
         services, change = self.services, self.change
@@ -73,7 +73,7 @@ class Filling:
             is_first = False
 
     def left(self) -> tuple[Interval, ...]:
-        """What of a plan's intervals is to be evaluated still: missing, or marked as outdated."""
+        """The plan's intervals that are still to be evaluated: missing, or marked as outdated."""
         loaded = self._holding()
         is_production = self.plan.environment == PRODUCTION
         missing = self._missing(loaded.computed if is_production else loaded.evaluated)
@@ -90,8 +90,8 @@ class Filling:
     ) -> tuple[Interval, ...]:
         """What is left of a plan's intervals once a batch of them is done.
 
-        The state is asked again only where it may say more than the batch does: after the first
-        one, which records what an earlier process staged, and where others wrote.
+        The state is read again only when it may have changed by more than the batch: after the
+        first one, which also records what an earlier process staged, and if others wrote.
         """
         head = self.services.state.heads([self.key]).get(self.key)
         if is_first or not done or head != done[-1].iceberg_snapshot_id:
@@ -112,7 +112,7 @@ class Filling:
         return common(found, change.missing)
 
     def _unchanged(self, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
-        """What might have been behind and turned out as it was: the early end of a change."""
+        """The report of entries that might have been stale and are fresh: an early cutoff."""
         done = Evaluated(
             work_id=fresh[-1].work_id,
             key=self.key,
@@ -129,9 +129,9 @@ class Filling:
         return done
 
     def _behind(self, found: tuple[Interval, ...]) -> tuple[Interval, ...]:
-        """What is computed again, since some of it is behind.
+        """What is computed again, since some of it is stale.
 
-        What can only be made again as a whole is marked, all of it, as a restatement does.
+        A model that can only be rebuilt whole is marked as outdated whole, as by a restatement.
         """
         node = self.plan.graph[self.change.name]
         if not (found and node.model.kind.restates_whole):
@@ -156,8 +156,8 @@ def evaluate_range(
 ) -> tuple[Evaluated, ...]:
     """Evaluate a contiguous range of a model in the way that the model is loaded.
 
-    A model with late data is loaded by a session, which begins intervals of the time ``within``.
-    What would come out as it is loaded is kept, unless ``force`` (rule R2).
+    A model with late data is loaded by a session, which begins only intervals inside ``within``.
+    Intervals whose result would be the same are kept, unless ``force`` (rule R2).
     """
     if binding.node(name).model.stateless is not None:
         return load(services, binding, name, interval, within=within, force=force)

@@ -1,7 +1,7 @@
 """Bringing what an environment shows up to date: what is due, and what is late or changed upstream.
 
-A run is a plan of the models that the environment shows, which moves no version. What was edited in
-the project's files since is left to a plan of these.
+A run is a plan of the models that the environment shows, and changes no version. Edits in the
+project's files since then are left to a plan of these files.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Wanted(Enum):
 
 
 def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_AND_STALE) -> Plan:
-    """What a run of an environment does now. Writes nothing but what a promotion left undone.
+    """What a run of an environment does now. Writes nothing, except to finish a promotion.
 
     Raises:
         Refused: There is no such environment, or its promotion was begun and cannot be finished.
-        Conflict: Somebody is promoting right now.
+        Conflict: Another process is promoting it right now.
     """
     end_promotions(services, environment)
     binding = bind_environment(services, environment)
@@ -63,10 +63,10 @@ def _without_lost(plan: Plan) -> Plan:
 
 
 def end_without_work(services: Services, plan: Plan) -> None:
-    """Keep what was seen by a run that computes nothing, so that the next one begins there.
+    """Store the looks of a run that computes nothing, so that the next one begins there.
 
-    What was recorded since the last look may be much: backfills of assets by hand, say. A promotion
-    decides what its versions are fresh below, so nothing is kept beside one, or after it.
+    Much may have been recorded since the last look, by backfills of single assets, say. A promotion
+    decides which inputs its versions are fresh against, so nothing is stored during one or after.
     """
     seen = new_looks(services, bind_plan(plan)) if plan.is_empty else {}
     if not seen:
@@ -91,7 +91,7 @@ def _narrowed(change: ModelChange, wanted: Wanted) -> ModelChange:
 
 
 def _left_as_it_is(found: Staleness | None, why: str) -> Staleness | None:
-    """What is stale, none of which is computed."""
+    """A finding of stale intervals, none of which is computed."""
     if found is None or not found.intervals:
         return found
     reasons = dict.fromkeys([*filter(None, [found.why_kept]), why])
@@ -107,7 +107,7 @@ def _left_as_it_is(found: Staleness | None, why: str) -> Staleness | None:
 
 
 def set_aside(plan: Plan, names: Collection[ModelName], why: str) -> Plan:
-    """A run without some models and those that wait for them; all else is done.
+    """A run without some models and those that wait for them.
 
     Args:
         plan: What a run would do.

@@ -46,7 +46,7 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
 
     Raises:
         PlanFileInvalid: It is no plan of this project, or not as it was saved.
-        Refused: A variable that its models use has no value here.
+        Refused: A variable that the plan's models use has no value here.
     """
     saved = read_plan(text, name=name)
     if saved.project != configuration.name:
@@ -67,19 +67,19 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
 
 
 def is_applied(services: Services, plan: Plan) -> bool:
-    """Whether an environment shows what a plan made of it, perhaps after a crash."""
+    """Whether an environment already shows what a plan promotes, perhaps after a crash."""
     shown = services.state.environment(plan.environment)
     return shown is not None and shown.plan_id == plan.plan_id
 
 
 def renewed(services: Services, plan: Plan) -> Plan:
-    """What of a reviewed plan is still to be done.
+    """What is still to be done of a reviewed plan.
 
-    What the models read and hold is looked at again. The time is that of the reviewed plan, so that
-    what became due since is left to a later one.
+    The models' inputs and loaded intervals are looked at again. The time is that of the reviewed
+    plan, so intervals that became due since are left to a later one.
 
     Raises:
-        Conflict: The environment, or what is stored, changed since; nothing was written.
+        Conflict: The environment or the stored snapshots changed since; nothing was written.
     """
     shown = services.state.environment(plan.environment)
     refuse_moved(plan, shown.revision if shown is not None else 0)

@@ -1,4 +1,4 @@
-"""The one error of a plan that could not be carried out whole: all that went wrong."""
+"""The one error of a plan that was applied only in part: all that went wrong."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def raise_stopped(
     """Raise one error with the texts of all, and what the plan did not do for them.
 
     Args:
-        plan: What was carried out in part.
+        plan: The plan that was applied in part.
         errors: At least one.
         failed: The models whose work raised one.
 
     Raises:
-        VdeError: The only error as it is, where the plan did all else. Of several, one of the kind
-            that all of them have in common, an `EvaluationFailed` where they have none; but an
-            `OutcomeUnknown` wherever one of them is.
+        VdeError: The error itself, if it is the only one and the plan did all else. For several,
+            an `OutcomeUnknown` if one of them is; else an error of the kind that they have in
+            common, or an `EvaluationFailed`.
     """
     undone = list(_undone(plan, failed))
     if len(errors) == 1 and not undone:
@@ -43,7 +43,7 @@ def _kind_of(errors: Sequence[VdeError]) -> type[VdeError]:
 
 
 def _of_text(kind: type[VdeError]) -> Iterator[type[VdeError]]:
-    """The kinds that a kind of error belongs to and that are made of a text, the special first."""
+    """A kind of error and its base classes that are constructed from a text, the special first."""
     ours = [each for each in kind.__mro__ if issubclass(each, VdeError) and each is not VdeError]
     for number, each in enumerate(ours):
         if all("__init__" not in vars(base) for base in ours[number:]):

@@ -1,4 +1,4 @@
-"""What each stage of a plan does when it is carried out (`vde_dagster.core.planning.stages`)."""
+"""What each stage of a plan does when it is applied (`vde_dagster.core.planning.stages`)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from vde_dagster.ports.state import Lease
 
 @contextmanager
 def applying(services: Services, plan: Plan) -> Iterator[Applying]:
-    """Somebody who visits the stages of a plan. What they reserve is given back at the end."""
+    """The visitor of a plan's stages. The leases that it takes are given back at the end."""
     with ExitStack() as leases:
         changes = {change.name: change for change in plan.changes}
         yield Applying(services, plan, binding=bind_plan(plan), changes=changes, leases=leases)
@@ -68,16 +68,16 @@ def applying(services: Services, plan: Plan) -> Iterator[Applying]:
 
 @dataclass
 class Applying:
-    """The visitor that carries out the stages of one plan; each one when its turn comes.
+    """The visitor that runs the stages of one plan in order.
 
-    ``plan`` and ``binding`` are as they are by now: models may have adopted versions.
+    ``plan`` and ``binding`` change meanwhile: models may adopt versions.
 
     Args:
         services: The ports.
-        plan: Whose stages are visited.
+        plan: The plan whose stages are visited.
         binding: What the plan's environment will run.
         changes: The plan's changes by name.
-        leases: Gives back what `Reserve` took.
+        leases: Gives back the leases that `Reserve` took.
     """
 
     services: Services
@@ -99,11 +99,11 @@ class Applying:
         return self._lease
 
     def visit(self, stage: Stage) -> Iterator[Evaluated]:
-        """Carry out a stage; what it evaluates is told as it is done.
+        """Run a stage; each evaluation is yielded when it is done.
 
         Raises:
-            Conflict: The plan is stale, or somebody else writes the same right now.
-            Refused: An evaluation cannot be done as things stand.
+            Conflict: The plan is stale, or another process writes the same right now.
+            Refused: An evaluation is not possible in the current state.
             EvaluationFailed: A query failed.
         """
         match stage:
@@ -157,10 +157,10 @@ class Applying:
             )
 
     def _outdate(self, stage: Restate) -> None:
-        """Mark what is restated, and what was staged from it before and is recorded only now.
+        """Mark what is restated, and what was staged from it earlier and is recorded only now.
 
-        From then on nobody forgets it: whatever happens to this process, the next plan evaluates
-        what is marked, and nobody reads it meanwhile.
+        The marks outlive this process: the next plan evaluates what is marked, and no model reads
+        it until then.
         """
         ranges = dict(stage.ranges)
         downstream = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
@@ -179,7 +179,7 @@ class Applying:
         return asked_again(self.plan.graph, chosen)
 
     def _finish_staged(self, name: ModelName) -> bool:
-        """Finish or undo what an earlier process began; whether there was anything."""
+        """Finish or undo what an earlier process began. Returns whether there was anything."""
         key = self.binding.key(name)
         if not self.services.state.open_work(key):
             return False
@@ -192,18 +192,18 @@ class Applying:
             with ExitStack() as leases:
                 try:
                     lease = leases.enter_context(writing(self.services, self.binding, key))
-                except Conflict:  # somebody is at work on it, who will end it
+                except Conflict:  # another process is at work on it and will finish it
                     continue
                 recover(self.services, key, lease)
 
     def _returning(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """What is evaluated again, whatever was asked for, since versions come back (rule R15)."""
+        """What is evaluated again in any case, since versions are shown again (rule R15)."""
         if all(each.behind is None for each in self.plan.changes):
             return {}
         return {each.name: each.restated for each in self.plan.changes if each.restated}
 
     def _restated_now(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """What the plan restates of what is recorded now, and no more than it evaluates."""
+        """The recorded intervals that the plan restates, and no more than it evaluates."""
         plan = self.plan
         holdings = holdings_of(self.services, plan.environment, plan.snapshots)
         done = restatement(plan.graph, holdings, plan.options, catalog=self.services.naming.catalog)
@@ -214,11 +214,11 @@ class Applying:
         return {name: ranges for name, ranges in wanted.items() if ranges}
 
     def _filling(self, name: ModelName) -> Filling:
-        """The evaluation of a model, of what is to be done now."""
+        """The evaluation of a model's intervals that are to be done now."""
         return Filling(self.services, self.plan, self.binding, self.changes[name], self.lease)
 
     def _adopt(self, stage: Backfill) -> Iterator[Evaluated]:
-        """Let a model have its existing version back, where that has the same rows (rule R6)."""
+        """Let a model adopt its existing version, if that has the same rows (rule R6)."""
         change = self.changes[stage.model]
         found = adopt(self.services, self.plan, change, stage.adopts) if stage.adopts else None
         if found is not None:
@@ -227,14 +227,14 @@ class Applying:
             yield found.done
 
     def _compute_given_back(self) -> Iterator[Evaluated]:
-        """Compute what was adopted and has other rows by now, until a look finds nothing."""
+        """Compute adopted models whose rows would differ by now, until a look finds none."""
         looked_at = None
         while looked_at is not self.plan:
             looked_at = self.plan
             yield from self._give_back()
 
     def _give_back(self) -> Iterator[Evaluated]:
-        """One look at what was adopted, parents first, with all that reads what is given back."""
+        """One look at the adopted versions, parents first, and at what reads those given back."""
         compared = compared_again(self.services, self.plan, self.planned)
         moved: set[ModelName] = set()
         for node in self.plan.graph:
@@ -248,10 +248,10 @@ class Applying:
                 moved.add(name)
 
     def _follow_moved(self, node: Node, change: ModelChange) -> Iterator[Evaluated]:
-        """Bring what this plan filled up to what its parents show by now, which gave back a table.
+        """Bring a filled model up to date with parents that gave back an adopted version.
 
         Raises:
-            Conflict: It builds on itself, so that it cannot be computed again here.
+            Conflict: The model builds on its own rows, so it cannot be computed again here.
         """
         if node.model.kind.is_view:
             yield from self._make_view(change)
@@ -274,7 +274,7 @@ class Applying:
         self.plan, self.binding = plan, bind_plan(plan)
 
     def _catch_up(self, change: ModelChange) -> Iterator[Evaluated]:
-        """Bring what a version holds up to the source as it is, and then all else."""
+        """Bring a version's loaded intervals up to date with the source, and then load the rest."""
         within = self.plan.options.bounds(self.plan.environment)
         done = catch_up(self.services, self.binding, change.name, within=within)
         if isinstance(done, Evaluated):
@@ -282,7 +282,7 @@ class Applying:
         yield from self._filling(change.name).steps()
 
     def _make_view(self, change: ModelChange) -> Iterator[Evaluated]:
-        """Make a physical view that is not recorded, or that somebody dropped."""
+        """Create a physical view that is not recorded, or that was dropped."""
         table = self.binding.key(change.name).table
         if self._filling(change.name).left() or not self.services.catalog.present([table]):
             yield from evaluate_range(self.services, self.binding, change.name, ALWAYS)
@@ -297,12 +297,13 @@ class Applying:
 
 
 def visit_without_work(work: Applying, stage: Stage) -> Iterator[Evaluated]:
-    """Carry out a stage of a plan whose models are filled by others, each when it is asked for.
+    """Run a stage of a plan whose models others fill, each one when it is asked for.
 
-    What was adopted of other environments is not computed here where it has other rows by now.
+    Adopted versions of other environments are not computed here.
 
     Raises:
-        Refused: It has; or what the plan shows cannot be shown as things stand. No view was moved.
+        Refused: One of these has other rows by now, or the plan cannot be shown in the current
+            state. No view was moved.
         Conflict: The environment was changed since the plan was made.
     """
     if isinstance(stage, WorkStage):
@@ -318,8 +319,8 @@ def store_plan(services: Services, plan: Plan) -> None:
     """Store a plan's snapshots, before anything is written for it.
 
     Raises:
-        Conflict: Another plan stored one of them meanwhile with another version, so what this plan
-            says does not hold any more.
+        Conflict: Another plan stored one of them meanwhile with another version, so this plan is
+            not valid any more.
     """
     snapshots = tuple(each.as_stored for each in plan.snapshots.values())
     services.state.store_snapshots(snapshots, environment=plan.environment)

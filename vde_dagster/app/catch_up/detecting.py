@@ -1,4 +1,4 @@
-"""Whether a version with late data is behind its source (seed 003): metadata and state alone."""
+"""Whether a version with late data is behind its source (seed 003), from metadata and state."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def detect(
 ) -> Decision:
     """What a session of this model would do now. Starts no Spark and writes nothing.
 
-    With ``reload`` it is decided as if there was no mark: everything is overwritten from the source
-    as it is now, which becomes the mark. With ``within`` no interval outside of this time
-    is begun; all that is loaded is brought up to date all the same. An interval that the model's
-    signals hold back is not begun either, unless it is ``asked`` for.
+    With ``reload`` it is decided as if there was no high-water mark: everything is overwritten from
+    the source as it is now, and its current state becomes the mark. With ``within`` no interval
+    outside of this time is begun; loaded intervals are brought up to date all the same. An interval
+    that the model's signals hold back is not begun either, unless it is ``asked`` for.
 
     Raises:
         Refused: The model has no late data, or a signal does not exist.
-        EvaluationFailed: A signal raised, or answered with something else than intervals.
+        EvaluationFailed: A signal raised, or returned something other than intervals.
     """
     node = binding.node(name)
     if node.model.stateless is None:
@@ -72,7 +72,7 @@ def detect(
 def _held_back(
     services: Services, node: Node, start: datetime, now: datetime, let_pass: Sequence[Interval]
 ) -> tuple[Interval, ...]:
-    """What the signals of a model hold back of what is due, apart from what nobody asks about."""
+    """The due intervals that the signals of a model hold back."""
     whole = due(start, now, node.model.unit) if node.model.signals else None
     if whole is None:
         return ()
@@ -85,5 +85,5 @@ def _held_back(
 
 
 def loaded_late(services: Services, key: VersionKey) -> tuple[Interval, ...]:
-    """What has rows; late ones are added to an outdated interval, too, until it is rebuilt."""
+    """The intervals with rows, outdated ones too: late rows are added until these are rebuilt."""
     return services.state.holdings([key]).get(key, NOTHING).written

@@ -1,7 +1,7 @@
 """MANAGED tables are kept fresh here: neither Spark nor Iceberg does it by itself (seed 001).
 
-Whoever looks, a sensor or a command, refreshes those that are older than their target lag and whose
-inputs changed since. Looking reads the state and the catalog's metadata, and starts no Spark.
+A sensor or a command refreshes those that are older than their target lag and whose inputs changed
+since. Checking reads the state and the catalog's metadata, and starts no Spark.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Freshness:
     """Whether a MANAGED table is to be rebuilt, and why, for people.
 
     ``changed`` are the models and sources that it reads and that have other rows since. ``token``
-    stands for the last result and for these rows: it is another one once either changes. A stale
-    table may wait for what it reads: ``waits_for`` says for what, and is empty where it does not.
+    identifies the last result and these rows: it differs once either changes. A stale table may
+    have to wait for its inputs: ``waits_for`` says for which, and is empty if it need not.
     """
 
     name: ModelName
@@ -52,7 +52,7 @@ class Freshness:
 def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...]:
     """How fresh each MANAGED table is that this environment may write, parents first.
 
-    One that was never made is left to a plan, and is not named.
+    A table that was never built is left to a plan, and not included.
     """
     nodes = [node for node in binding.graph if node.model.kind.is_refreshed]
     return tuple(_looked_at(services, binding, nodes))
@@ -69,14 +69,14 @@ def _looked_at(services: Services, binding: Binding, nodes: Sequence[Node]) -> I
 def refresh_managed(
     services: Services, binding: Binding
 ) -> Iterator[tuple[Freshness, Evaluated | None]]:
-    """Rebuild stale MANAGED tables, parents first: one that is read by another may make it stale.
+    """Rebuild stale MANAGED tables, parents first, since a rebuilt one may make others stale.
 
-    Each is told when it is done; None where there was nothing to do, or where it waits for a model
-    that is to be evaluated first, which keeps no other one from being made.
+    Each is yielded when it is done; with None if there was nothing to do, or if it waits for a
+    model that is to be evaluated first. The other tables are rebuilt all the same.
 
     Raises:
         Conflict: Another process writes one of them right now.
-        Refused: It cannot be evaluated as things stand.
+        Refused: One cannot be evaluated in the current state.
         EvaluationFailed: Its query failed; readers see what they saw before.
     """
     for node in [each for each in binding.graph if each.model.kind.is_refreshed]:
@@ -97,7 +97,7 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
     work_id = entry.work_id
     work = services.state.work(work_id)
     if work is None or work.finished_at is None:
-        reason = "nobody knows when it was made"
+        reason = "it is not known when it was built"
         return Freshness(name=node.name, is_stale=True, reason=reason, token=work_id)
     fresh_until = work.finished_at + target_lag(node.model.storage)
     if services.clock.now() < fresh_until:
@@ -109,7 +109,7 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
     if changed:
         reason = f"{', '.join(map(str, changed))} changed since {_instant_text(work.finished_at)}"
     else:
-        reason = f"what it reads is as it was at {_instant_text(work.finished_at)}"
+        reason = f"what it reads has not changed since {_instant_text(work.finished_at)}"
     return Freshness(
         name=node.name,
         is_stale=bool(changed),
@@ -122,9 +122,9 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
 def _changed(
     services: Services, binding: Binding, read: Mapping[ModelName, int | None]
 ) -> Iterator[tuple[ModelName, int | None]]:
-    """Which of the tables that were read have other rows now, and the Iceberg snapshot of these.
+    """The tables that were read and have other rows now, with their current Iceberg snapshots.
 
-    A compaction changes none.
+    A compaction changes no rows.
     """
     known = {name: at for name, at in read.items() if name in binding.graph}
     for name, now in pin(services, binding, sorted(known), {}).items():
@@ -140,9 +140,9 @@ def _same_rows(
     entry: LedgerEntry,
     names: Collection[ModelName],
 ) -> set[ModelName]:
-    """Which of the models that were written since hold the rows that were read of them.
+    """The models that were written since, but still have the rows that were read of them.
 
-    Rebuilding a table from these would keep it (rule R2), so it would be stale for ever.
+    If only these were written, a rebuild would keep the table (rule R2), which stayed stale.
     """
     if entry.trace is None or not names:
         return set()

@@ -1,7 +1,7 @@
 """Catch-up sessions: how new rows reach a version with late data (seed 003; rules R7 and R8).
 
-Detecting reads Iceberg metadata and the state only, so a sensor may call it often. Loading decides
-again under the version's lease, so what two ticks ask for is loaded once.
+Detecting reads only Iceberg metadata and the state, so a sensor may call it often. Loading decides
+again under the version's lease, so what two sensor ticks ask for is loaded once.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def catch_up(
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
 
-    Where the source's loaded rows may have changed, all that is loaded is overwritten, if the
-    model's policy says so and no interval loses all of its rows by that (rules R7 and R8). With
-    ``reload`` everything that is due is loaded again; what the source no longer has is gone.
-    With ``within`` no interval outside of this time is begun. What signals hold back is not begun
-    either, unless it is ``asked`` for. Of a version that a plan brings back
-    intervals may lose all of their rows where its binding says so.
+    If rows of the source that were loaded may have changed, all loaded intervals are overwritten,
+    provided that the model's policy says so and no interval loses all of its rows (rules R7 and
+    R8). With ``reload`` everything that is due is loaded again, and rows that the source no longer
+    has are gone. With ``within`` no interval outside of this time is begun. Intervals that signals
+    hold back are not begun either, unless ``asked`` for. Of a version that a plan shows again,
+    intervals may lose all of their rows if its binding says so.
 
     Raises:
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
@@ -77,7 +77,7 @@ def catch_up(
             case Stop(reason=reason, advice=advice):
                 raise Refused(f"{name} was not loaded: {reason}.", advice=advice)
             case Load():
-                again = f"`vde catch-up {name} --reload` loads it again, whole, as its source is."
+                again = f"`vde catch-up {name} --reload` loads all of it again from its source."
                 emptied = "" if reload else binding.where_emptied.get(name, again)
                 return _loaded(services, binding, node, decision, lease, where_emptied=emptied)
 
@@ -91,11 +91,11 @@ def load(
     within: Interval | None = None,
     force: bool = False,
 ) -> tuple[Evaluated, ...]:
-    """Make a model with late data hold an interval, and evaluate again what of it is loaded.
+    """Load an interval of a model with late data, and evaluate its loaded part again.
 
-    What is loaded is overwritten as of the high-water mark (rule R8); what is not loaded is loaded
-    by a session, which loads all else that is due, too: of the time ``within``, where it is given.
-    What would come out as it is loaded is kept, unless ``force`` (rule R2).
+    The loaded part is overwritten as of the high-water mark (rule R8). The rest is loaded by a
+    session, which also loads all else that is due, inside ``within`` if that is given. Intervals
+    whose result would be the same are kept, unless ``force`` (rule R2).
 
     Raises:
         Refused: The source is not complete for the interval, or what is loaded has no mark.
@@ -113,8 +113,8 @@ def load(
         still = subtract([interval], loaded_late(services, key))
         if still:
             raise Refused(
-                f"{name} cannot hold {', '.join(map(str, still))}: its source is not complete up "
-                "to there yet",
+                f"{', '.join(map(str, still))} of {name} cannot be loaded: its source is not "
+                "complete up to there yet",
                 advice="Load the source first.",
             )
     for part in loaded_before:
@@ -133,9 +133,9 @@ def _overwrite_as_of_mark(
         mark = services.state.marks(key).get(_source(node))
         if mark is None:
             raise Refused(
-                f"{interval} of {node.name} was not loaded: it holds rows that no session loaded, "
-                "so there is no state of the source to overwrite them from.",
-                advice=f"`vde catch-up {node.name} --reload` loads it again, whole, from the "
+                f"{interval} of {node.name} was not loaded: it has rows that no session loaded, "
+                "so there is no recorded state of the source to overwrite them from.",
+                advice=f"`vde catch-up {node.name} --reload` loads all of it again from the "
                 "source as it is now.",
             )
 
@@ -154,10 +154,10 @@ def _loaded(
     *,
     where_emptied: str,
 ) -> Evaluated:
-    """Carry a session out. Where late rows meet rows of earlier columns, these are rebuilt.
+    """Run a session. Intervals with rows of earlier columns that get late rows are rebuilt.
 
-    Which intervals that are is known when the new rows are staged, so that no other one of a model
-    that only changes forward is touched.
+    These intervals are known once the new rows are staged, so no other interval of a forward-only
+    model is touched.
     """
     try:
         prepared = _session(services, binding, node, decision, where_emptied=where_emptied)
@@ -171,7 +171,7 @@ def _loaded(
 def _session(
     services: Services, binding: Binding, node: Node, decision: Load, *, where_emptied: str
 ) -> PreparedUnit:
-    """A session: late rows into what is loaded, then what is due as of the new mark."""
+    """One session: late rows into loaded intervals, then due intervals as of the new mark."""
     work_id = services.ids.new()
     axis = _axis(node)
     readings: list[PinnedReading] = []
@@ -230,7 +230,7 @@ def _added(
     decision: Load,
     work_id: str,
 ) -> PinnedReading:
-    """The rows of an interval that the files added between the two marks give."""
+    """The rows of an interval from the files that were added between the two marks."""
     assert decision.before is not None, "rows are added to what an earlier session loaded"
     source = _source(node)
     query = rendered(binding, node, interval, services.clock.now())

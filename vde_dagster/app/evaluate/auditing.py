@@ -1,4 +1,4 @@
-"""Audits of one unit of work: what is looked at before anything is published, and what is told."""
+"""Audits of one unit of work: what they check before publishing, and how findings are recorded."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def audits_for(
 
 
 def _processed(interval: Interval, writes: Sequence[Write]) -> tuple[Interval, ...]:
-    """The time whose rows are staged, without what is kept of it.
+    """The time whose rows are staged, without the intervals that are kept.
 
-    Nothing where rows are added to intervals that hold some: these are not all of their rows.
+    Nothing if rows are added to intervals that have some: the staged rows are not all of theirs.
     """
     if any(isinstance(each, AppendToIntervals) for each in writes):
         return ()
@@ -75,10 +75,10 @@ def record_audits(
     *,
     lease: Lease,
 ) -> None:
-    """Keep what audits found. Where a blocking one found something, the work ends here.
+    """Record what audits found. If a blocking one found bad rows, the unit of work ends here.
 
-    The branch stays as it is, for people to look at; the next unit of work of the version that is
-    published removes it.
+    The branch stays for people to look at; the version's next unit of work that is published
+    removes it.
 
     Raises:
         AuditFailed: A blocking audit found bad rows; the text has the messages of all audits that

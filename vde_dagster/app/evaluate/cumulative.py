@@ -1,8 +1,8 @@
-"""Evaluating kinds whose result follows from what the table held: each interval in its turn, once.
+"""Evaluating kinds whose result depends on the table's earlier rows: intervals in order, once each.
 
 INCREMENTAL_BY_UNIQUE_KEY, INCREMENTAL_BY_PARTITION, INCREMENTAL_UNMANAGED and SCD Type 2 are such
-kinds (seed 001). What they hold can be made again only as a whole, in one unit of work, so that
-readers see the old table until the new one is whole.
+kinds (seed 001). Their table can be rebuilt only as a whole, in one unit of work, so that readers
+see the old table until the new one is complete.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class SequentialBatch:
 def sequential_batches(
     model: Model, entries: Sequence[LedgerEntry], interval: Interval, *, environment: str
 ) -> tuple[SequentialBatch, ...]:
-    """The writes that make a version hold an interval, in order.
+    """The writes that load an interval of a version, in order.
 
-    Where something of what it holds is to be made again, everything is, from an empty table on; the
-    first turn's operation says so (`LedgerOperation.REPLACE_ALL`).
+    If any loaded interval is to be rebuilt, all are, from an empty table on; the first batch's
+    operation says so (`LedgerOperation.REPLACE_ALL`).
 
     Args:
         model: A model of a sequential kind.
-        entries: What its version holds, sorted by interval.
-        interval: What shall be evaluated.
+        entries: The version's entries, sorted by interval.
+        interval: What is to be evaluated.
         environment: For the advice of a refusal.
 
     Raises:
-        Refused: The interval is loaded already, or lies before what is loaded.
+        Refused: The interval is loaded already, or precedes what is loaded.
     """
     if _is_rebuilt(entries):
         every = [interval, *(each.interval for each in entries)]
@@ -71,12 +71,12 @@ def sequential_ranges(
     *,
     environment: str,
 ) -> tuple[Interval, ...]:
-    """What to evaluate, one after the other, so that a version holds all that is missing.
+    """The ranges to evaluate, one after the other, so that nothing is missing any more.
 
     Args:
         model: A model of a sequential kind.
-        entries: What its version holds, sorted by interval.
-        missing: What it lacks of what is due.
+        entries: The version's entries, sorted by interval.
+        missing: The due intervals that are not loaded.
         environment: For the advice of a refusal.
 
     Raises:
@@ -91,7 +91,7 @@ def sequential_ranges(
 
 
 def _is_rebuilt(entries: Sequence[LedgerEntry]) -> bool:
-    """Whether rows that are loaded have to go, which takes all others with them."""
+    """Whether loaded rows have to be replaced, and with them the whole table."""
     return any(each.status is not EntryStatus.COMPUTED for each in entries)
 
 
@@ -108,7 +108,7 @@ def _next_batch(
     )
     if not is_sequential and not (not model.kind.range_shapes_rows and new == (interval,)):
         raise Refused(
-            f"{model.name} holds {_listed(loaded)}, and {interval} is not its next interval: "
+            f"{model.name} has loaded {_listed(loaded)}, and {interval} is not its next interval: "
             f"{model.kind.keyword} builds each interval on the ones before it. Nothing was written",
             advice=_advice(model, environment),
         )
@@ -120,7 +120,7 @@ def _next_batch(
 def _looked_at_again(
     model: Model, entries: Sequence[LedgerEntry], interval: Interval, environment: str
 ) -> SequentialBatch:
-    """A held interval of the lookback: its rows are merged again, and the sum changes by that."""
+    """A loaded interval of the lookback: its rows are merged again, and the sum changes by that."""
     _refuse_beyond_lookback(model, interval.start, entries[-1].interval.end, environment)
     recorded = next(each.interval for each in entries if each.interval.end > interval.start)
     return SequentialBatch(evaluated=interval, recorded=recorded, operation=LedgerOperation.CHANGE)
@@ -135,8 +135,8 @@ def _refuse_beyond_lookback(
 
 def _refuse_again(model: Model, interval: Interval, environment: str) -> NoReturn:
     raise Refused(
-        f"{model.name} holds {interval} already, and {model.kind.keyword} is loaded once for each "
-        "interval: its rows follow from what the table held before. Nothing was written",
+        f"{model.name} has loaded {interval} already, and {model.kind.keyword} is loaded once for "
+        "each interval: its rows depend on the table's earlier rows. Nothing was written",
         advice=_advice(model, environment),
     )
 

@@ -15,10 +15,10 @@ from vde_dagster.core.time.intervals import Interval
 class Evaluated:
     """What one unit of work did. ``rows`` counts the rows written; a VIEW writes none.
 
-    ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` tells
-    what was kept, since computing it again would make the same rows, and ``reason`` why; or why it
-    was computed. ``session`` is set for a catch-up session. ``work_id`` is that of an earlier unit
-    of work where nothing had to be recorded.
+    ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` sums
+    up what was kept, since computing it again would give the same rows. ``reason`` says why it was
+    kept or computed. ``session`` is set for a catch-up session. ``work_id`` is that of an earlier
+    unit of work if nothing had to be recorded.
     """
 
     work_id: str
@@ -32,4 +32,4 @@ class Evaluated:
     saved: Saved | None = None
     reason: str = ""
     reused: bool = False
-    """Whether nothing was computed at all, so that no engine was asked."""
+    """Whether nothing was computed at all, so that the engine was not used."""

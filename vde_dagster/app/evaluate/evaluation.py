@@ -1,7 +1,7 @@
 """Evaluating a model: what it reads, what need not be computed, and one unit of work for the rest.
 
-It writes one version under its lease. Before anything new is begun, what an earlier process left
-behind is finished or undone, from the state and the catalog's metadata alone (rule R5).
+It writes one version under its lease. Before anything new is begun, the unfinished work of an
+earlier process is finished or undone, from the state and the catalog's metadata alone (rule R5).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import sequential_batches
@@ -63,16 +64,16 @@ def evaluate(
     *,
     force: bool = False,
 ) -> Evaluated:
-    """Make a model hold one contiguous range, and publish it.
+    """Load one contiguous range of a model, and publish it.
 
-    What would come out as it is loaded already is kept, unless ``force`` (rule R2). Models with
-    late data have their own way in, `vde_dagster.app.catch_up.sessions.load`.
+    Intervals whose result would be the same are kept, unless ``force`` (rule R2). Models with late
+    data are loaded by `vde_dagster.app.catch_up.sessions.load`.
 
     Raises:
-        Refused: The model is a source, another environment owns its version, or a parent does not
-            hold what is read.
+        Refused: The model is a source, another environment owns its version, or a parent has not
+            loaded what is read.
         Conflict: Another process writes this version right now.
-        ForeignWrite: Somebody else wrote to the version's table.
+        ForeignWrite: Another program wrote to the version's table.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     node = writable(services, binding, name)
@@ -106,7 +107,7 @@ def fill(
     read: Read,
     force: bool,
 ) -> Evaluated:
-    """Make a version hold a range: what may have changed is computed, and the rest is kept."""
+    """Load a range of a version: what may have changed is computed, and the rest is kept."""
     work_id = services.ids.new()
     done = _filled(
         services, binding, node, interval, lease, read=read, force=force, work_id=work_id
@@ -126,7 +127,7 @@ def _filled(
     force: bool,
     work_id: str,
 ) -> Evaluated:
-    """See `fill`. What is computed is evaluated in batches of the model's size, in one commit."""
+    """See `fill`. It is computed in batches of the model's size, in one commit."""
     started = services.clock.now()
     key, write = binding.key(node.name), node.write
     reading = read(interval, work_id)
@@ -187,10 +188,10 @@ def traces_of_parts(
 def _left(
     services: Services, key: VersionKey, interval: Interval, finished: Sequence[UnitOfWork]
 ) -> Interval | None:
-    """What a sequential kind still has to evaluate after earlier work was finished; None: nothing.
+    """What a sequential kind still has to evaluate once earlier work was finished; None: nothing.
 
-    Who asks again after a crash means the interval that a recovery has just recorded, and not to
-    build it on itself.
+    A request repeated after a crash names the interval that the recovery has just recorded; it must
+    not be built on itself.
     """
     loaded_now = services.state.holdings([key]).get(key, NOTHING).computed
     done = merge(each for work in finished for each in work.intent.intervals)
@@ -199,7 +200,7 @@ def _left(
 
 
 def _finished(services: Services, work: UnitOfWork) -> Evaluated:
-    """What a unit of work did that an earlier process staged and this one has recorded."""
+    """The report of a unit of work that an earlier process staged and this one has recorded."""
     assert work.publication is not None, "finished work says what it published"
     intent, publication = work.intent, work.publication
     ledger = services.state.entries_within(intent.key, touched(publication.changes))
@@ -218,35 +219,22 @@ def _finished(services: Services, work: UnitOfWork) -> Evaluated:
 def _sequential(
     services: Services, binding: Binding, node: Node, interval: Interval, work_id: str
 ) -> PreparedUnit:
-    """The unit of work that makes a sequential kind hold an interval."""
+    """The unit of work that loads an interval of a sequential kind."""
     key, execution_time = binding.key(node.name), services.clock.now()
     entries = services.state.ledger([key]).get(key, ())
     found = sequential_batches(node.model, entries, interval, environment=binding.environment)
-    first = found[0].evaluated
-    read = reads_of(binding.graph, node.name).ranges(Moments.between(first, first))
-    ledgers = read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
-    readings: list[PinnedReading] = []
-    for number, each in enumerate(found):
-        readings.append(
-            read_whole(
-                services,
-                binding,
-                node,
-                each.evaluated,
-                execution_time,
-                source_pins=readings[0].pinned if readings else None,
-                ledgers=ledgers,
-                work_id=f"{work_id}_{number}",
-            )
-        )
+    evaluated = [each.evaluated for each in found]
+    readings = _readings(
+        services, binding, node, evaluated, execution_time=execution_time, work_id=work_id
+    )
     return PreparedUnit(
         work_id=work_id,
-        interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
-        readings=tuple(readings),
+        interval=Interval(evaluated[0].start, evaluated[-1].end),
+        readings=readings,
         writes=_histories(
             services,
             binding.snapshots[node.name],
-            [node.write(each.evaluated, execution_time) for each in found],
+            [node.write(each, execution_time) for each in evaluated],
             is_first=not entries or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
         batches=found,
@@ -257,14 +245,43 @@ def _sequential(
     )
 
 
+def _readings(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    batches: Sequence[Interval],
+    *,
+    execution_time: datetime,
+    work_id: str,
+) -> tuple[PinnedReading, ...]:
+    """What each batch reads; all batches read the same Iceberg snapshots."""
+    read = reads_of(binding.graph, node.name).ranges(Moments.between(batches[0], batches[0]))
+    ledgers = read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
+    readings: list[PinnedReading] = []
+    for number, each in enumerate(batches):
+        readings.append(
+            read_whole(
+                services,
+                binding,
+                node,
+                each,
+                execution_time,
+                source_pins=readings[0].pinned if readings else None,
+                ledgers=ledgers,
+                work_id=f"{work_id}_{number}",
+            )
+        )
+    return tuple(readings)
+
+
 def _histories(
     services: Services, snapshot: ModelSnapshot, writes: Sequence[Write], *, is_first: bool
 ) -> tuple[Write, ...]:
-    """Writes of which those of a history know what only the state can tell.
+    """The writes, with what only the state knows added to those of an SCD Type 2 kind.
 
     That is whether the first of them is the version's first load, and whether there may be keys
-    without an open row: what an earlier definition of the model closed is there where its version
-    was kept by an edit.
+    without an open row: an earlier definition of the model may have closed some, if an edit kept
+    its version.
     """
     if not any(isinstance(each, KeepHistory) for each in writes):
         return tuple(writes)
@@ -283,7 +300,7 @@ def _histories(
 
 
 def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractContextManager[Lease]:
-    """Hold the lease on a version for the time of a ``with`` block; never two under one name.
+    """Hold the lease on a version for a ``with`` block; each call has a holder name of its own.
 
     Raises:
         Conflict: Another process writes this version right now.

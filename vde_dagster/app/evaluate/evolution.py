@@ -1,9 +1,10 @@
 """Tables of versions that are kept while their model's columns change (rule R11).
 
 A column is added before anything is computed under the new definition, and old rows have NULL in
-it: nobody sees it, since views name their columns. A type is widened after every view that shows it
-says so, because Spark reads a view's column as a wider type and never as a narrower one. What a
-model does not return any more leaves its view at promotion, and stays in the table.
+it: nobody sees it, since views name their columns. A type is widened only after every view that
+shows the column has the wider type, since Spark reads a view's column as a wider type and never as
+a narrower one. A column that a model no longer returns leaves its view at promotion, and stays in
+the table.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from vde_dagster.ports.state import version_resource
 def evolve_tables(
     services: Services, binding: Binding, changes: Iterable[tuple[ModelName, Sequence[InPlace]]]
 ) -> None:
-    """Bring tables that are kept to what their models return, before anything is computed.
+    """Add and widen the columns of kept tables as their models need, before anything is computed.
 
     A column whose type is only guessed is added when rows are analysed: see `complete_tables`.
 
     Raises:
-        Refused: A column is there with another type.
-        Conflict: Somebody else is writing one of the tables.
+        Refused: A column exists with another type.
+        Conflict: Another process is writing one of the tables.
     """
     for name, wanted in changes:
         node = binding.node(name)
@@ -53,10 +54,10 @@ def evolve_tables(
 
 
 def complete_tables(services: Services, binding: Binding, changes: Iterable[ModelChange]) -> None:
-    """Add the columns that a kept table still lacks, with the types that its query has.
+    """Add the columns that a kept table still lacks, with the types that its query gives.
 
     Raises:
-        Conflict: Somebody else is writing one of the tables.
+        Conflict: Another process is writing one of the tables.
     """
     for change in changes:
         added = [each for each in change.schema_changes if isinstance(each, ColumnAdded)]
@@ -77,7 +78,7 @@ def complete_tables(services: Services, binding: Binding, changes: Iterable[Mode
 
 
 def describe_tables(services: Services, binding: Binding, plan: Plan) -> None:
-    """Give tables whose model changed and that stay the words and properties of the model.
+    """Set the comments and properties of kept tables whose model changed.
 
     Raises:
         Conflict: A table is being changed by others all the time.
@@ -101,8 +102,7 @@ def describe_tables(services: Services, binding: Binding, plan: Plan) -> None:
 def readers_of_views(services: Services, plan: Plan) -> Iterator[tuple[ModelName, list[str]]]:
     """The models whose types would be widened although a VIEW reads them, with these views.
 
-    Spark stored the types of such a view with it, and would refuse to read it as soon as the table
-    has others.
+    Spark stores the column types with a view, and refuses to read it once the table has others.
     """
     for change in plan.changes:
         if not any(isinstance(each, ColumnWidened) for each in change.schema_changes):
@@ -126,7 +126,7 @@ def _views_over(graph: Graph, name: ModelName) -> Iterator[ModelName]:
 
 
 def _is_exact(node: Node, column: str) -> bool:
-    """Whether a column's type is not guessed: it is declared, or the model is no query."""
+    """Whether a column's type is known: it is declared, or the model is not a query."""
     if not isinstance(node.model.body, Query):
         return True
     return node.model.declares(column)
@@ -177,7 +177,7 @@ def _widened_views(
 
 
 def _analysed_columns(services: Services, binding: Binding, node: Node) -> tuple[Column, ...]:
-    """What a query returns, by its analysis; nothing where what it reads is not there yet."""
+    """The columns that a query returns, by analysis; none if an input does not exist yet."""
     try:
         rows, inputs = analysed(services, binding, node)
         return services.engine.columns_of(rows, inputs)

@@ -28,7 +28,7 @@ from vde_dagster.core.time.intervals import Interval
 
 
 def changes_of(prepared: PreparedUnit, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
-    """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
+    """The ledger changes of the staged parts. Two parts may add to one interval; both count."""
     if prepared.batches:
         return _batch_changes(prepared, staged, rebase)
     changes: list[LedgerChange] = []
@@ -64,7 +64,7 @@ def traced(
 def _batch_changes(
     prepared: PreparedUnit, staged: Staged, rebase: RowSum
 ) -> tuple[LedgerChange, ...]:
-    """By what each batch changed the table's sum, recorded where the batch says."""
+    """By how much each batch changed the table's sum, recorded for the batch's interval."""
     return tuple(
         LedgerChange(
             operation=batch.operation,
@@ -76,7 +76,7 @@ def _batch_changes(
 
 
 def _operation(write: Write) -> LedgerOperation:
-    """How a write that stands by itself meets the ledger."""
+    """The ledger operation of a write that does not build on others."""
     match write:
         case ReplaceTable():
             return LedgerOperation.REPLACE_ALL

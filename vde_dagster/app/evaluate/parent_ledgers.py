@@ -1,4 +1,4 @@
-"""What the parents of a model hold, and what they lack of the ranges that are read."""
+"""What the parents of a model have loaded, and what they lack of the ranges that are read."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ _Read = TypeVar("_Read")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParentLedgers:
-    """What the ledger says of models, and the Iceberg snapshots at which just that is true.
+    """What the ledger says of models, and the Iceberg snapshots at which exactly that is true.
 
-    ``holdings`` is each ledger as a whole, and ``tokens`` are those of the ranges that were asked
-    for.
+    ``holdings`` has each ledger as a whole, and ``tokens`` those of the requested ranges.
     """
 
     holdings: Mapping[ModelName, Holding]
@@ -51,7 +50,7 @@ def gaps_of(
     ledgers: ParentLedgers,
     until: datetime,
 ) -> list[str]:
-    """What models lack of what is read of them for a time up to ``until``, for people."""
+    """What models lack of the ranges that are read for a time up to ``until``, for people."""
     return [
         gap
         for name, holdings in sorted(ledgers.holdings.items())
@@ -62,9 +61,9 @@ def gaps_of(
 def _with_each_unit(
     binding: Binding, node: Node, interval: Interval, ranges: Mapping[ModelName, InputRange]
 ) -> dict[ModelName, InputRange]:
-    """What is read, with what each unit reads by itself: its trace tells of that.
+    """What is read, with what each unit reads by itself, which its trace records.
 
-    Of many units it is all that there is.
+    For many units the whole table is taken.
     """
     if not any(isinstance(each, tuple) for each in ranges.values()):
         return dict(ranges)
@@ -83,7 +82,7 @@ def _with_each_unit(
 def read_ledgers(
     services: Services, binding: Binding, ranges: Mapping[ModelName, InputRange]
 ) -> ParentLedgers:
-    """What is recorded of ranges of some models; sources among them are passed over."""
+    """What is recorded of ranges of some models; sources among them are skipped."""
     keys = {
         name: binding.key(name) for name in ranges if not binding.graph[name].model.kind.is_source
     }
@@ -111,9 +110,9 @@ def read_ledgers(
 def with_heads(
     state: State, keys: Sequence[VersionKey], read: Callable[[], _Read]
 ) -> tuple[_Read, Mapping[VersionKey, int]]:
-    """What is read of versions, and the Iceberg snapshots at which just that is true (rule R3).
+    """What is read of versions, and the Iceberg snapshots at which exactly that is true (rule R3).
 
-    A version may be recorded between two questions, so they are asked until the answers fit.
+    Another commit may be recorded between two reads, so they are repeated until they agree.
     """
     heads = state.heads(keys)
     while True:
@@ -133,10 +132,10 @@ def refuse(
     ranges: Mapping[ModelName, InputRange],
     gaps: list[str],
 ) -> None:
-    """Refuse an interval whose inputs are not whole, and name what is missing.
+    """Refuse an interval whose inputs are not complete, and name what is missing.
 
     Raises:
-        Refused: A model lacks something, or a source says that it is complete to less.
+        Refused: A model lacks something, or a source is not complete up to there.
     """
     incomplete = [
         f"the source {name} is complete only to {format_instant(complete)}"
@@ -154,13 +153,13 @@ def refuse(
 
 
 def _gap(node: Node, wanted: InputRange, holdings: Holding, until: datetime) -> str | None:
-    """What a parent lacks of a range, for a person; None where it holds it all.
+    """What a parent lacks of a range, for people; None if all of it is loaded.
 
-    Who reads a whole table for a time up to ``until`` needs all that is due of it by then, and that
-    every row there is counts (`vde_dagster.core.ledger.entries.EntryStatus`).
+    To read a whole table for a time up to ``until``, all that is due of it by then has to be loaded
+    and all of its rows have to be computed ones (`vde_dagster.core.ledger.entries.EntryStatus`).
     """
     if not holdings.recorded:
-        return f"{node.name} holds nothing yet"
+        return f"{node.name} is not loaded yet"
     if isinstance(wanted, WholeTable):
         if holdings.computed != holdings.recorded:
             return _to_be_made(node, holdings)
@@ -173,11 +172,11 @@ def _gap(node: Node, wanted: InputRange, holdings: Holding, until: datetime) -> 
     missing = common(wanted, lacking(node.model, holdings.computed))
     if not missing:
         return None
-    return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"
+    return f"{node.name} is not loaded for {', '.join(str(each) for each in missing)}"
 
 
 def _to_be_made(node: Node, holdings: Holding) -> str:
-    """What of a whole table does not count, for a person."""
+    """The part of a whole table that is not computed, for people."""
     if not node.model.kind.is_by_interval:
         return f"{node.name} is to be evaluated first"
     again = subtract(holdings.recorded, holdings.computed)

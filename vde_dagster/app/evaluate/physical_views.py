@@ -1,7 +1,7 @@
-"""The physical view of a VIEW: rebuilt only where it would be another one (seed 001, *VIEW*).
+"""The physical view of a VIEW: replaced only if its definition would differ (seed 001, *VIEW*).
 
-It is what its rendered query and the columns of what that reads make of it. Whether it still stands
-is told by the catalog's metadata, without Spark.
+The definition depends on the rendered query and the columns of what that reads. Whether the view
+still exists is read from the catalog's metadata, without Spark.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import ALWAYS
 from vde_dagster.ports.state import Lease
 
-_STANDS: Final = "the view stands as it would be made"
+_STANDS: Final = "the view is up to date"
 
 
 def make_view(
     services: Services, binding: Binding, node: Node, lease: Lease, *, force: bool
 ) -> Evaluated:
-    """Make the physical view. Nobody sees it before an environment's view points at it.
+    """Create the physical view. Nobody sees it before an environment's view points at it.
 
-    Where it stands as it would be made, it is left alone; what it shows may have changed.
+    A view whose definition would be the same is left alone; the rows that it shows may differ.
     """
     started = services.clock.now()
     key = binding.key(node.name)
@@ -99,7 +99,7 @@ def _recorded(
     started: datetime,
     lease: Lease,
 ) -> tuple[LedgerEntry, ...]:
-    """Record, make and record what a view shows; ``columns`` makes it and tells what it returns."""
+    """Record the intent, create the view with ``columns``, and record what that returns."""
     work_id = services.ids.new()
     intent = Intent(
         work_id=work_id,
@@ -124,17 +124,17 @@ def _recorded(
 def _upstream_entries(
     services: Services, binding: Binding, node: Node
 ) -> dict[ModelName, tuple[LedgerEntry, ...]]:
-    """What the models hold that a view reads.
+    """The entries of the models that a view reads.
 
     Raises:
-        Refused: One holds nothing, so there is no table or view to read.
+        Refused: One is not loaded, so there is no table or view to read.
     """
     stored = stored_parents(binding.graph, node.name)
     parents = [name for name in stored if not binding.graph[name].model.kind.is_source]
     ledger = services.state.ledger(binding.key(name) for name in parents)
     unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
     if unmade:
-        raise Refused(f"{node.name} is a view over {', '.join(unmade)}, which holds nothing yet.")
+        raise Refused(f"{node.name} is a view over {', '.join(unmade)}, not loaded yet.")
     return {name: ledger[binding.key(name)] for name in parents}
 
 
@@ -145,14 +145,14 @@ def _trace(
     query: str,
     loaded: Mapping[ModelName, Sequence[LedgerEntry]],
 ) -> Trace:
-    """What a physical view was made of: its text, and the columns of the tables that it reads.
+    """What the definition of a physical view depends on: its text, and its inputs' columns.
 
     Args:
         services: The ports.
         binding: The versions.
         node: The model, a VIEW.
-        query: What the view is made of, over physical tables.
-        loaded: What the models hold that it reads; they hold something.
+        query: The view's query over physical tables.
+        loaded: The entries of the models that it reads, at least one for each.
     """
     columns = {name: entries[-1].columns for name, entries in loaded.items()}
     for name in stored_parents(binding.graph, node.name):
@@ -170,12 +170,12 @@ def _trace(
 def _stands(
     services: Services, key: VersionKey, before: Sequence[LedgerEntry], trace: Trace
 ) -> bool:
-    """Whether a physical view is there as it would be made."""
+    """Whether a physical view exists with the definition that it would get."""
     loaded = before[0].trace if before else None
     same = loaded is not None and loaded.key == trace.key
     return same and key.table in services.catalog.taken([key.table])
 
 
 def _is_recorded(before: Sequence[LedgerEntry], digest: str) -> bool:
-    """Whether the ledger says of a view that it shows just this."""
+    """Whether the ledger's entry of a view has this digest."""
     return bool(before) and before[0].digest == digest and before[0].status is EntryStatus.COMPUTED

@@ -42,10 +42,10 @@ from vde_dagster.core.time.intervals import Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedReading:
-    """How one part of an evaluation makes its rows.
+    """How one part of an evaluation computes its rows.
 
-    ``pinned`` is the Iceberg snapshot that each model or source is read at, ``tokens`` those of
-    what the ledger says of each model there.
+    ``pinned`` is the Iceberg snapshot that each model or source is read at, ``tokens`` are those of
+    the ledger's entries of each model there.
     """
 
     rows: RowSource
@@ -56,14 +56,14 @@ class PinnedReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
-    """The tables of what is read, by name, and the tokens of those that are models."""
+    """The tables that are read, by model or source name, and the tokens of the models."""
 
     tables: Mapping[ModelName, AsOf]
     tokens: Mapping[ModelName, LedgerTokens]
 
     @property
     def pinned(self) -> dict[ModelName, int | None]:
-        """The Iceberg snapshot of each."""
+        """The Iceberg snapshot of each table."""
         return {name: each.iceberg_snapshot_id for name, each in self.tables.items()}
 
 
@@ -86,14 +86,14 @@ def read_whole(
         node: The model.
         interval: The range to evaluate.
         execution_time: When the run was asked for.
-        source_pins: Iceberg snapshots to read sources at; the present ones where a source is not
-            among them.
-        ledgers: What is recorded of the models that are read, see `read_ledgers`, where several
-            parts read the same; what is recorded now where it is None.
+        source_pins: Iceberg snapshots to read sources at; other sources are read at their current
+            ones.
+        ledgers: What is recorded of the models that are read (`read_ledgers`), given if several
+            parts read the same; None reads it now.
         work_id: Makes the names of temporary views unique.
 
     Raises:
-        Refused: A parent does not hold what would be read; the text names what is missing.
+        Refused: A parent has not loaded what would be read; the text names what is missing.
     """
     match node.model.body:
         case SeedRows(text=text):
@@ -142,7 +142,7 @@ def _python_rows(
 def analysed(
     services: Services, binding: Binding, node: Node
 ) -> tuple[SqlRows, Mapping[str, Input]]:
-    """A model's query over what it reads now, to be looked at and not to be computed.
+    """A model's query over its current inputs, for analysis and not for computing rows.
 
     Raises:
         Refused: A source does not exist, or the query cannot be written in Spark's SQL.
@@ -176,7 +176,7 @@ def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
 
 
 def with_inputs(query: SqlText, names: Mapping[ModelName, str]) -> str:
-    """A query's text, reading temporary views in place of models."""
+    """A query's text that reads temporary views instead of models."""
     return query.with_tables(
         lambda name: TableName("", names[name]) if name in names else None
     ).text
@@ -207,7 +207,7 @@ def _pinned(
     source_pins: Mapping[ModelName, int | None],
     ledgers: ParentLedgers | None,
 ) -> _Inputs:
-    """The tables that hold these ranges, each at one Iceberg snapshot.
+    """The tables with these ranges, each at one Iceberg snapshot.
 
     Raises:
         Refused: A model lacks something of its range, or a source is not complete.
@@ -240,7 +240,7 @@ def _python_inputs(
         raise Refused(
             f"{node.name} is a Python model and reads the {', '.join(views)}, which is no table "
             "that can be pinned",
-            advice="read the tables below it, or make it FULL.",
+            advice="read the tables that it reads, or make it FULL.",
         )
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
     return _pinned(
@@ -254,9 +254,9 @@ def pin(
     names: Iterable[ModelName],
     known: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
-    """Each input at the Iceberg snapshot at which the ledger is true; sources as they are now.
+    """Each model at the Iceberg snapshot at which its ledger is true; sources as they are now.
 
-    Those that are ``known`` are read where it is known that they are.
+    Inputs in ``known`` are read at the Iceberg snapshot given there.
 
     Raises:
         Refused: A source does not exist.

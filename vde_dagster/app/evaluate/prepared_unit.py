@@ -26,11 +26,11 @@ from vde_dagster.core.time.intervals import Interval
 class PreparedUnit:
     """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
 
-    ``status`` is what its rows are worth, and ``reason`` why they are not the computed ones.
-    ``batches`` say of a sequential kind where each write is recorded. ``traces`` are what the rows
-    of the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
-    ``where_emptied`` says what to do where an interval would lose all of its rows, which is refused
-    then; it may where the text is empty.
+    ``status`` is that of its entries, and ``reason`` says why they are not computed. ``batches``
+    say for which interval each write of a sequential kind is recorded. ``traces`` are what the rows
+    of the intervals are computed from, ``reuse`` has the other intervals, which are kept. If an
+    interval would lose all of its rows, that is refused with ``where_emptied`` as advice; an empty
+    text permits it.
     """
 
     work_id: str
@@ -48,5 +48,5 @@ class PreparedUnit:
 
     @property
     def rebuilds(self) -> bool:
-        """Whether the table is made from nothing, by several writes."""
+        """Whether the whole table is rebuilt, by several writes."""
         return bool(self.batches) and self.batches[0].operation is LedgerOperation.REPLACE_ALL

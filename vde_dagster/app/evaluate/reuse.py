@@ -1,8 +1,8 @@
-"""What need not be computed, since nothing that it follows from has changed (rule R2).
+"""What need not be computed, since nothing that it depends on has changed (rule R2).
 
-Decided from the state and the catalog's metadata, so a step that is reused starts no JVM. What is
-kept stands in the ledger as it was; where it was marked as outdated, or shall stand for a longer
-time, that is recorded by the same steps as any other unit of work.
+Decided from the state and the catalog's metadata, so a step that is reused starts no JVM. The
+ledger entries that are kept stay as they were. If one was marked as outdated, or is to cover a
+longer time, that is recorded by the same steps as any other unit of work.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.ports.state import Lease
 
-UNCHANGED = "nothing that its rows follow from has changed since they were computed"
-FORCED = "it was asked for, whatever has changed"
+UNCHANGED = "nothing that its rows depend on has changed since they were computed"
+FORCED = "it was asked for, even if nothing has changed"
 FIRST_BUILD = "first build"
-"""Why rows are computed of a version that holds none, whatever else there would be to say."""
+"""Why rows are computed of a version that has none, whatever other reasons there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReuseDecision:
-    """What of an evaluation is kept, and what is computed.
+    """What an evaluation keeps, and what it computes.
 
-    ``kept`` are the entries that are kept, by the interval that each stands for from now on.
-    ``computed`` are the contiguous ranges of all other intervals, and ``reason`` tells for people
+    ``kept`` are the entries that are kept, by the interval that each covers from now on.
+    ``computed`` are the contiguous ranges of all other intervals, and ``reason`` says for people
     why they are computed, or why nothing is. ``traces`` are those of all intervals.
     """
 
@@ -82,25 +82,25 @@ def look(
     *,
     force: bool = False,
 ) -> ReuseDecision:
-    """What of a write need not be done.
+    """Decide which intervals of a write are kept, and which are computed.
 
-    Kept is what the table holds now, and only if its latest trace has the key of what would be
-    computed (rule R2). What is outdated is kept, too, unless it was asked for: then it has no trace
-    any more (`vde_dagster.core.ledger.entries.outdate`).
+    An interval is kept if it is loaded now and its latest trace has the key of what would be
+    computed (rule R2). Outdated ones are kept, too, unless they were asked for: then they have no
+    trace any more (`vde_dagster.core.ledger.entries.outdate`).
 
     Args:
         services: The ports.
         binding: The versions.
-        node: A model whose intervals do not follow from each other.
+        node: A model whose intervals do not depend on each other.
         write: What evaluating it does.
         reading: What that reads.
-        force: Whether to compute all of it, whatever has changed.
+        force: Whether to compute all of it, even if nothing has changed.
     """
     intervals = _recorded(write)
     why = why_nondeterministic(binding.graph, node.name)
     found = {} if why else traces_of(services, binding, node, write, reading)
     key = binding.key(node.name)
-    # what is made as a whole has one entry
+    # a table that is replaced whole has one entry
     times = None if isinstance(write, ReplaceTable) else merge(intervals)
     entries = services.state.entries_within(key, times)
     before = _before(entries, write)
@@ -128,13 +128,13 @@ def look(
 def traces_of(
     services: Services, binding: Binding, node: Node, write: Write, reading: PinnedReading
 ) -> dict[Interval, Trace]:
-    """The traces of what is written, by the interval that is recorded; none where it has none.
+    """The traces of what is written, by recorded interval; empty if there is none.
 
     Args:
         services: The ports.
         binding: The versions.
         node: The model.
-        write: What is written; see `sequential_traces` for what builds on what is there.
+        write: What is written; see `sequential_traces` for kinds that build on earlier rows.
         reading: What the rows are computed from.
     """
     intervals = _recorded(write)
@@ -158,18 +158,17 @@ def sequential_traces(
 ) -> dict[Interval, Trace]:
     """The traces of a sequential kind's intervals, each of which builds on those before it.
 
-    The D-SHA of the table before the first write is part of its key, and the key of each write part
-    of the next one's, since what the table holds in between follows from it. The inputs are those
-    of the interval that is recorded: a look-back evaluates more, of which there are entries
-    already.
+    The D-SHA of the table before the first write is part of its key, and the key of each write is
+    part of the next one's, since the table's rows in between depend on it. The inputs are those of
+    the recorded interval: a lookback evaluates more intervals, which have entries already.
 
     Args:
         services: The ports.
         binding: The versions.
         node: The model.
-        entries: What its version holds.
+        entries: The version's entries.
         batches: Its writes in order, with what each of them reads: all of them the same Iceberg
-            snapshots, and of every model what was recorded at once.
+            snapshots, and one consistent read of the ledgers.
     """
     if why_nondeterministic(binding.graph, node.name):
         return {}
@@ -187,7 +186,7 @@ def sequential_traces(
 
 
 def keeping(kept: Mapping[Interval, LedgerEntry]) -> tuple[LedgerChange, ...]:
-    """How the ledger changes where entries are kept; nothing where they say all of it already."""
+    """The ledger changes for entries that are kept; none if these are right already."""
     return tuple(
         LedgerChange(
             operation=LedgerOperation.KEEP, interval=interval, rows=entry.rows, kept=entry.interval
@@ -207,10 +206,10 @@ def record_kept(
     work_id: str,
     lease: Lease,
 ) -> tuple[LedgerEntry, ...]:
-    """Let all that is kept stand as computed; returns its entries. Nothing is staged.
+    """Record all that is kept as computed; returns its entries. Nothing is staged.
 
     Raises:
-        LeaseLost: Somebody else took the version over; nothing was recorded.
+        LeaseLost: Another process took over the version's lease; nothing was recorded.
     """
     changes = keeping(kept)
     if not changes:
@@ -247,9 +246,9 @@ def _recorded(write: Write) -> tuple[Interval, ...]:
 
 
 def _before(entries: Sequence[LedgerEntry], write: Write) -> dict[Interval, LedgerEntry]:
-    """The entry that stands where each interval is written.
+    """The existing entry of each interval that is written.
 
-    What is made as a whole has one entry, which is that of any time that it is made for.
+    A table that is replaced whole has one entry, whatever its interval.
     """
     if isinstance(write, ReplaceTable):
         return {write.interval: entries[0]} if len(entries) == 1 else {}
@@ -257,7 +256,7 @@ def _before(entries: Sequence[LedgerEntry], write: Write) -> dict[Interval, Ledg
 
 
 def _longer(asked: Interval, loaded: Interval) -> Interval:
-    """What rows stand for that are kept for a time: no less than what they stood for before."""
+    """The interval that kept rows cover: no less than what they covered before."""
     return loaded if loaded.start <= asked.start and asked.end <= loaded.end else asked
 
 
@@ -272,7 +271,7 @@ def is_first_build(loaded: Holding) -> bool:
 
 
 def _why_computed(before: LedgerEntry | None, trace: Trace | None, nondeterministic: str) -> str:
-    """Why an interval is computed, for people; ``nondeterministic`` tells why it has no trace."""
+    """Why an interval is computed, for people; ``nondeterministic`` says why it has no trace."""
     if before is None or before.status is EntryStatus.EMPTY:
         return "it was not computed yet"
     if trace is None:
@@ -289,7 +288,7 @@ def _why_computed(before: LedgerEntry | None, trace: Trace | None, nondeterminis
 def _tokens(
     services: Services, binding: Binding, reading: PinnedReading
 ) -> dict[ModelName, Tokens]:
-    """The tokens of everything that is read; of sources those of the Iceberg snapshots read."""
+    """The tokens of everything that is read; for sources, of the Iceberg snapshots read."""
     found: dict[ModelName, Tokens] = dict(reading.tokens)
     for name, pinned in reading.pinned.items():
         if name not in found:

@@ -1,6 +1,6 @@
 """What was not computed: recorded when it happens, and reported by environment and model.
 
-Everything is told from the state, so nothing of it starts Spark.
+Everything is derived from the state, so nothing here starts Spark.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LOG: Final = logging.getLogger(__name__)
 class SavingsReport:
     """What was not computed, sorted by environment, model and kind.
 
-    What was reused and adopted is what was recorded since ``since``, or since ``recorded_since``
-    where that is later or ``since`` is None. What is shared is what environments show or read now:
-    of that computed since ``since``, or first promoted to since then.
+    Reused and adopted are counted as recorded since ``since``, or since ``recorded_since`` if that
+    is later or ``since`` is None. Shared is what environments show or read now and others computed
+    since ``since``, or what they first promoted since then.
     """
 
     environment: str | None
@@ -38,7 +38,7 @@ class SavingsReport:
 
     @property
     def totals(self) -> Mapping[SavingKind, Saved]:
-        """The sum of each kind that there is. Kinds are no parts of one sum."""
+        """The sum of each kind that occurs. The kinds overlap, so they are not added up."""
         by_kind = {
             kind: [each.saved for each in self.savings if each.kind is kind] for kind in SavingKind
         }
@@ -46,12 +46,12 @@ class SavingsReport:
 
 
 def saved_by(node: Node, entries: Sequence[LedgerEntry]) -> Saved:
-    """What keeping entries of a model with rows saves."""
+    """What is saved by keeping entries of a model with rows."""
     return Saved.by(entries, by_interval=node.model.kind.is_by_interval)
 
 
 def left_as_it_is(services: Services, binding: Binding, done: Iterable[Evaluated]) -> Saved:
-    """What an environment's versions hold and a run did not compute."""
+    """What an environment's versions have loaded and a run did not compute."""
     computed = {each.work_id for each in done if not each.reused}
     keys = [binding.key(node.name) for node in binding.graph if node.model.kind.stores_rows]
     loaded = services.state.totals(keys, without=computed)
@@ -67,13 +67,13 @@ def record(
 ) -> None:
     """Record what an evaluation did not compute; nothing where it computed all of it.
 
-    All else is done by then, so numbers that cannot be recorded fail nothing: they are lost.
+    All other work is done by then, so numbers that cannot be recorded are lost and nothing fails.
 
     Args:
         services: The ports.
-        environment: That of the evaluation.
+        environment: The evaluation's environment.
         occasion: The id of the evaluation, or of the plan that adopted a version.
-        done: What it did.
+        done: What the evaluation did.
         kind: Why it was not computed.
     """
     if done.saved is None or not done.saved.intervals:
@@ -94,11 +94,11 @@ def report_savings(
 
     Args:
         services: The ports.
-        environment: Its name; all of them where it is None.
+        environment: Its name; None for all of them.
         since: From when on; see `SavingsReport`.
 
     Raises:
-        Refused: There is no such environment, and nothing was recorded of one.
+        Refused: There is no such environment, and nothing is recorded of one.
     """
     recorded = services.state.savings(environment=environment, since=since)
     known = services.state.environments()
@@ -119,7 +119,7 @@ def report_savings(
 def _shared(
     services: Services, environment: str, *, since: datetime | None
 ) -> Iterator[SavingTotal]:
-    """What an environment has of others; views have no rows of their own."""
+    """What an environment shows of others; views have no rows of their own."""
     found = services.state.computed_elsewhere(environment, since=since)
     binding = bind_environment(services, environment) if found else None
     if binding is None:

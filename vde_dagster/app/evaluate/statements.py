@@ -1,4 +1,4 @@
-"""The statements around a query or function, over what the evaluation reads and writes."""
+"""Pre- and post-statements of a query or function, over the evaluation's inputs and result."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from vde_dagster.core.time.intervals import Interval
 class StatementTexts:
     """Statements as texts of Spark's SQL, and the tables that they read by temporary names.
 
-    ``own_name`` is the one under which they read the model's own rows: the published ones in front
-    of the query, the staged ones behind it.
+    ``own_name`` is the one under which they read the model's own rows: the published ones before
+    the query, the staged ones after it.
     """
 
     before: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ def statements_of(
     execution_time: datetime,
     work_id: str,
 ) -> StatementTexts:
-    """The statements beside a model's query for one unit of work; nothing where it has none.
+    """The pre- and post-statements of a model for one unit of work; None if it has none.
 
     They run once, whatever the number of its parts. A model that the evaluation reads is read at
     the same Iceberg snapshot, and others as they are now.
@@ -83,7 +83,7 @@ def statements_of(
 
 
 def _is_view(binding: Binding, name: ModelName) -> bool:
-    """Whether a model has no rows of its own: no parent of the reader, else it were inlined."""
+    """Whether a model has no rows of its own. It is no parent of the reader, or it were inlined."""
     return binding.graph[name].model.kind.is_inlined
 
 

@@ -52,10 +52,10 @@ def run_unit_of_work(
 ) -> Evaluated:
     """Stage, publish and record one unit of work under a lease on its version.
 
-    Where the table's files were compacted meanwhile, it is done again on what is there (rule R4).
+    If the table's files were compacted meanwhile, it is done again on the new snapshot (rule R4).
 
     Raises:
-        ForeignWrite: Somebody else wrote to the version's table.
+        ForeignWrite: Another program wrote to the version's table.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     key = binding.key(node.name)
@@ -65,7 +65,7 @@ def run_unit_of_work(
             return _tried(services, binding, node, prepared, base, lease=lease)
         except TableMoved as error:
             give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
-            head_of(services, key)  # says so where it was no compaction
+            head_of(services, key)  # raises if it was no compaction
             if not left:
                 raise
             prepared = replace(prepared, work_id=services.ids.new())
@@ -86,7 +86,7 @@ def _tried(
 ) -> Evaluated:
     started = services.clock.now()
     key = binding.key(node.name)
-    first = is_first_build(services.state.holdings([key]).get(key, NOTHING))
+    reason = _why(services, key, prepared)
     services.state.record_intent(_intent(binding, key, prepared, base, started), lease=lease)
     algorithm = _algorithm(services, key, prepared)
     staging = _prepared(
@@ -128,12 +128,16 @@ def _tried(
         seconds=(services.clock.now() - started).total_seconds(),
         session=prepared.session,
         saved=saved_by(node, list(kept.values())) if kept else None,
-        reason=prepared.reuse.reason
-        if prepared.reuse is not None
-        else FIRST_BUILD
-        if first
-        else "",
+        reason=reason,
     )
+
+
+def _why(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
+    """Why rows are computed, for people; empty if that is not known."""
+    if prepared.reuse is not None:
+        return prepared.reuse.reason
+    holding = services.state.holdings([key]).get(key, NOTHING)
+    return FIRST_BUILD if is_first_build(holding) else ""
 
 
 def _intent(
@@ -167,7 +171,7 @@ def _prepared(
     algorithm: str,
     started: datetime,
 ) -> Staging:
-    """What the engine stages: the step, with its audits and the statements beside it."""
+    """What the engine stages: the step, with its audits and its pre- and post-statements."""
     audited = audits_for(
         services,
         binding,
@@ -195,9 +199,9 @@ def _prepared(
 def _check_recordable(
     services: Services, key: VersionKey, work_id: str, publication: Publication, *, lease: Lease
 ) -> None:
-    """Refuse before publishing what could not be recorded afterwards.
+    """Refuse, before publishing, what could not be recorded afterwards.
 
-    The lease is ours, so the ledger is the same when it is recorded.
+    The caller holds the lease, so the ledger is the same when it is recorded.
     """
     try:
         apply_changes(
@@ -221,9 +225,9 @@ def _check_rows_stay(
     *,
     lease: Lease,
 ) -> None:
-    """Refuse, before publishing, what would leave an interval that has rows without any (R8).
+    """Refuse, before publishing, to leave an interval that has rows without any (rule R8).
 
-    What builds on itself is made from nothing with at least as many rows as it had.
+    A table that builds on its own rows is rebuilt with at least as many rows as it had.
     """
     times = None if prepared.rebuilds else merge(each.interval for each in written)
     entries = services.state.entries_within(key, times)
@@ -233,8 +237,8 @@ def _check_rows_stay(
     what = "fewer rows than before" if prepared.rebuilds else "no rows any more"
     error = Refused(
         f"{key.model} was not loaded: what it reads has {what} for {', '.join(map(str, emptied))}, "
-        "which has some",
-        advice=f"Where that is right, {prepared.where_emptied}",
+        "where its table has some",
+        advice=f"If that is right, {prepared.where_emptied}",
     )
     give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
     raise error
@@ -243,7 +247,7 @@ def _check_rows_stay(
 def _emptied(
     written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
 ) -> tuple[Interval, ...]:
-    """The entries with rows that lie in what was written without any."""
+    """The intervals of entries with rows that were written again without any."""
     replaced = (each for each in written if each.operation is not LedgerOperation.ADD)
     empty = merge(each.interval for each in replaced if not each.rows.rows)
     starts = [each.start for each in empty]
@@ -258,7 +262,7 @@ def _emptied(
 def _made_smaller(
     written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
 ) -> tuple[Interval, ...]:
-    """What a version holds, where all of it was written again with fewer rows."""
+    """The loaded intervals of a version, if all of them were written again with fewer rows."""
     loaded = merge(each.interval for each in entries)
     if subtract(loaded, [each.interval for each in written]):
         return ()  # the rest of it is written next
@@ -267,9 +271,9 @@ def _made_smaller(
 
 
 def _algorithm(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
-    """What rows are hashed with: as those that stay, so that the table's sum is one; else as asked.
+    """The algorithm that rows are hashed with: that of the rows that stay, or the configured one.
 
-    A version therefore changes its algorithm when all of its rows are replaced.
+    So the table has one sum, and a version changes its algorithm when all its rows are replaced.
     """
     if prepared.rebuilds or any(isinstance(write, ReplaceTable) for write in prepared.writes):
         return services.algorithm
@@ -331,10 +335,10 @@ def _rebase(
     *,
     base: int | None,
 ) -> RowSum:
-    """By what the sum of the rows that were there differs under the columns that there are now.
+    """By how much the sum of the earlier rows differs under the table's new columns.
 
-    What a sequential kind records are changes of the table's sum, so that a table whose columns
-    changed (rule R11) is summed once more as it was. It is nothing in all other cases.
+    A sequential kind records changes of the table's sum, so a table whose columns changed (rule
+    R11) is summed once more as it was. It is zero in all other cases.
     """
     entries = (
         services.state.ledger([key]).get(key, ())

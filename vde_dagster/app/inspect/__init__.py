@@ -1,1 +1,1 @@
-"""Looking at what is there: status, intervals, rows, final SQL, differences."""
+"""Read-only use cases: status, intervals, rows, final SQL, differences."""

@@ -25,8 +25,8 @@ class ComparedModel:
     """A model or source on both sides.
 
     ``before`` is the snapshot that a first plan of the earlier side would make, ``after`` the one
-    that a plan of the later side would make then; None where the side lacks the model. ``model`` is
-    the later one, where there are two.
+    that a plan of the later side would make then; None if the side lacks the model. ``model`` is
+    the later side's, if both have one.
     """
 
     difference: Difference
@@ -39,7 +39,7 @@ class ComparedModel:
 class Comparison:
     """Two sides with all their models: the later side's parents first, then what it lacks.
 
-    ``undeclared`` are sources of either side whose columns nobody declared.
+    ``undeclared`` are sources of either side whose columns are not declared.
     """
 
     before: ProjectAt
@@ -56,14 +56,14 @@ def compare(
 
     Args:
         before: A folder or a revision, see `vde_dagster.project.revisions.project_at`.
-        after: The same; the project's folder as it is where None.
-        project: The project that revisions are of.
+        after: The same; None for the project's folder as it is.
+        project: The project whose revisions are named.
         strict_columns: Whether it is breaking to remove or change a column that no model reads;
             the later side's setting may say so, too.
 
     Raises:
-        ProjectInvalid: A side cannot be loaded; all problems of both, at places that tell the side.
-        Refused: A side is not there, or git cannot read it.
+        ProjectInvalid: A side cannot be loaded; all problems of both, at places that name the side.
+        Refused: A side does not exist, or git cannot read it.
         SetupError: A revision was named, and git is not installed.
     """
     with ExitStack() as opened:
@@ -120,7 +120,7 @@ def _load(project: Path, *sides: ProjectAt) -> tuple[ProjectFiles, ...]:
 
 
 def _files(side: ProjectAt, project: Path) -> ProjectFiles:
-    """The files of a side. What a revision's models are read as is kept in the project's folder."""
+    """The files of a side. Parsed models of a revision are cached in the project's folder."""
     if (side.folder / FILE_NAME).is_file():
         lasting = side.folder if side.commit is None else project
         return load_for_comparison(side.folder, models_kept_in(lasting))

@@ -1,4 +1,4 @@
-"""Which intervals each model holds and lacks, as a plan sees it. No Spark is needed for it."""
+"""Which intervals of each model are loaded or missing, as a plan sees it. No Spark is needed."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelIntervals:
-    """One model's version: the ranges that it holds, and those that a plan would evaluate.
+    """One model's version: the loaded ranges, and those that a plan would evaluate.
 
     A kind that does not depend on time has the one interval ``ALWAYS``. ``complete_to`` is up to
-    when everything that the model reads is whole; None where there is no data yet. ``next_due`` is
-    when the first interval that is not due yet becomes due, on the project's clock; None where
-    none will. ``waits`` are what intervals wait for that are due and not missing; empty where
-    there are none. ``empty`` are recorded without rows, and neither held nor missing.
+    when everything that the model reads is complete; None if there is no data yet. ``next_due`` is
+    when the first interval that is not due yet becomes due, on the project's clock; None if none
+    will. ``waits`` are what due intervals wait for that a plan would not evaluate. ``empty``
+    intervals are recorded without rows, and neither loaded nor missing.
     """
 
     node: Node
@@ -43,12 +43,12 @@ class ModelIntervals:
 
 
 def plan_models(project: Project, environment: str | None) -> Plan:
-    """The plan for the models that somebody asks about; it is only looked at.
+    """The plan for the models that a command asks about; it is not applied.
 
     Args:
         project: The project.
-        environment: An environment whose own models are meant; the project's files where it is
-            None (then production is what they are planned for) or has no models yet.
+        environment: The environment whose models are meant. For None (planned for production) or
+            one without models, those of the project's files.
 
     Raises:
         ProjectInvalid: The files are needed and something is wrong in them.
@@ -75,7 +75,6 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
         )
         for node in nodes
     }
-    empty = {name: each.empty for name, each in found.items()}
     return tuple(
         ModelIntervals(
             node=node,
@@ -90,17 +89,17 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
                 node,
                 there,
                 recorded=recorded,
-                loaded=(*loaded[node.name], *empty[node.name]),
+                loaded=(*loaded[node.name], *found[node.name].empty),
                 owner=owners.get(keys[node.name]),
             ),
-            empty=empty[node.name],
+            empty=found[node.name].empty,
         )
         for node in nodes
     )
 
 
 def next_due(model: Model, now: datetime) -> datetime | None:
-    """When the first unit that is not due at ``now`` becomes due; None where none ever will."""
+    """When the first unit that is not due at ``now`` becomes due; None if none ever will."""
     timeless = model.kind.is_timeless
     if timeless or model.start >= END_OF_TIME:
         return None
@@ -120,7 +119,7 @@ def next_due(model: Model, now: datetime) -> datetime | None:
 def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
     """The intervals of a report that overlap ``shown``, whole.
 
-    What is made at once is one interval, however long; what is timeless is always shown.
+    A table that is replaced whole has one interval, however long; a timeless one is always shown.
     """
     unit, by_interval = report.node.model.unit, report.node.model.kind.is_by_interval
 

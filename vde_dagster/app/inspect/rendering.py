@@ -26,12 +26,12 @@ from vde_dagster.core.time.intervals import Interval, due
 
 
 def bind_models(project: Project, environment: str | None) -> Binding:
-    """The models that somebody asks about, with the versions that they write to and read from.
+    """The models that a command asks about, with the versions that they write to and read from.
 
     Args:
         project: The project.
-        environment: An environment whose own models are meant; the project's files where it is
-            None (bound as a plan for production would) or has no models yet.
+        environment: The environment whose models are meant. For None (bound as in a plan for
+            production) or one without models, those of the project's files.
 
     Raises:
         ProjectInvalid: The files are needed and something is wrong in them.
@@ -45,8 +45,8 @@ def render(
 ) -> RenderedModel | None:
     """What evaluating one range of a model runs; None for a model that has no query.
 
-    A VIEW reads the tables and views of its parents. Everything else reads tables alone: views
-    and embedded models stand in it as sub-queries.
+    A VIEW reads the tables and views of its parents. Everything else reads only tables: views and
+    embedded models are inlined as sub-queries.
 
     Raises:
         Refused: It cannot be written in Spark's SQL.
@@ -66,7 +66,7 @@ def render(
 def around_function(
     binding: Binding, node: Node, interval: Interval, execution_time: datetime
 ) -> Statements:
-    """The statements before and behind a Python model's function; none of other models.
+    """The pre- and post-statements of a Python model; none for other models.
 
     Raises:
         Refused: One cannot be written in Spark's SQL.
@@ -80,11 +80,11 @@ def _target(binding: Binding) -> Target:
 
 
 def whole_units(model: Model, interval: Interval) -> Interval:
-    """The range that is evaluated where some of it is: whole intervals of the model.
+    """The range that is evaluated for a given one: whole intervals of the model.
 
-    A FULL model is made at once, of everything from its start, so it is that up to the range's
-    end; a range before its start keeps its whole intervals. What is timeless, and what stands in
-    its readers, has no intervals: it keeps the range.
+    A FULL model is always computed from its start up to the range's end; a range before its start
+    is only widened to whole intervals. Timeless and EMBEDDED models have no intervals, so the range
+    stays as given.
 
     Raises:
         OverflowError: The last of them does not end before the year 10000.

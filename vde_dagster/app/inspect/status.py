@@ -1,7 +1,7 @@
-"""What of an environment is behind, since when and why, and what becomes of it. No Spark is needed.
+"""Which models of an environment are behind, since when and why. No Spark is needed.
 
-It is what a run would find now (`vde_dagster.app.apply.running`), and what no run of the
-environment does: what another environment computes, what stays as it is, and tables that are gone.
+It reports what a run would find now (`vde_dagster.app.apply.running`), and what no run of the
+environment repairs: what another environment computes, what stays stale, and dropped tables.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from vde_dagster.core.time.intervals import Interval, merge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """What of one model is behind, or waits.
+    """How one model is behind, or what it waits for.
 
-    - ``owner`` is the environment that computes its version, where that is another one.
-    - ``due`` is computed by the next run. ``waits`` is what due intervals wait for that are not.
-    - ``staleness`` is what of it is late or changed upstream; None where nothing is.
-    - ``managed`` is why a MANAGED table is to be made again; None where it is not.
-    - ``lost`` is its table, where somebody dropped it.
-    - ``is_unfinished`` where an earlier process left work on it, which the next run ends.
+    - ``owner`` is the environment that computes its version, if that is another one.
+    - ``due`` is computed by the next run. ``waits`` is what other due intervals wait for.
+    - ``staleness`` is what is late or changed upstream; None if nothing is.
+    - ``managed`` is why a MANAGED table is to be rebuilt; None if it is not.
+    - ``lost`` is its table, if somebody dropped it.
+    - ``is_unfinished`` says that an earlier process left work on it, which the next run finishes.
     """
 
     node: Node
@@ -52,7 +52,7 @@ class ModelStatus:
 
     @property
     def is_behind(self) -> bool:
-        """Whether anything is wrong or to be done; what only waits for its time is not."""
+        """Whether anything is wrong or to be done; intervals that only wait do not count."""
         found = (self.staleness, self.managed, self.lost)
         return bool(self.due or self.is_unfinished) or any(each is not None for each in found)
 
@@ -61,9 +61,9 @@ class ModelStatus:
 class EnvironmentStatus:
     """What a look at an environment found.
 
-    ``looked_at`` is how many models it has, ``at`` when that was, and ``now`` the project's clock,
-    None where it has no time yet. ``models`` are those that are behind or wait, parents first;
-    ``dropped_views`` those whose view somebody dropped, which the next run makes again.
+    ``looked_at`` is how many models it has, ``at`` the time of the look, and ``now`` the project's
+    clock, None if it has no time yet. ``models`` are those that are behind or wait, parents first;
+    ``dropped_views`` those whose view somebody dropped, which the next run creates again.
     """
 
     environment: str
@@ -85,11 +85,11 @@ class EnvironmentStatus:
 
 
 def look_at_environment(services: Services, environment: str) -> EnvironmentStatus:
-    """What of an environment is behind now, from the state and the catalog's metadata.
+    """Which models of an environment are behind now, from the state and the catalog's metadata.
 
     Raises:
         Refused: There is no such environment, or its promotion was begun and cannot be finished.
-        Conflict: Somebody is promoting right now.
+        Conflict: Another process is promoting it right now.
     """
     plan = plan_run(services, environment)
     binding = bind_plan(plan)
@@ -139,7 +139,7 @@ def _owners(services: Services, binding: Binding) -> dict[ModelName, str]:
 def _stale_elsewhere(
     services: Services, plan: Plan, binding: Binding, owners: Mapping[ModelName, str]
 ) -> Iterator[tuple[ModelName, Staleness]]:
-    """What of versions that other environments compute is behind: a plan leaves it to them."""
+    """What is stale in versions that other environments compute: a plan leaves it to them."""
     shown = services.state.environment(plan.environment)
     if not owners or shown is None:
         return

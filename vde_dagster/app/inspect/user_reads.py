@@ -1,4 +1,4 @@
-"""What a user's own code reads of a model: the rows of its version that the ledger knows."""
+"""What a user's own code reads of a model: the recorded rows of its version."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from vde_dagster.ports.engine import TableRows, UserFrame
 def read_version(
     services: Services, binding: Binding, name: ModelName, interval: Interval | None = None
 ) -> UserFrame:
-    """The rows of a model as the ledger holds them, whatever is committed meanwhile.
+    """The rows of a model as they are recorded, whatever is committed meanwhile.
 
     Args:
         services: The ports.
         binding: What the environment runs.
-        name: A model of it; of a VIEW the view of the environment is read.
-        interval: Only the rows of this time, of a model by interval; None for all.
+        name: A model of it; for a VIEW the view of the environment is read.
+        interval: For a model by interval, only the rows of this time; None for all.
 
     Raises:
-        Refused: The version holds nothing yet, or not all of the interval.
+        Refused: The version is not loaded yet, or not for all of the interval.
         EvaluationFailed: Its rows cannot be read.
     """
     node, key = binding.node(name), binding.key(name)
     entries = services.state.ledger([key]).get(key, ())
     if not entries:
-        raise Refused(f"{name} holds nothing yet in {binding.environment}.")
+        raise Refused(f"{name} is not loaded yet in {binding.environment}.")
     if node.model.kind.is_view:
         naming = naming_of(services, binding.environment)
         view = environment_view(name, binding.environment, naming)
@@ -42,7 +42,7 @@ def read_version(
     missing = subtract([interval], loaded_intervals(entries))
     if missing:
         raise Refused(
-            f"{name} does not hold {', '.join(map(str, missing))} in {binding.environment}",
+            f"{name} is not loaded for {', '.join(map(str, missing))} in {binding.environment}",
             advice="Materialize it first.",
         )
     axis = node.time_axis

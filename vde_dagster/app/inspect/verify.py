@@ -1,7 +1,7 @@
 """Computing D-SHAs from storage again, and comparing them with what was recorded (seed 002).
 
-It finds rows that were lost or changed behind vde_dagster's back. It is no evidence against
-somebody who tampers with data on purpose.
+It finds rows that were lost or changed by other programs. It does not protect against deliberate
+tampering.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from vde_dagster.ports.engine import Sought
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What was found of one version. ``rows`` counts the rows that were looked at.
+    """What was found in one version. ``rows`` counts the rows that were read.
 
-    ``unknown`` are entries whose D-SHA this release cannot compute; they were not compared. Where
-    somebody else wrote to the table since it was recorded, ``foreign_write`` says so, with advice.
+    ``unknown`` are entries whose D-SHA this release cannot compute; they were not compared. If
+    another program wrote to the table since it was recorded, ``foreign_write`` says so, with
+    advice.
     """
 
     key: VersionKey
@@ -48,7 +49,7 @@ class Verified:
 
     @property
     def holds(self) -> bool:
-        """Whether everything that could be compared is as it was recorded, and readers see it."""
+        """Whether everything that could be compared is as recorded, and readers see it."""
         return not (self.mismatches or self.missing_table or self.foreign_write)
 
 
@@ -57,15 +58,15 @@ def verify(
 ) -> Iterator[Verified]:
     """Compare the tables of models with the ledger, one after the other.
 
-    Each is compared with what is recorded when its turn comes, and read at the Iceberg snapshot at
-    which that is true, so that units of work may publish meanwhile. That others wrote is told
-    besides, since readers see that. Models that store no rows, or hold nothing yet, are passed
-    over.
+    Each is compared with what is recorded at that moment, and read at the Iceberg snapshot at
+    which that is true, so units of work may publish meanwhile. Writes of other programs are
+    reported too, since readers see them. Models that store no rows, or are not loaded yet, are
+    skipped.
 
     Args:
         services: The ports.
-        binding: Whose versions are meant.
-        names: The models; all of the environment's where None.
+        binding: The versions.
+        names: The models; None for all of the environment.
 
     Raises:
         Refused: The environment has no model of a name.
@@ -119,9 +120,9 @@ def _compared(
     *,
     whole: bool,
 ) -> tuple[int, tuple[Mismatch, ...]]:
-    """How many rows were looked at for a portion, and what is wrong with them.
+    """How many rows of a portion were read, and what is wrong with them.
 
-    Where it is the ``whole`` table, rows outside of every recorded interval are found as well.
+    If it is the ``whole`` table, rows outside of every recorded interval are found as well.
     """
     axis = node.time_axis
     sought = Sought(

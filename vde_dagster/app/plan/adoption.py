@@ -1,4 +1,4 @@
-"""Which existing versions have the rows that models would compute now (rule R6), by the state."""
+"""Which existing versions have the rows that their models would compute now (rule R6)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Snapshots = Mapping[ModelName, ModelSnapshot]
 
 
 def has_rows_of(services: Services, graph: Graph, snapshots: Snapshots, key: VersionKey) -> bool:
-    """Whether a version holds what its model would compute of what its parents hold now.
+    """Whether a version has the rows that its model would compute from its parents' rows now.
 
-    Reads the state alone: every interval of it by its trace, and the parents by their D-SHAs.
+    Reads only the state: every interval's trace, and the parents' D-SHAs.
     """
     name = key.model
     parents = {each: snapshots[each].key for each in compared_parents(graph, name)}
@@ -34,9 +34,9 @@ def has_rows_of(services: Services, graph: Graph, snapshots: Snapshots, key: Ver
 def given_back(
     services: Services, environment: str, graph: Graph, snapshots: Snapshots
 ) -> frozenset[ModelName]:
-    """The models that adopted a version of others, which has other rows by now.
+    """The models that adopted a version of another definition, which has other rows by now.
 
-    Whoever owns it has made it its own: there it is kept up to date as any other.
+    The version's owner is left out: there it is kept up to date like any other.
     """
     return frozenset(
         name
@@ -50,7 +50,7 @@ def written_by_others(
 ) -> tuple[ModelName, ...]:
     """The models that adopted a version that others write, or wrote, by another definition.
 
-    What production adopts is its own from then on (rule R9).
+    Production owns a version from when it adopts it (rule R9).
     """
     adopted = {name: each.key for name, each in snapshots.items() if each.is_adopted}
     if not adopted or environment == PRODUCTION:
@@ -68,7 +68,7 @@ def written_by_others(
 
 
 def _is_same(snapshot: ModelSnapshot, owner: Environment | None) -> bool:
-    """Whether the owner of a snapshot's version shows the same by an equal definition."""
+    """Whether the owner of a snapshot's version shows it with an equal definition."""
     shown = owner.snapshots.get(snapshot.name) if owner is not None else None
     return (
         shown is not None

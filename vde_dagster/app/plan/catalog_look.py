@@ -1,6 +1,6 @@
-"""One look at the catalog: whether the tables and views are there that the state knows.
+"""One look at the catalog: whether the tables and views that the state knows still exist.
 
-It is one listing of each namespace, however many models there are; no file is read for it.
+It lists each namespace once, however many models there are, and reads no file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Holdings = Mapping[VersionKey, Holding]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogLook:
-    """What somebody dropped of what the state knows.
+    """The tables and views that the state knows and that somebody dropped.
 
-    ``physical_views`` are of versions whose view is made again like any that is missing. Of
-    ``tables`` the rows are gone. ``views`` are models whose view an environment lacks.
+    ``physical_views`` are physical views, which are created again like missing ones. The rows of
+    ``tables`` are gone. ``views`` are models whose view the environment lacks.
     """
 
     physical_views: frozenset[VersionKey] = frozenset()
@@ -34,7 +34,7 @@ class CatalogLook:
 
     @property
     def lost(self) -> tuple[LostTable, ...]:
-        """The tables of which the rows are gone."""
+        """The tables whose rows are gone."""
         return tuple(LostTable(name=name, table=str(table)) for name, table in self.tables.items())
 
     @property
@@ -43,14 +43,14 @@ class CatalogLook:
         return tuple(sorted([*self.tables.values(), *(key.table for key in self.physical_views)]))
 
     def left(self, loaded: Holdings) -> Holdings:
-        """What is loaded without the physical views that are gone, so that they are made again."""
+        """What is loaded, without the physical views that are gone, so that these are rebuilt."""
         if not self.physical_views:
             return loaded
         return {key: each for key, each in loaded.items() if key not in self.physical_views}
 
 
 def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
-    """What is gone and no plan of an environment makes again: tables, and views of other owners."""
+    """What is gone and no plan of the environment rebuilds: tables, and views of other owners."""
     if not look.physical_views:
         return look.lost
     owners = services.state.owners(look.physical_views)
@@ -65,7 +65,7 @@ def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[L
 def look_at_versions(
     services: Services, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
 ) -> CatalogLook:
-    """What somebody dropped by now of versions that hold something; no environment's views."""
+    """The dropped tables and physical views of versions that are loaded; no environment's views."""
     loaded = services.state.holdings(each.key for each in snapshots.values())
     return look_at_catalog(services, graph, snapshots, loaded, shown=None, naming=None)
 
@@ -79,15 +79,15 @@ def look_at_catalog(
     shown: Environment | None,
     naming: ViewNaming | None,
 ) -> CatalogLook:
-    """What is not there of a plan's versions, and of an environment's views.
+    """What has been dropped of a plan's versions, and of an environment's views.
 
     Args:
         services: The ports.
         graph: The plan's models.
         snapshots: Their versions.
-        loaded: What these hold.
+        loaded: The loaded intervals of these.
         shown: The environment as it is; None for a new one.
-        naming: How its views are named; None where a promotion makes all of them in any case.
+        naming: How its views are named; None if a promotion replaces all of them in any case.
     """
     filled = {
         name: key
@@ -115,7 +115,7 @@ def _views(
     shown: Environment | None,
     naming: ViewNaming | None,
 ) -> dict[TableName, ModelName]:
-    """The views that an environment is to have of versions that hold something and stay."""
+    """The views that an environment should have, of loaded versions that stay."""
     if shown is None or naming is None:
         return {}
     return {
@@ -132,6 +132,6 @@ def _lost(
     there: Collection[TableName],
     gone: Collection[ModelName],
 ) -> tuple[ModelName, ...]:
-    """The models whose view is not there, although what it shows is, or is made again."""
+    """The models whose view is gone, although what it shows exists, or is created again."""
     lost: Sequence[ModelName] = [name for view, name in views.items() if view not in there]
     return tuple(sorted(name for name in lost if name not in gone))

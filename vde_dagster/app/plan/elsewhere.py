@@ -23,12 +23,12 @@ def found_elsewhere(
     stored: Stored,
     rules: Rules,
 ) -> Elsewhere:
-    """What others have of the models of a project.
+    """What other environments have of the models of a project.
 
     Args:
         services: The ports.
         graph: The project.
-        production: Production, where that is not what changes are told against.
+        production: Production, if changes are not compared with it anyway.
         stored: The snapshots of the project's models that an earlier plan stored.
         rules: How changes are judged.
     """
@@ -50,9 +50,9 @@ def found_elsewhere(
 
 
 def _filled(services: Services, graph: Graph, stored: Stored) -> Iterator[tuple[ModelName, str]]:
-    """Versions of equal definitions that hold rows, of models that nobody stored as they are.
+    """Loaded versions of equal definitions, of models without a stored snapshot.
 
-    A table that was kept by an edit has another name than the definition gives it.
+    A table that an edit kept has another name than the definition gives it.
     """
     new = [each for each in graph if _has_table(each) and not _is_stored(each, stored)]
     found = services.state.versions((each.name, each.fingerprint) for each in new)
@@ -83,7 +83,7 @@ def _is_stored(node: Node, stored: Stored) -> bool:
 def graph_of(
     before: Mapping[ModelName, ModelSnapshot], graph: Graph, cache: ModelCache | None
 ) -> Graph:
-    """The shown models as a graph; taken from the project's where none of them differs."""
+    """The shown models as a graph; taken from the project's if none of them differs."""
     same = all(
         name in graph and graph[name].fingerprint == snapshot.fingerprint
         for name, snapshot in before.items()

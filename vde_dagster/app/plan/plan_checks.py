@@ -1,4 +1,4 @@
-"""Why a plan cannot be carried out: told before anything is written for it, all at once."""
+"""Why a plan cannot be applied: all reasons at once, before anything is written for it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from vde_dagster.core.time.intervals import Interval
 
 
 def check_plan(services: Services, plan: Plan) -> None:
-    """Refuse a plan that cannot be carried out. Reads the state, writes nothing.
+    """Refuse a plan that cannot be applied. Reads the state, writes nothing.
 
     Raises:
-        Refused: A table of it is gone, it would change the schema of a table that is kept, record
-            as empty what cannot be recorded so, or show less than is shown now; it names all
-            models.
+        Refused: A table of it is gone, or it would change a kept table's schema in a way that
+            cannot be done in place, record as empty what cannot be empty, or show less than is
+            shown now; the text names all models.
     """
     work = work_stages(plan)
     look = look_at_versions(services, plan.graph, plan.snapshots)
@@ -47,16 +47,16 @@ def _set_aside(plan: Plan) -> tuple[LostTable, ...]:
 
 
 def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
-    """The error of a run that did without tables that are gone; none where it lacked nothing."""
+    """The error of a run that left out models whose tables are gone; none if there were none."""
     lost = _set_aside(plan)
     if lost:
         yield Refused("\n".join([*lost_problems(plan, lost), "What reads it waits."]))
 
 
 def gaps_after(services: Services, plan: Plan, work: Iterable[WorkStage] = ()) -> tuple[Gap, ...]:
-    """What is shown and will not be loaded when the work is done, as the state has it now.
+    """What is shown now and will not be loaded when the work is done.
 
-    It is looked at for production, and where the option ``no_gaps`` asks for it.
+    This is checked for production, and if the option ``no_gaps`` asks for it.
     """
     if not plan.refuses_loss:
         return ()
@@ -75,7 +75,7 @@ def gaps_after(services: Services, plan: Plan, work: Iterable[WorkStage] = ()) -
 
 
 def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
-    """One text for all models that would show less than they do; none where there is no gap."""
+    """One text for all models that would show less than they do; none if there is no gap."""
     lacking = [f"{gap.name} ({', '.join(map(str, gap.intervals))})" for gap in gaps]
     if not lacking:
         return
@@ -84,7 +84,7 @@ def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
     else:
         advice = "What they read is not complete up to there: load their sources and plan again."
     yield (
-        f"{plan.environment} shows intervals that the new versions do not hold: "
+        f"{plan.environment} shows intervals that the new versions have not loaded: "
         f"{'; '.join(lacking)}. {advice}"
     )
 
@@ -116,7 +116,7 @@ def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
 
 
 def _new_version(plan: Plan, lost: LostTable) -> str:
-    """How a model gets a new version by a stamp; by itself unless it keeps the one that it has."""
+    """How a stamp gives a model a new version: with a decision if its change is forward-only."""
     kind = plan.graph[lost.name].model.kind
     if plan.options.forward_only or kind.forward_only:
         decides = f"--decide {lost.name}=breaking"
@@ -125,7 +125,7 @@ def _new_version(plan: Plan, lost: LostTable) -> str:
 
 
 def _loss_problems(plan: Plan) -> Iterator[str]:
-    """Versions that would come back without what the ones that are shown hold (rule R15)."""
+    """Versions that would be shown again without rows that are shown now (rule R15)."""
     if not plan.refuses_loss or plan.options.accept_loss:
         return
     for change in plan.changes:
@@ -143,7 +143,7 @@ def _loss_problems(plan: Plan) -> Iterator[str]:
 
 
 def _schema_problems(plan: Plan) -> Iterator[str]:
-    """Changes of tables that are kept and that cannot be carried out in place."""
+    """Changes of kept tables' columns that cannot be done in place."""
     for change in plan.changes:
         never = [each for each in change.schema_changes if isinstance(each, ColumnIncompatible)]
         if never:
@@ -155,7 +155,7 @@ def _schema_problems(plan: Plan) -> Iterator[str]:
 
 
 def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
-    """Types that would be widened below views that Spark keeps the types of."""
+    """Types that would be widened in tables that VIEWs read: Spark stores a view's types."""
     for name, views in readers_of_views(services, plan):
         widened = [
             described(each)

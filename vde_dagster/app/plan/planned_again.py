@@ -1,4 +1,4 @@
-"""Planning again what a plan is about, to see what has become of it since it was made."""
+"""Planning again what a plan is about, to see what has changed since it was made."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class _StoppedClock:
 
 
 def planned_again(services: Services, plan: Plan) -> Plan:
-    """The plan of the same models with the same options, of what they read and hold now.
+    """The plan of the same models with the same options, by their inputs and intervals now.
 
-    The time is that of the first plan, so that what became due since is left to a later one.
+    The time is that of the first plan, so intervals that became due since are left to a later one.
     """
     if plan.now is not None:
         services = replace(services, clock=_StoppedClock(at=plan.now), clock_sources=())
@@ -41,13 +41,13 @@ def planned_again(services: Services, plan: Plan) -> Plan:
 
 
 def refuse_older_rows(services: Services, plan: Plan) -> None:
-    """Refuse to take away what an environment was given while a plan waited or was carried out.
+    """Refuse to hide rows that an environment got while a plan waited or was applied.
 
-    A version that is about to be shown may be behind its inputs (rule R15): it counts where rows
-    were recorded meanwhile on the version that is shown.
+    A version that is about to be shown may be behind its inputs (rule R15). That is refused if rows
+    were recorded meanwhile on the version that is shown now.
 
     Raises:
-        Conflict: It would show older rows of some models than it does.
+        Conflict: The environment would show older rows of some models than it does.
     """
     shown = services.state.environment(plan.environment)
     newer = dict(_recorded_since(services, plan, shown)) if shown is not None else {}
@@ -76,7 +76,7 @@ def refuse_older_rows(services: Services, plan: Plan) -> None:
 def _recorded_since(
     services: Services, plan: Plan, shown: Environment
 ) -> Iterator[tuple[ModelName, tuple[Interval, ...]]]:
-    """The times of what was recorded on versions that are shown since a plan was made."""
+    """The times of what was recorded on shown versions since a plan was made."""
     heads = shown_heads(services, shown, plan.snapshots)
     moved = {
         name: shown.snapshots[name].key

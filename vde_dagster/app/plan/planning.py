@@ -51,14 +51,14 @@ def plan_environment(
     """The plan that makes an environment show a project's models, as the options say.
 
     An environment that does not exist yet is compared with production, whose versions it shares
-    where nothing changed (seed 000, *Virtual Layer*). Where it is ``paced``, since nobody asks for
-    it, what changed upstream reaches a model as often as its ``freshness`` and ``updates_on`` say.
+    where nothing changed (seed 000, *Virtual Layer*). In a ``paced`` plan, which no person asked
+    for, upstream changes reach a model as often as its ``freshness`` and ``updates_on`` say.
 
     Raises:
         OptionsRefused: The options make no sense together, or not for this environment.
         SelectionRefused: A selector selects nothing.
         ProjectInvalid: Selected models do not fit the ones that stay as they are shown.
-        RestatementRefused: Models that shall be restated set ``disable_restatement``.
+        RestatementRefused: Models that are to be restated set ``disable_restatement``.
     """
     refuse_senseless(options, environment)
     basis = basis_of(services, environment, options)
@@ -85,8 +85,8 @@ def plan_environment(
 class _Looked:
     """What the state and the catalog say of a plan's models.
 
-    ``now`` is the project's clock. ``stays`` tells whether the environment's views are where the
-    project puts them.
+    ``now`` is the project's clock. ``stays`` says whether the environment's views have the names
+    that the project gives them.
     """
 
     planned: Planned
@@ -96,7 +96,7 @@ class _Looked:
 
 
 def _look(services: Services, basis: Basis, models: Models) -> _Looked:
-    """Look at what the versions hold, and at what is there of it."""
+    """Look up the versions' loaded intervals, and whether their tables and views exist."""
     graph, snapshots = models.graph, models.snapshots
     now = services.project_now()
     loaded = services.state.holdings(
@@ -123,7 +123,7 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
 
 
 def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph: Graph) -> Planned:
-    """A plan's models with what their versions hold by now; the time is that of the plan.
+    """A plan's models with their versions' intervals by now; the time is that of the plan.
 
     Args:
         services: The ports.
@@ -152,7 +152,7 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
 def _findings(
     services: Services, basis: Basis, models: Models, looked: _Looked, pace: Pace | None
 ) -> Findings:
-    """What the versions hold and lack, what is evaluated, and what is not although it was asked."""
+    """What is loaded, missing and evaluated, and what was asked for and is not evaluated."""
     planned, options = looked.planned, basis.options
     graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
     loaded, catalog = planned.loaded, services.naming.catalog
@@ -185,7 +185,7 @@ def _work(
     now: datetime | None,
     restated: Restatement,
 ) -> dict[ModelName, Workload]:
-    """What is evaluated of each model, and what is left out."""
+    """What is evaluated for each model, and what is left out."""
     return workloads(
         planned.graph,
         planned.holdings,
@@ -205,7 +205,7 @@ def holdings_of(
     snapshots: Mapping[ModelName, ModelSnapshot],
     loaded: Mapping[VersionKey, Holding] | None = None,
 ) -> Holdings:
-    """What these snapshots' versions hold, as it was read or, without that, as the state has it."""
+    """The loaded intervals of these snapshots' versions, as already read, or from the state."""
     if loaded is None:
         loaded = services.state.holdings(each.key for each in snapshots.values())
     owners = services.state.owners(each.key for each in snapshots.values())
@@ -219,7 +219,7 @@ def holdings_of(
 
 
 def _current(own: Environment | None, *, stays: bool) -> Current:
-    """What the environment shows where its views are to be; nothing where they have to move."""
+    """What the environment's views show; nothing if they have to move to other names."""
     if own is None:
         return Current()
     if not stays:
@@ -228,7 +228,7 @@ def _current(own: Environment | None, *, stays: bool) -> Current:
 
 
 def _hidden(snapshots: Mapping[ModelName, ModelSnapshot], basis: Basis) -> frozenset[ModelName]:
-    """The models that are as in production, where only the others get a view."""
+    """The models that are as in production and get no view, if the options say so."""
     if basis.options.include_unmodified or basis.production is None:
         return frozenset()
     theirs = basis.production.snapshots
@@ -245,7 +245,7 @@ def _reuse(
     snapshots: Mapping[ModelName, ModelSnapshot],
     known: Sequence[Environment | None],
 ) -> dict[ModelName, ExistingVersion]:
-    """What the versions hold before the plan; nothing of those that hold nothing."""
+    """What the versions have loaded before the plan, without those that have loaded nothing."""
     computed = {name: loaded for name, loaded in holdings.computed.items() if loaded}
     shown = {each.name: each for each in known if each is not None}
     for owner in sorted({holdings.owners[name] for name in computed if name in holdings.owners}):
@@ -270,7 +270,7 @@ def _reuse(
 def _unfinished(
     services: Services, snapshots: Mapping[ModelName, ModelSnapshot], holdings: Holdings
 ) -> tuple[ModelName, ...]:
-    """The models on whose version an earlier process left work that may be finished here."""
+    """The models with unfinished work of an earlier process that may be finished here."""
     keys = {snapshots[name].key: name for name in holdings.writes}
     return tuple(sorted(keys[key] for key in services.state.unfinished(keys)))
 
@@ -278,7 +278,7 @@ def _unfinished(
 def shown_heads(
     services: Services, own: Environment | None, snapshots: Mapping[ModelName, ModelSnapshot]
 ) -> dict[ModelName, int]:
-    """What was recorded last on the versions that an environment shows and these would replace."""
+    """What was recorded last on the shown versions that these would replace."""
     shown = own.snapshots if own is not None else {}
     keys = {
         name: shown[name].key
@@ -294,7 +294,7 @@ def _recorded(
     snapshots: Mapping[ModelName, ModelSnapshot],
     loaded: Mapping[VersionKey, Holding],
 ) -> dict[ModelName, tuple[Column, ...]]:
-    """The columns of the tables of models that differ, as rows were written to them last."""
+    """The columns that changed models' tables had when rows were last written to them."""
     found: dict[ModelName, tuple[Column, ...]] = {}
     for name, each in snapshots.items():
         shown, there = basis.snapshots.get(name), loaded.get(each.key)
@@ -304,7 +304,7 @@ def _recorded(
 
 
 def _stays(services: Services, shown: Environment) -> bool:
-    """Whether the views show what the state says, under the names that the project gives them."""
+    """Whether the views show what the state says, with the names that the project gives them."""
     return not shown.promoting and not are_moving(services, shown)
 
 
@@ -322,7 +322,7 @@ def _capped(
         first = unit.ceil(node.model.start)
         covering = [each.end for each in loaded[node.name] if each.start <= first < each.end]
         if end is not None and covering and covering[0] >= unit.floor(end):
-            continue  # it is whole for good
+            continue  # it is complete for good
         capped[node.name] = covering[0] if covering else None
     return capped
 
@@ -330,9 +330,9 @@ def _capped(
 def _overdue(
     graph: Graph, holdings: Holdings, complete_to: Mapping[ModelName, datetime | None]
 ) -> dict[ModelName, datetime | None]:
-    """Up to where FULL tables were made that only another environment may make again, and has to.
+    """Up to where FULL tables were built that another environment has to rebuild.
 
-    Who reads one for a later time would find nothing of it there.
+    A model that reads one for a later time would miss the rows of that time.
     """
     found: dict[ModelName, datetime | None] = {}
     for node in graph:
@@ -350,7 +350,7 @@ def _complete_times(
     holdings: Holdings,
     tables: Mapping[ModelName, TableState | None],
 ) -> dict[ModelName, datetime | None]:
-    """Up to when all that each model reads is whole, and held where others write it."""
+    """Up to when all that each model reads is complete, and loaded if others write it."""
     valid_to = {name: valid_to_of(table) for name, table in tables.items()}
     declared = {name: time for name, time in valid_to.items() if time is not None}
     unborn = {

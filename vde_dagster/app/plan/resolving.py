@@ -23,7 +23,7 @@ from vde_dagster.ports.state import Environment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """What a plan starts from: the environment, what is asked, and what is shown now."""
+    """What a plan starts from: the environment, the options, and what is shown now."""
 
     environment: str
     options: PlanOptions
@@ -32,13 +32,13 @@ class Basis:
 
     @property
     def snapshots(self) -> Mapping[ModelName, ModelSnapshot]:
-        """What changes are told against."""
+        """The snapshots that the project is compared with."""
         base = self.own or self.production
         return base.snapshots if base is not None else {}
 
     @property
     def elsewhere(self) -> Environment | None:
-        """Production, where changes are told against something else."""
+        """Production, if the project is compared with another environment."""
         is_basis = self.own is None or self.own is self.production
         return None if is_basis else self.production
 
@@ -64,7 +64,7 @@ class Models:
 
 
 def resolve_models(services: Services, project: Graph, basis: Basis) -> Models:
-    """Compare a project with what is shown, and find the version of each model."""
+    """Compare a project with what is shown, and decide the version of each model."""
     mixed, shown = _compared(services, project, basis)
     graph, rules = mixed.graph, basis.options.rules
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
@@ -108,7 +108,7 @@ def _without_lost_equality(
     graph: Graph,
     resolve: Callable[[Collection[ModelName]], dict[ModelName, Resolved]],
 ) -> dict[ModelName, Resolved]:
-    """Snapshots of which none shows an adopted version that has other rows by now (rule R6)."""
+    """Snapshots without adopted versions that have other rows by now (rule R6)."""
     released: frozenset[ModelName] = frozenset()
     while True:
         resolved = resolve(released)
@@ -125,7 +125,7 @@ def _without_lost_equality(
 def _versions(
     shown: Mapping[ModelName, ModelSnapshot], graph: Graph, changed: Collection[ModelName]
 ) -> set[VersionKey]:
-    """The versions of some models: those that are shown, and those that they have by themselves."""
+    """The versions of some models: the shown ones, and those that their fingerprints give."""
     own = (graph[name] for name in changed if name in graph)
     before = (shown[name].key for name in changed if name in shown)
     return {*(VersionKey(node.name, node.fingerprint.data_version) for node in own), *before}

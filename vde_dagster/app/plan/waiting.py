@@ -1,4 +1,4 @@
-"""What a model's intervals wait for that are due and that a plan would not evaluate."""
+"""What due intervals of a model wait for that a plan would not evaluate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from vde_dagster.core.time.schedule import lacking
 
 
 class Reason(Enum):
-    """Of what sort something is that intervals wait for."""
+    """The sort of thing that intervals wait for."""
 
     CLOCK = "clock"
     ENVIRONMENT = "environment"
@@ -43,15 +43,14 @@ class Reason(Enum):
 class Wait:
     """One thing that due intervals wait for.
 
-    - ``CLOCK``: a source that does not say yet up to when it is complete, and is the project's
-      clock.
+    - ``CLOCK``: a source that is the project's clock and has no valid-to time yet.
     - ``ENVIRONMENT``: the one that fills this version.
-    - ``SOURCE``: a table that is complete only up to ``start``, or empty where that is None. It is
-      a model where another environment fills its version.
-    - ``MODEL``: one that is read, and that lacks what is read of it; from ``start`` to ``end`` is
-      the first interval. They are None for a model without intervals.
-    - ``SIGNAL``: one of the model's own; the first interval of the model that is held back. It is
-      not ``certain`` where the model has several, since a plan does not tell which one answered no.
+    - ``SOURCE``: a table that is complete only up to ``start``, or empty if that is None. It is a
+      model if another environment fills its version.
+    - ``MODEL``: an upstream model that has not loaded what is read; ``start`` to ``end`` is the
+      first such interval. They are None for a model without intervals.
+    - ``SIGNAL``: one of the model's own, with the first interval that is held back. It is not
+      ``certain`` if the model has several, since a plan does not know which one answered no.
     - ``GONE``: the table or view of a model that somebody dropped.
     """
 
@@ -72,12 +71,12 @@ class Wait:
             case Reason.SOURCE:
                 return f"{self.name} {f'is complete only to {start}' if start else 'has no data'}"
             case Reason.MODEL:
-                return f"{self.name} lacks {first}" if first else f"{self.name} is not made yet"
+                return f"{self.name} lacks {first}" if first else f"{self.name} is not built yet"
             case Reason.SIGNAL:
                 holds = "holds" if self.certain else "may hold"
                 return f"the signal {self.name} {holds} back {first}"
             case Reason.GONE:
-                return f"what {self.name} holds is gone: somebody dropped it"
+                return f"the table or view of {self.name} is gone: somebody dropped it"
 
 
 def waits_of(
@@ -90,16 +89,16 @@ def waits_of(
     loaded: Sequence[Interval],
     owner: str | None,
 ) -> tuple[Wait, ...]:
-    """What due intervals of a model wait for; nothing where none of them waits.
+    """What due intervals of a model wait for; nothing if none of them waits.
 
     Args:
-        services: The adapters; sources are looked up, where one is to blame.
-        plan: The plan in which the intervals are not.
+        services: The adapters; sources are looked up if one is the cause.
+        plan: The plan that does not evaluate the intervals.
         node: The model.
-        there: What each version holds after the plan, and what it holds now of this model.
-        recorded: What each version has an entry of now.
-        loaded: What the model's version holds now.
-        owner: The environment that may write the version; None where any may.
+        there: The loaded intervals of each version after the plan; of this model, those of now.
+        recorded: The intervals of each version that have an entry now.
+        loaded: The loaded intervals of the model's version now.
+        owner: The environment that may write the version; None if any may.
     """
     timeless = node.model.kind.is_timeless and node.model.kind.is_physical
     if plan.now is None and not timeless:
@@ -141,7 +140,7 @@ def _waits_by_time(
     loaded: Sequence[Interval],
     waiting: Sequence[Interval],
 ) -> tuple[Wait, ...]:
-    """First what is not complete, then the models of which something is lacking, then signals."""
+    """First what is not complete, then models that lack something, then signals."""
     model, complete_to, now = node.model, _complete_times(plan)[node.name], plan.now
     if complete_to is None or now is None:
         return tuple(_late_sources(services, plan, node))
@@ -185,7 +184,7 @@ def _complete_times(plan: Plan) -> dict[ModelName, datetime | None]:
 
 
 def _late_sources(services: Services, plan: Plan, node: Node) -> Iterator[Wait]:
-    """What of all above a model is complete no further than the model is."""
+    """The upstream tables that are complete no further than the model is."""
     complete_to, graph = _complete_times(plan), plan.graph
     seen, waiting = {node.name}, [node.name]
     while waiting:
@@ -203,7 +202,7 @@ def _late_sources(services: Services, plan: Plan, node: Node) -> Iterator[Wait]:
 
 
 def _without_data(services: Services, node: Node) -> Iterator[Wait]:
-    """The sources of a model's late data that no row was ever written to."""
+    """The sources of a model's late data that have never had a row."""
     policy = node.model.stateless
     for name in policy.sources if policy is not None else ():
         table = services.source(name)
@@ -214,7 +213,7 @@ def _without_data(services: Services, node: Node) -> Iterator[Wait]:
 def _unmade_parents(
     plan: Plan, node: Node, there: Mapping[ModelName, Sequence[Interval]]
 ) -> Iterator[Wait]:
-    """The tables and views that a model reads and that hold nothing, also after the plan."""
+    """The tables and views that a model reads and that are not loaded, not even by the plan."""
     for name in stored_parents(plan.graph, node.name):
         model = plan.graph[name].model
         if model.kind.is_source or there[name]:
@@ -232,7 +231,7 @@ def _lacks(
     *,
     first: Interval,
 ) -> Wait:
-    """The first interval of a parent that is lacking to make the first unit of some time."""
+    """The first interval of a parent that is missing to compute the first unit of some time."""
     parent = plan.graph[name].model
     lacks = lacking(parent, there[name])
     if not lacks:

@@ -1,4 +1,4 @@
-"""What identifies the work of a plan: the same token means that the same would be tried again."""
+"""Tokens of a plan's work: an equal token means that the same work would be tried again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LENGTH: Final = 16
 def work_tokens(services: Services, plan: Plan) -> dict[ModelName, str]:
     """A token for the work on each model that a plan fills.
 
-    It follows from the version, the intervals, and what the tables that it reads hold: the number
-    of the last change of a model's ledger, the Iceberg snapshot of a source; and from the work on
-    those that are filled first. So new data is new work. What the version itself holds is no part
-    of it: work that leaves as much to do as there was has the token that it had.
+    It depends on the version, the intervals and the state of the tables that are read (the number
+    of the last change of a model's ledger, the Iceberg snapshot of a source), and on the work on
+    models that are filled first. So new data is new work. The version's own rows are no part of
+    it: if work leaves as much to do as before, the token stays the same.
     """
     read = {
         change.name: sorted(tables_read(plan.graph, plan.graph[change.name]))

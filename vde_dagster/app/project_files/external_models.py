@@ -1,4 +1,4 @@
-"""Declaring sources from the catalog: what its tables are, against ``external_models.yaml``."""
+"""Declaring sources from the catalog's tables, compared with ``external_models.yaml``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ COMMENT = "comment"
 class Survey:
     """What the catalog has of some sources.
 
-    ``missing`` are those without an Iceberg table. ``untyped`` are tables with columns (by name)
-    of types that Spark has no name for, so that nothing can be declared for them.
+    ``missing`` are those without an Iceberg table. ``untyped`` are tables that cannot be declared,
+    with the names of columns whose types Spark has no name for.
     """
 
     tables: Mapping[ModelName, SourceTable]
@@ -41,7 +41,7 @@ class Declaration:
 
     @property
     def changes(self) -> bool:
-        """Whether the file would be another one."""
+        """Whether the file would differ."""
         return self.refreshed.text != (self.before or "")
 
     @property
@@ -72,16 +72,16 @@ def survey_sources(catalog: Catalog, names: Iterable[ModelName]) -> Survey:
 def declare_sources(
     catalog: Catalog, path: Path, read: Iterable[ModelName], *, name: str
 ) -> Declaration:
-    """What ``external_models.yaml`` would be; nothing is written.
+    """What ``external_models.yaml`` would become; nothing is written.
 
     Args:
         catalog: Where the sources are.
-        path: The file, there or not.
+        path: The file, which may not exist yet.
         read: The sources that models read.
         name: The name of the project's own catalog.
 
     Raises:
-        ProjectInvalid: The file is no list of sources.
+        ProjectInvalid: The file is not a list of sources.
         Refused: The file cannot be read, or is written in a way that cannot be edited.
     """
     names = tuple(read)
@@ -98,10 +98,10 @@ def declare_sources(
 
 
 def write_declaration(declaration: Declaration) -> None:
-    """Write the file, whole, where it changes.
+    """Write the file if it changes.
 
     Raises:
-        Conflict: Somebody wrote it meanwhile.
+        Conflict: Somebody changed it meanwhile.
         Refused: It cannot be written.
     """
     if declaration.changes:

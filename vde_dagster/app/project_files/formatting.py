@@ -1,4 +1,4 @@
-"""Formatting model files. A text is only taken where it declares the very same model."""
+"""Formatting model files. A new text is only used if it declares exactly the same model."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _PLACED: Final = ("body", "source", "place", "warnings", "unsupported")
 
 
 class Formatter(Protocol):
-    """Lays the text of a model's file out."""
+    """Formats the text of a model's file."""
 
     def __call__(self, text: str, *, path: Path, dialect: str) -> str:
-        """The same model in one layout; ``dialect`` is the project's."""
+        """The text of the same model, formatted; ``dialect`` is the project's."""
         ...
 
 
@@ -49,8 +49,8 @@ class Formatter(Protocol):
 class Formatted:
     """A model file's text as it is, and as it would be.
 
-    ``path`` is relative to the project. ``differs`` names what the model would be another in; such
-    a file is left alone, since that is a fault of the formatter.
+    ``path`` is relative to the project. ``differs`` names in what the formatted text's model would
+    differ; such a file is left alone, since that is a fault of the formatter.
     """
 
     path: Path
@@ -60,11 +60,11 @@ class Formatted:
 
     @property
     def changes(self) -> bool:
-        """Whether the file would be another one, and may be."""
+        """Whether the file would differ, and is to be written."""
         return self.before != self.after and not self.differs
 
     def diff(self) -> str:
-        """What would change, as a unified diff; empty where nothing would."""
+        """What would change, as a unified diff; empty if nothing would."""
         if not self.changes:
             return ""
         name = self.path.as_posix()
@@ -89,10 +89,10 @@ def format_files(
     Args:
         configuration: The project.
         wanted: Files and folders of the project, as absolute paths; None for all of it.
-        formatter: What lays a text out.
+        formatter: What formats a text.
 
     Raises:
-        Refused: Something that is wanted is no file of a SQL model of this project.
+        Refused: A wanted path is not a file of a SQL model of this project.
         ProjectInvalid: A file cannot be read as a model; all problems of all files at once.
     """
     problems: list[Problem] = []
@@ -117,7 +117,7 @@ def write_formatted(folder: Path, done: Collection[Formatted]) -> None:
     """Write what changes, each file whole.
 
     Raises:
-        Conflict: Somebody wrote one of the files meanwhile; it stays as it is.
+        Conflict: Somebody changed one of the files meanwhile; it stays as it is.
         Refused: A file cannot be written.
     """
     for each in done:
@@ -142,7 +142,7 @@ def _chosen(
 
 
 def _graph(configuration: Configuration) -> Graph | None:
-    """The project's models; None where it cannot be loaded, which is no reason not to format it."""
+    """The project's models; None if it cannot be loaded, which does not prevent formatting."""
     try:
         return load_files(configuration).graph
     except ProjectInvalid:
@@ -175,7 +175,7 @@ def _formatted(
 def _differences(
     model: Model, formatted: ModelSource, python: SharedFiles, graph: Graph | None
 ) -> Iterator[str]:
-    """In what the model of a formatted text is another than the one before."""
+    """In what the model of a formatted text differs from the one before."""
     try:
         again = read_model(formatted, functions=python.functions, signals=python.signals)
     except ProjectInvalid as error:
@@ -207,7 +207,7 @@ def _dialect(model: Model) -> str:
 
 
 def _canonical(model: Model, graph: Graph | None) -> CanonicalQuery | None:
-    """The canonical query, as far as what it reads is known; else the query as it is written."""
+    """The canonical query, if what it reads is known; else the query as it is written."""
     if not isinstance(model.body, Query):
         return None
     known = [name for name in model.parents if graph is not None and name in graph]

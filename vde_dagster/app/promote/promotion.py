@@ -1,7 +1,7 @@
 """Promotion: an environment's views are swapped to other versions (docs/architecture.md).
 
-A promotion is recorded before the views move and again after: whoever finds one that was begun and
-not finished swaps the same views again, which changes nothing where they were swapped already.
+A promotion is recorded before the views move and again after. A process that finds one begun and
+not finished swaps the same views again, which changes nothing if they were swapped already.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _LOG: Final = logging.getLogger(__name__)
 def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     """Make an environment show a plan's snapshots.
 
-    Tables that are kept get the columns that they lack and the words of their models before.
+    Before that, kept tables get the columns that they lack and their models' comments.
 
     Raises:
         Refused: A view's name is taken, somebody dropped what it would show, or production would
             show less than it does; nothing was changed.
-        Conflict: The environment was changed since the plan was made, or was given rows that the
-            plan would take away; or a table that is kept is being written.
+        Conflict: The environment was changed since the plan was made, or got rows that the plan
+            would hide; or a kept table is being written.
         LeaseLost: The lease on the environment is not held any more.
     """
     before = services.state.environment(plan.environment)
@@ -76,13 +76,13 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
 
 
 def finish_promotions(services: Services, environment: str) -> bool:
-    """Finish a promotion that an earlier process began and did not finish; whether it is done.
+    """Finish a promotion that an earlier process began. Returns whether none is left unfinished.
 
-    One that would show what somebody dropped is left as it is: the views stay, and the next plan
-    promotes over it.
+    One that would show a dropped table or view is left: the views stay, and the next plan promotes
+    over it.
 
     Raises:
-        Conflict: Somebody is promoting right now.
+        Conflict: Another process is promoting right now.
     """
     shown = services.state.environment(environment)
     if shown is None or not shown.promoting:
@@ -101,11 +101,11 @@ def finish_promotions(services: Services, environment: str) -> bool:
 
 
 def end_promotions(services: Services, environment: str) -> None:
-    """Finish what an earlier process began to promote, for whoever makes no plan.
+    """Finish a promotion that an earlier process began, for a caller that plans nothing itself.
 
     Raises:
-        Refused: It would show what somebody dropped.
-        Conflict: Somebody is promoting right now.
+        Refused: It would show a dropped table or view.
+        Conflict: Another process is promoting right now.
     """
     finish_promotions(services, environment)
     shown = services.state.environment(environment)
@@ -120,17 +120,17 @@ def end_promotions(services: Services, environment: str) -> None:
 
 
 def _gone(services: Services, environment: Environment, graph: Graph) -> tuple[TableName, ...]:
-    """What somebody dropped of the versions that an environment's views are to show."""
+    """The dropped tables and physical views of what an environment's views are to show."""
     hidden = environment.hidden
     shown = {name: each for name, each in environment.snapshots.items() if name not in hidden}
     return look_at_versions(services, graph, shown).versions
 
 
 def _show_added(services: Services, plan: Plan) -> None:
-    """Let other environments show the columns that tables have gained, where they want them.
+    """Show added columns of tables in other environments whose models return them, too.
 
-    One that kept such a table before its owner did could not show them yet (rules R9 and R11). The
-    promotion is done already, so nothing that is wrong with their views makes it fail.
+    An environment that kept such a table before its owner did could not show them yet (rules R9 and
+    R11). The promotion is done already, so it does not fail if their views cannot be changed.
     """
     grown = {
         plan.snapshots[change.name].key: {each.column.lower() for each in added}
@@ -154,7 +154,7 @@ def _show_added(services: Services, plan: Plan) -> None:
 def _show_gained(
     services: Services, environment: str, grown: Mapping[VersionKey, Collection[str]]
 ) -> None:
-    """Show the columns that versions gained, where the environment's models return them."""
+    """Show the columns that versions gained, if the environment's models return them."""
     shown = services.state.environment(environment)
     if shown is None or shown.promoting:
         return
@@ -198,7 +198,7 @@ def _swap(services: Services, environment: Environment, graph: Graph) -> Environ
 
 
 def _shown_before(services: Services, environment: Environment) -> set[ModelName]:
-    """The models that may have a view from earlier promotions, back to one that was finished."""
+    """The models that may have a view from promotions since the last finished one."""
     names: set[ModelName] = set()
     for revision in range(environment.revision - 1, 0, -1):
         before = services.state.environment(environment.name, revision=revision)
@@ -209,7 +209,7 @@ def _shown_before(services: Services, environment: Environment) -> set[ModelName
 
 
 def _check_targets(services: Services, plan: Plan) -> None:
-    """Refuse before anything is recorded where somebody dropped what a view would show."""
+    """Refuse, before anything is recorded, if somebody dropped what a view would show."""
     look = look_at_versions(services, plan.graph, plan.snapshots)
     if lost := lost_for(services, plan.environment, look):
         raise Refused("\n".join([*lost_problems(plan, lost), "No view was moved."]))
@@ -222,7 +222,7 @@ def _check_targets(services: Services, plan: Plan) -> None:
 
 
 def _check_names(services: Services, plan: Plan, before: Environment | None) -> None:
-    """Refuse before anything is recorded where a view could not be made afterwards."""
+    """Refuse, before anything is recorded, if a view could not be created afterwards."""
     stays = before is not None and not are_moving(services, before)
     known = (
         {name: each for name, each in before.snapshots.items() if name not in before.hidden}
@@ -239,9 +239,9 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
     taken = services.catalog.taken(wanted)
     if taken:
         raise Refused(
-            f"{', '.join(sorted(map(str, taken)))} stands in the catalog already, so no view of "
-            f"{plan.environment} can be put there",
-            advice="Rename the model, or move what stands there away. Nothing was changed.",
+            f"{', '.join(sorted(map(str, taken)))} exists in the catalog already, so no view of "
+            f"{plan.environment} can be created there",
+            advice="Rename the model, or rename what has the name. Nothing was changed.",
         )
     for name, view in services.catalog.views(wanted).items():
         if (other := model_of(view.target)) not in (None, wanted[name]):
@@ -253,6 +253,6 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
 
 
 def _is_embedded(snapshot: ModelSnapshot) -> bool:
-    """Whether a model has no view. Most texts need not be read to know that they have one."""
+    """Whether a model has no view. For most models this is known without reading their text."""
     may_be = Embedded.keyword in snapshot.source.text.upper()
     return may_be and read_model(snapshot.source).kind.is_embedded

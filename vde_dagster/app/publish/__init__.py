@@ -1,1 +1,1 @@
-"""Publishing what is staged, and what a version's table holds."""
+"""Publishing what is staged, and checking that a table is as it was recorded."""

@@ -1,4 +1,4 @@
-"""Where a version's table stands, and whether that is what was recorded (rule R4)."""
+"""The current Iceberg snapshot of a version, and whether it has the recorded rows (rule R4)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from vde_dagster.core.model.snapshot import VersionKey
 
 
 class ForeignWrite(Conflict):
-    """A version's table is not what was recorded: somebody else wrote to it, or removed it.
+    """A version's table is not as recorded: another program wrote to it, or removed it.
 
-    Nothing is built on such rows, since nobody knows what they are.
+    Nothing is built on such rows, since it is not known what they are.
     """
 
 
 def head_of(services: Services, key: VersionKey) -> int | None:
     """The Iceberg snapshot that a unit of work on a version starts from; None for no rows yet.
 
-    It is where the table is now: at what was recorded last, or at a compaction of just that. No JVM
-    is started.
+    It is the table's current one: the last recorded one, or a compaction of it. No JVM is started.
 
     Raises:
-        ForeignWrite: The table has other rows than what was recorded last.
+        ForeignWrite: The table has other rows than were recorded last.
     """
     recorded = services.state.heads([key]).get(key)
     table = services.catalog.table(key.table)
@@ -32,10 +31,10 @@ def head_of(services: Services, key: VersionKey) -> int | None:
 
 
 def readable(services: Services, key: VersionKey, recorded: int | None) -> int | None:
-    """Where the rows can be read that were recorded at an Iceberg snapshot.
+    """The Iceberg snapshot at which the rows recorded at another one can be read.
 
-    That is the snapshot itself. Where it has expired, it is where the table is now, if that is a
-    compaction of it.
+    That is the recorded one itself. If it has expired, it is the table's current one, provided that
+    this is a compaction of it.
     """
     if recorded is None or services.catalog.retains(key.table, recorded):
         return recorded
@@ -45,9 +44,9 @@ def readable(services: Services, key: VersionKey, recorded: int | None) -> int |
 
 
 def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> str:
-    """What to say where readers see other rows of a version than were recorded; empty where not.
+    """A message if readers see other rows of a version than were recorded; empty otherwise.
 
-    What a unit of work has published and not recorded yet is its own, and no write of others.
+    What a unit of work has published and not recorded yet is not a foreign write.
 
     Args:
         services: The ports.
@@ -71,11 +70,10 @@ def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> 
 def _is_compacted(
     services: Services, key: VersionKey, found: int | None, recorded: int | None
 ) -> bool:
-    """Whether two Iceberg snapshots have the same rows, as far as that can be told.
+    """Whether two Iceberg snapshots have the same rows, as far as is known.
 
-    Where all that is retained up to the one that was found are compactions, and what was recorded
-    has expired, nothing speaks for a write of somebody else: it is the same table after
-    maintenance.
+    If the recorded one has expired, and all retained ones up to the one that was found are
+    compactions, nothing indicates a foreign write: it is the same table after maintenance.
     """
     if found is None or recorded is None:
         return False
@@ -100,13 +98,13 @@ def _foreign(
         )
     if recorded is None:
         return ForeignWrite(
-            f"{what} has rows (Iceberg snapshot {found}) that nothing was recorded of: somebody "
+            f"{what} has rows (Iceberg snapshot {found}) that were never recorded: somebody "
             "else wrote them, or this state is not the one of this warehouse. Nothing was done",
             advice="Drop the table, or use the state that belongs to it.",
         )
     return ForeignWrite(
         f"{what} is at the Iceberg snapshot {found}, and {recorded} was recorded: somebody else "
-        "wrote to it, and nothing is built on rows that nobody knows. Nothing was done",
+        "wrote to it, and nothing is built on unknown rows. Nothing was done",
         advice="Undo that write, in Spark `CALL "
         f"{catalog}.system.rollback_to_snapshot('{key.table}', {recorded})`, and run this again.",
     )

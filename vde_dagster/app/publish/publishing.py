@@ -22,11 +22,11 @@ _LOG: Final = logging.getLogger(__name__)
 def publish(
     services: Services, key: VersionKey, base: int | None, publication: Publication
 ) -> None:
-    """Let readers see what is staged on ``base``; nothing to do where they do.
+    """Let readers see what is staged on ``base``; does nothing if they already do.
 
     Raises:
         TableMoved: It can never be published.
-        Conflict: The table is being changed all the time; nothing was published.
+        Conflict: Other commits kept getting in first; nothing was published.
         OutcomeUnknown: The answer was lost.
     """
     if publication.iceberg_snapshot_id is not None:
@@ -47,7 +47,7 @@ def record(
     Returns the entries of the intervals that were set.
 
     Raises:
-        LeaseLost: Somebody else took the version over; that one records it.
+        LeaseLost: Another process took over the version's lease, and records it.
     """
     if not services.state.holdings([key]):
         show_first(services, environment, key, publication.columns)
@@ -62,21 +62,21 @@ def give_up(
     """Drop what a unit of work staged, which will never be published.
 
     Raises:
-        LeaseLost: Somebody else took the version over; that one decides.
+        LeaseLost: Another process took over the version's lease, and decides.
     """
     services.catalog.drop_branch(key.table, work_id)
     services.state.abandon(work_id, reason=reason, lease=lease)
 
 
 def _drop_closed_branches(services: Services, key: VersionKey) -> None:
-    """Remove the branches of all work that is done or given up.
+    """Remove the branches of all units of work that are done or abandoned.
 
     They are the one that was just published, those that an audit refused, and those of processes
-    that wrote on after somebody took over from them. Work stays closed, so nobody misses them,
-    whoever holds the lease by now.
+    that wrote on after another one took over their lease. Closed work is never reopened, so this is
+    safe even if the lease is lost by now.
 
-    All is recorded already, so a branch that cannot be removed fails nothing: the next work that is
-    recorded removes it.
+    All is recorded already, so a branch that cannot be removed is no failure: the next unit of work
+    that is recorded removes it.
     """
     try:
         for work_id in services.catalog.branches(key.table):

@@ -1,4 +1,4 @@
-"""The views of an environment: over which version each one stands, and with which columns."""
+"""The views of an environment: which version each one shows, and with which columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vde_dagster.project.model_files import read_model
 
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
-    """Make the views of these models, where the environment shows them and they hold something."""
+    """Create the views of those of these models that the environment shows and that are loaded."""
     shown = services.state.environment(environment)
     if shown is not None and not shown.promoting:
         graph = stored_graph(shown.snapshots, services.models)
@@ -33,10 +33,10 @@ def show(services: Services, environment: str, names: Collection[ModelName]) -> 
 def show_first(
     services: Services, environment: str, key: VersionKey, columns: tuple[Column, ...]
 ) -> None:
-    """Make the view of a version that an environment was promoted to before it held anything.
+    """Create the view of a version that an environment was promoted to before it was loaded.
 
     Called between publishing and recording a version's first rows, so that a crash leaves either a
-    view or open work that makes it.
+    view or an open unit of work that creates it.
     """
     shown = services.state.environment(environment)
     snapshot = shown.snapshots.get(key.model) if shown is not None else None
@@ -49,7 +49,7 @@ def show_first(
 
 
 def settle(services: Services, name: str, swapped: Environment) -> None:
-    """Let the views follow the state where it moved on while we swapped (a process that slept)."""
+    """Let the views follow the state, if it moved on during the swap (a process that slept)."""
     latest = services.state.environment(name)
     while latest is not None and latest.revision != swapped.revision:
         naming = shown_naming(services, latest)
@@ -67,7 +67,7 @@ def views_of(
     *,
     graph: Graph,
 ) -> list[ViewDefinition]:
-    """The views of those models that hold something; others get theirs when they are filled."""
+    """The views of those models that are loaded; others get theirs when they are filled."""
     shown = [
         each
         for each in environment.snapshots.values()
@@ -94,13 +94,13 @@ def views_of(
 def _shown_columns(
     services: Services, node: Node, key: VersionKey, recorded: tuple[Column, ...]
 ) -> tuple[Column, ...]:
-    """The columns of a version that its model returns, with the model's words (rule R11).
+    """The columns of a version that its model returns, with the model's comments (rule R11).
 
     Args:
         services: The ports.
-        node: The model; where its columns are not known, all that are recorded are shown.
+        node: The model; if its columns are not known, all recorded ones are shown.
         key: The version.
-        recorded: The columns under which rows were written last.
+        recorded: The table's columns when rows were written last.
     """
     if not node.columns:
         return recorded

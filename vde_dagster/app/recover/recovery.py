@@ -16,15 +16,15 @@ from vde_dagster.ports.state import Lease
 def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[UnitOfWork, ...]:
     """Finish or undo what an earlier process began on a version. Starts no JVM.
 
-    What was staged whole is published and recorded, unless the table has moved since; what was only
-    intended is dropped.
+    What was staged completely is published and recorded, unless the table has moved since; what was
+    only intended is dropped.
 
     Returns:
         What was finished, oldest first.
 
     Raises:
-        Conflict: The table's catalog or the state is busy; what is left is done by the next run.
-        OutcomeUnknown: An answer was lost; the same.
+        Conflict: The table's catalog or the state is busy; the next run does the rest.
+        OutcomeUnknown: An answer was lost; the next run does the rest.
     """
     finished: list[UnitOfWork] = []
     for work in services.state.open_work(key):
@@ -37,7 +37,7 @@ def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[UnitOfWo
 
 
 def _finish(services: Services, work: UnitOfWork, publication: Publication, lease: Lease) -> bool:
-    """Publish and record what was staged whole; give it up only where it can never be published."""
+    """Publish and record what was staged; give it up only if it can never be published."""
     intent = work.intent
     try:
         publish(services, intent.key, intent.base, publication)

@@ -1,1 +1,1 @@
-"""What is behind what it was computed from, since when, and what follows."""
+"""Which loaded intervals are stale, since when, and what is evaluated again for it."""

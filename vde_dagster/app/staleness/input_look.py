@@ -1,6 +1,6 @@
-"""A look at some entries of a version and at what became of their inputs: what is behind, and why.
+"""A comparison of a version's entries with their inputs as they are now: which are stale, and why.
 
-Told from the state and the catalog's metadata; of the latter only about inputs that have changed.
+It reads the state and the catalog's metadata; of the latter only about inputs that have changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vde_dagster.core.time.intervals import Interval, merge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLook:
-    """Entries of a version beside what its model reads.
+    """Entries of a version, together with what its model reads.
 
     ``bounds`` are the sources of which it reads a bounded time, and ``reads`` has that time.
     """
@@ -41,7 +41,7 @@ class InputLook:
     bounds: Mapping[ModelName, SourceTime]
 
     def by_times(self, graph: Graph) -> InputLook:
-        """The same with the times by which the model reads its sources."""
+        """The same look, with the time columns by which the model reads its sources."""
         bounds = source_times(graph, self.node)
         return replace(self, bounds=bounds, reads=read_by_times(self.reads, bounds))
 
@@ -53,12 +53,12 @@ class InputLook:
         )
 
     def is_beyond(self, stale: Stale) -> bool:
-        """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
+        """Whether a source lost rows, at its beginning, that an interval was computed from."""
         has_rows = bool(stale.entry.rows.rows)
         return has_rows and any(self._is_cut(name, stale.entry) for name in stale.inputs)
 
     def has_more(self, stale: Stale) -> bool:
-        """Whether there may be other rows of an entry among those that its sources still have."""
+        """Whether the rows that an entry's sources still have may differ from those it read."""
         return any(
             first < read.end
             and self._moves.has_changed(
@@ -70,7 +70,7 @@ class InputLook:
         )
 
     def late_by(self, load: Load) -> tuple[Interval, ...]:
-        """What of the entries may get rows by a session, apart from what becomes due; merged."""
+        """The intervals of entries to which a session may add rows, merged."""
         source = load.after.source
         if load.before is None or load.rewrite:
             return merge(each.interval for each in self.entries)
@@ -86,7 +86,7 @@ class InputLook:
         )
 
     def read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
-        """What an entry's interval reads of a source; None where that has no bounds."""
+        """The time that an entry's interval reads of a source; None if it is not bounded."""
         read = self.reads.ranges(Moments.between(entry.interval, entry.interval)).get(name)
         if read is None or isinstance(read, WholeTable) or not read:
             return None
@@ -95,7 +95,7 @@ class InputLook:
     def _is_cut(self, name: ModelName, entry: LedgerEntry) -> bool:
         """Whether a source had rows of an entry before the first one that it has now.
 
-        Where nobody knows when its rows have changed, that is so if it has none of the entry.
+        If it is not known when its rows changed, that is so if it has no rows of the entry.
         """
         first = self._first_of(name)
         read = self.read(name, entry) if first is not None else None
@@ -111,7 +111,7 @@ class InputLook:
         return InputMoves(states=self.states, entries=self.entries, bounds=self.bounds)
 
     def _first_of(self, name: ModelName) -> datetime | None:
-        """The first time of a source; None where it is not known."""
+        """The first time of a source; None if it is not known."""
         if name not in self.bounds or not self.states.is_source(name):
             return None
         return self.states.earliest(name, self.bounds[name].column)
@@ -120,6 +120,6 @@ class InputLook:
 def input_look(
     graph: Graph, states: InputStates, node: Node, entries: Sequence[LedgerEntry]
 ) -> InputLook:
-    """A look at entries, whose sources are read as a whole so far; see `InputLook.by_times`."""
+    """A look at entries in which sources count as read whole; see `InputLook.by_times`."""
     reads = reads_of(graph, node.name)
     return InputLook(states=states, node=node, reads=reads, entries=entries, bounds={})

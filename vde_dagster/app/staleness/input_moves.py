@@ -1,8 +1,8 @@
-"""What became of a version's inputs since its entries were computed: state and metadata alone.
+"""How a version's inputs changed since its entries were computed, from state and metadata alone.
 
-Where an entry has a trace, its tokens tell. Of an entry without one (a nondeterministic model) it
-is the Iceberg snapshots that its unit of work read. How far a source has moved is told by time, so
-that rows of other times make nothing stale.
+An entry's trace has the tokens of its inputs. For an entry without one (a nondeterministic model)
+the Iceberg snapshots that its unit of work read are compared. Changes of a source are known by
+time, so that rows of other times make nothing stale.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from vde_dagster.ports.catalog import RowChange, TableState
 class _Line:
     """A table's Iceberg snapshots that are retained, newest first.
 
-    ``newer`` has for each of them how many are newer. So many changes came after it.
+    ``newer`` has for each of them how many are newer: the number of changes after it.
     """
 
     table: TableState | None
@@ -48,7 +48,7 @@ class _Line:
 
 @dataclass(kw_only=True)
 class _Entries:
-    """The entries of a version that overlap some times, and what follows from them."""
+    """The entries of a version that overlap some times, and values derived from them."""
 
     times: InputRange
     entries: Sequence[LedgerEntry]
@@ -60,7 +60,7 @@ class _Entries:
         return LedgerTokens(self.entries)
 
     def writes(self, ids: Sequence[int]) -> LatestChanges:
-        """Which of a table's Iceberg snapshots, newest first, wrote each of them."""
+        """Which of a table's Iceberg snapshots, newest first, wrote each entry."""
         if self._writes is None:
             written: dict[int | None, list[Interval]] = {}
             for each in self.entries:
@@ -71,16 +71,16 @@ class _Entries:
 
 @dataclass(kw_only=True)
 class _Changes:
-    """The newest changes of a source, newest first, and what follows from them.
+    """The newest changes of a source, newest first, and values derived from them.
 
-    Of one that is not there any more, since the source was rolled back meanwhile, there is None.
+    A change that no longer exists, since the source was rolled back meanwhile, is None.
     """
 
     row_changes: Sequence[RowChange | None]
 
     @cached_property
     def latest(self) -> LatestChanges:
-        """The latest of them at each time."""
+        """The latest change at each time."""
         return LatestChanges.of([None if each is None else each.times for each in self.row_changes])
 
 
@@ -92,7 +92,7 @@ class InputStates:
         services: The ports.
         graph: The plan's models.
         snapshots: Their versions.
-        tables: Those of them that were looked at already; None for one that is not there.
+        tables: Those of them that were looked at already; None for one that does not exist.
     """
 
     services: Services
@@ -108,21 +108,21 @@ class InputStates:
     _changes: dict[tuple[ModelName, str], _Changes] = field(default_factory=dict)
 
     def is_source(self, name: ModelName) -> bool:
-        """Whether others write this table."""
+        """Whether this is a source."""
         return self.graph[name].model.kind.is_source
 
     def table_of(self, name: ModelName) -> TableName:
-        """Where an input's rows lie."""
+        """The table of an input."""
         if self.is_source(name):
             return TableName(name.schema, name.name, name.catalog)
         return self.snapshots[name].key.table
 
     def source(self, name: ModelName) -> TableState | None:
-        """A source's table; None where there is none."""
+        """A source's table; None if there is none."""
         return self._table(name)
 
     def is_gone(self, name: ModelName) -> bool:
-        """Whether a source is not there any more."""
+        """Whether a source does not exist any more."""
         return self.is_source(name) and self._table(name) is None
 
     def _table(self, name: ModelName) -> TableState | None:
@@ -131,7 +131,7 @@ class InputStates:
         return self.tables[name]
 
     def line(self, name: ModelName) -> _Line:
-        """The retained line of an input's table."""
+        """The retained Iceberg snapshots of an input's table."""
         if name not in self._lines:
             table, state = self.table_of(name), self._table(name)
             ids = self.services.catalog.line(table) if state is not None else ()
@@ -140,7 +140,7 @@ class InputStates:
         return self._lines[name]
 
     def expect(self, reads: Reads, entries: Iterable[LedgerEntry]) -> None:
-        """Read at once what is going to be asked for of the models that some entries read."""
+        """Read in one go the ledgers that will be needed of the models that some entries read."""
         wanted: dict[ModelName, list[InputRange]] = {}
         for entry in entries:
             for name, each in reads.ranges(Moments.between(entry.interval, entry.interval)).items():
@@ -150,11 +150,11 @@ class InputStates:
                 self._entries_of(name, together(ranges))
 
     def entries(self, name: ModelName, ranges: Iterable[InputRange]) -> Sequence[LedgerEntry]:
-        """What a model's version holds now of some ranges, and maybe more."""
+        """The current entries of a model's version for some ranges, and maybe more."""
         return self._entries_of(name, together(ranges)).entries
 
     def _entries_of(self, name: ModelName, read: InputRange) -> _Entries:
-        """What a model's version holds now, at least in a range."""
+        """The current entries of a model's version, at least in a range."""
         known = self._loaded.get(name)
         if known is None or not covers(known.times, read):
             key = self.snapshots[name].key
@@ -165,11 +165,11 @@ class InputStates:
         return self._loaded[name]
 
     def token(self, name: ModelName, read: InputRange) -> str:
-        """The token of what a model holds in a range now."""
+        """The token of a model's current rows in a range."""
         return self._entries_of(name, read).tokens.of(read)
 
     def pinned(self, name: ModelName) -> Mapping[str, int | None]:
-        """The retained Iceberg snapshots of a source, by the tokens of what was read of them.
+        """The retained Iceberg snapshots of a source, by the tokens that reading them gives.
 
         None stands for the source without any.
         """
@@ -179,7 +179,7 @@ class InputStates:
         if name not in self._pinned:
             uuid, columns = line.table.uuid, line.table.columns
             every: dict[int | None, int | None] = {each: each for each in (*line.ids, None)}
-            if line.ids:  # the oldest may be a compaction of one that is not retained any more
+            if line.ids:  # the oldest may be a compaction of one that has expired
                 oldest = line.ids[-1]
                 every[self.services.catalog.origin(self.table_of(name), oldest)] = oldest
             self._pinned[name] = {
@@ -188,13 +188,13 @@ class InputStates:
         return self._pinned[name]
 
     def work(self, entry: LedgerEntry, others: Iterable[LedgerEntry]) -> UnitOfWork | None:
-        """The unit of work that wrote an entry; those of the others are looked up with it."""
+        """The unit of work that wrote an entry; those of ``others`` are looked up with it."""
         if entry.work_id not in self._works:
             self.works((entry, *others))
         return self._works[entry.work_id]
 
     def works(self, entries: Iterable[LedgerEntry]) -> Mapping[str, UnitOfWork | None]:
-        """The units of work that wrote some entries, by id; they are looked up together."""
+        """The units of work that wrote some entries, by id, looked up together."""
         ids = dict.fromkeys(each.work_id for each in entries)
         unknown = [each for each in ids if each not in self._works]
         found = self.services.state.works(unknown) if unknown else {}
@@ -202,7 +202,7 @@ class InputStates:
         return self._works
 
     def earliest(self, name: ModelName, column: str) -> datetime | None:
-        """The first time of a column among a source's rows; None where it is not known."""
+        """The first time of a column among a source's rows; None if it is not known."""
         if (name, column) not in self._earliest:
             found = self.services.catalog.earliest(self.table_of(name), column)
             self._earliest[name, column] = found
@@ -213,7 +213,7 @@ class InputStates:
     ) -> bool:
         """Whether a source's rows of a range may differ from those at an Iceberg snapshot.
 
-        Without a column that tells times the range does not count, but all of the table.
+        Without a time column the whole table counts instead of the range.
         """
         line = self.line(name)
         if at is not None and at not in line.newer:
@@ -230,18 +230,18 @@ class InputStates:
 
         Args:
             name: The source.
-            column: By whose times.
+            column: The time column.
             count: How many; at most as many as are retained.
 
         Returns:
-            The changes; None for one that is not there any more.
+            The changes; None for one that no longer exists.
         """
         return self._looked_at(name, column, count).row_changes[:count] if count else ()
 
     def changed_since(self, name: ModelName, at: int, *, column: str) -> Times:
         """The times of a source's rows that changed after an Iceberg snapshot, by a column.
 
-        None where they may be any: the snapshot is not retained, or nobody can tell.
+        None if they may be any: the snapshot has expired, or the times are not known.
         """
         line = self.line(name)
         if at not in line.newer:
@@ -254,14 +254,14 @@ class InputStates:
         return merge(time for each in found for time in each or ())
 
     def was_written(self, name: ModelName, at: int | None, read: InputRange) -> bool:
-        """Whether what a model holds of a range may have been written after an Iceberg snapshot."""
+        """Whether a model's rows of a range may have been written after an Iceberg snapshot."""
         line = self.line(name)
         if at is None or at not in line.newer:
             return True
         return self._entries_of(name, read).writes(line.ids).within(read) < line.newer[at]
 
     def _compacted(self, name: ModelName) -> int:
-        """How many of the newest changes of a source were compactions, which change no row."""
+        """How many of a source's newest changes were compactions, which change no row."""
         line = self.line(name)
         if name not in self._origins:
             origin = self.services.catalog.origin(self.table_of(name), line.ids[0])
@@ -271,8 +271,8 @@ class InputStates:
     def _looked_at(self, name: ModelName, column: str, newest: int) -> _Changes:
         """The changes of a source, at least its newest ones.
 
-        Where it has to look further back than before it looks twice as far, so that it need not
-        look again for each entry.
+        If it has to look further back than before, it looks twice as far, so that it need not look
+        again for each entry.
         """
         known = self._changes.get((name, column))
         if known is None or len(known.row_changes) < newest:
@@ -296,8 +296,8 @@ class InputStates:
 class InputMoves:
     """Implements `vde_dagster.core.ledger.staleness.Moves` for the version of one model.
 
-    ``entries`` are what it holds, and ``bounds`` the columns by which it reads a bounded time of
-    its sources.
+    ``entries`` are the version's, and ``bounds`` the columns by which the model reads a bounded
+    time of its sources.
     """
 
     states: InputStates

@@ -1,4 +1,4 @@
-"""What of versions that stay is late or changed upstream, what follows from it, and who says so."""
+"""Which intervals of versions that stay are late or changed upstream, and what follows from it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STOPPED: Final = "a session that loads late rows was stopped"
 
 
 def staying(planned: Planned) -> frozenset[ModelName]:
-    """The models that an environment may write, and shows as they stay."""
+    """The models that an environment may write and whose versions stay the shown ones."""
     shown = planned.own.snapshots if planned.own is not None else {}
     return frozenset(
         name
@@ -45,7 +45,7 @@ def staying(planned: Planned) -> frozenset[ModelName]:
 
 
 def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Staleness]:
-    """What of the versions that stay is behind by itself, by model.
+    """What is stale in the versions that stay, by model, without what only follows from it.
 
     Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
@@ -54,7 +54,7 @@ def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Stale
         return {}
     found = dict(_late(services, planned, names))
     computed = [name for name in names if planned.graph[name].model.stateless is None]
-    # Beside what is shown: a version that is kept below another one is taken to be as it was.
+    # Compared as shown now: a version that a plan keeps under a new parent counts as before.
     shown = planned.own.snapshots
     looks = stale_looks(services, planned.shown_graph, shown, planned.loaded, planned.tables)
     for name, look, _ in looks.found(computed):
@@ -70,7 +70,7 @@ def stale_looks(
     loaded: Mapping[VersionKey, Holding],
     tables: Mapping[ModelName, TableState | None] | None = None,
 ) -> StaleLooks:
-    """Looks at these versions, from where the last ones ended; ``tables`` are sources so far."""
+    """Looks at these versions, from where the last ones ended; ``tables`` are known sources."""
     last = services.state.last_looks(each.key for each in snapshots.values())
     return StaleLooks(
         state=services.state,
@@ -85,9 +85,9 @@ def stale_looks(
 
 
 def remember_looks(services: Services, binding: Binding) -> None:
-    """Keep what there is to see of the versions that an environment writes, where that is new.
+    """Store new looks at the versions that an environment writes.
 
-    Its lease is held: a promotion decides what versions are fresh below, whatever a look tells.
+    The caller holds its lease, since a promotion decides which inputs versions are fresh against.
     """
     seen = new_looks(services, binding)
     if seen:
@@ -95,7 +95,7 @@ def remember_looks(services: Services, binding: Binding) -> None:
 
 
 def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook]:
-    """What there is to see of the versions that an environment writes, where that is new."""
+    """New looks at the versions that an environment writes; those without news are left out."""
     keys = {name: each.key for name, each in binding.snapshots.items()}
     loaded, owners = services.state.holdings(keys.values()), services.state.owners(keys.values())
     names = [
@@ -110,11 +110,11 @@ def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook
 
 
 def move_looks(services: Services, shown: Environment, graph: Graph, plan: Plan) -> None:
-    """Keep what is known of versions that a promotion keeps below other versions, or for an edit.
+    """Store looks at versions that a promotion keeps under new parents, or for an edited model.
 
-    That they are kept is a decision about their rows: they are as fresh below what they will read
-    as they are below what they read now. Recorded before the promotion, it is true also where that
-    does not come to be.
+    To keep a version is a decision about its rows: they are as fresh against the tables that it
+    will read as against those that it reads now. This is recorded before the promotion, and is
+    also true if the promotion does not happen.
 
     Args:
         services: The ports.
@@ -144,10 +144,10 @@ def move_looks(services: Services, shown: Environment, graph: Graph, plan: Plan)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleNow:
-    """Intervals that were expected to be behind, once what they read is computed.
+    """Intervals that were expected to be stale, once what they read is computed.
 
-    ``behind`` are, lose no rows by being computed again, and need not wait; ``fresh`` are not
-    behind, and stay.
+    ``behind`` are stale, lose no rows by being computed again, and need not wait. ``fresh`` are not
+    stale, and stay.
     """
 
     behind: tuple[Interval, ...]
@@ -161,7 +161,7 @@ def stale_now(
     times: tuple[Interval, ...],
     pace: Pace | None = None,
 ) -> StaleNow:
-    """What of a version, at some times, is behind now; where there is a ``pace``, and may be."""
+    """What is stale now in a version at some times, and may be computed by the ``pace``, if any."""
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
     look = look_within(services.state, binding.graph, states, name, times)
     behind = {each.entry.interval for each in look.stale}
@@ -184,7 +184,7 @@ def why_stale(look: StaleLook) -> str:
 
 
 def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
-    """What of a version is behind, and what of that stays as it is."""
+    """What is stale in a version, and which part of it is kept as it is."""
     assert planned.own is not None, "only what is shown stays"
     behind = merge(each.entry.interval for each in look.stale)
     staleness = Staleness(
@@ -207,7 +207,7 @@ def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
     lacking = {name for each in look.expired for name in each.inputs}
     gone = [name for name in lacking if look.inputs.states.is_gone(name)]
     if gone:
-        return f"{listed(gone)} is not there any more. Restore it, or take it out of the model"
+        return f"{listed(gone)} does not exist any more. Restore it, or take it out of the model"
     again = f"`vde plan {planned.environment} --restate-model {node.name}`"
     return f"{UNCOVERED}. To compute it from what is left, run {again}"
 
@@ -215,7 +215,7 @@ def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
 def _late(
     services: Services, planned: Planned, names: Iterable[ModelName]
 ) -> Iterator[tuple[ModelName, Staleness]]:
-    """The models that a session has late rows for, or cannot tell which."""
+    """The models that a session has late rows for, or whose late rows are not known."""
     states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
     for name in sorted(names):
         node, recorded = planned.graph[name], planned.holdings.recorded[name]
@@ -240,10 +240,10 @@ def _late(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followers:
-    """What versions that stay have to look at again, since what they read may get other rows.
+    """Intervals of versions that stay and are compared again, since their inputs may get new rows.
 
     ``changed`` are the times at which models may have other rows by a plan. ``pace`` holds back
-    what is not to be evaluated again yet; None where a person asks for it.
+    what is not to be evaluated again yet; None if a person asks for the plan.
     """
 
     planned: Planned
@@ -253,7 +253,7 @@ class Followers:
     changed: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
 
     def found(self, direct: Mapping[ModelName, Staleness]) -> Iterator[tuple[ModelName, Staleness]]:
-        """What is behind by itself, and what follows from what a plan computes, parents first."""
+        """What is stale itself, and what is downstream of what a plan computes, parents first."""
         for node in self.planned.graph:
             name, known = node.name, direct.get(node.name)
             if known is not None and known.session:
@@ -274,7 +274,7 @@ class Followers:
             return known
         read = reading_again(self.planned, node.name, self.changed) if upstream else ()
         read = common(read, computed)
-        own = known or Staleness(reason=f"it follows from {listed(upstream)}")
+        own = known or Staleness(reason=f"it is downstream of {listed(upstream)}")
         if forbids_restatement(node.model):
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
@@ -293,7 +293,7 @@ class Followers:
         return self.pace.bounded(self.planned, node, found, changed)
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
-        """What of it the plan's options let it evaluate."""
+        """The part of it that the plan's options let it evaluate."""
         left_out = left_out_by(self.options)
         inside = (
             ()
@@ -319,14 +319,14 @@ def followed(
     options: PlanOptions,
     pace: Pace | None = None,
 ) -> dict[ModelName, Staleness]:
-    """What of the versions that stay is evaluated where it is behind when its turn comes.
+    """What a plan evaluates in versions that stay, if it is still stale once its parents are done.
 
     Args:
         planned: The plan's models.
         direct: The outcome of `late_upstream`.
-        work: What the plan evaluates in any case. What reads it is looked at again.
-        options: What was asked for.
-        pace: How often changes may reach models by themselves; None where a person asks for it.
+        work: What the plan evaluates in any case. Models that read it are compared again.
+        options: The plan's options.
+        pace: How often changes reach models by themselves; None if a person asks for the plan.
     """
     names = staying(planned)
     changed = {

@@ -1,7 +1,7 @@
-"""How often changes upstream reach models by themselves: ``freshness`` and ``updates_on``.
+"""How often upstream changes reach models by themselves: ``freshness`` and ``updates_on``.
 
-Only runs that nobody asked for keep to it, see `vde_dagster.app.apply.running`; the decision is
-that of `vde_dagster.core.graph.freshness`.
+Only runs that no person asked for keep to it, see `vde_dagster.app.apply.running`. The decision is
+made in `vde_dagster.core.graph.freshness`.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ Times = Mapping[ModelName, tuple[Interval, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Holds back what changed upstream, until a model may be computed again for it.
+    """Holds back upstream changes until a model may be computed again for them.
 
-    ``now`` is the project's clock, by which models end. How old rows are is told by the wall clock.
+    ``now`` is the project's clock, by which models end. The age of rows is by the wall clock.
     """
 
     services: Services
     now: datetime
 
     def bounded(self, planned: Planned, node: Node, found: Staleness, upstream: Times) -> Staleness:
-        """What of a version a plan evaluates; the rest is kept, with the reason.
+        """The part of a version's stale intervals that a plan evaluates; the rest is kept.
 
-        What can only be made again as a whole is, as soon as some of it may be. A session loads
-        what is new of its source, which nothing holds back.
+        A table that can only be rebuilt whole is rebuilt as soon as some of it may be. A session
+        loads what is new in its source, which nothing holds back.
 
         Args:
             planned: The plan's models.
             node: The model.
-            found: What of its version is behind.
-            upstream: The times at which tables that it reads may get other rows by the plan. Where
-                they do not, `ready` finds out.
+            found: What is stale in its version.
+            upstream: The times at which tables that it reads may get other rows by the plan.
+                Whether they really do is found out by `ready`.
         """
         if not _is_bound(node) or found.session or not found.intervals:
             return found
@@ -66,7 +66,7 @@ class Pace:
         return replace(found, intervals=left, kept=kept, why_kept=why)
 
     def ready(self, graph: Graph, node: Node, stale: Sequence[Stale]) -> Sequence[Stale]:
-        """Those of some entries that are behind now which may be computed again."""
+        """Those of some stale entries that may be computed again now."""
         if not _is_bound(node):
             return stale
         decided = self._decided(graph, node, stale)
@@ -76,7 +76,7 @@ class Pace:
     def _decided(
         self, graph: Graph, node: Node, stale: Sequence[Stale]
     ) -> list[tuple[Stale, Recompute | Wait]]:
-        """Each of some entries, and whether it may be computed again."""
+        """Each of some entries, with whether it may be computed again."""
         now = self.services.clock.now()
         awaited = awaited_parents(graph, node.name, self.now)
         works = self.services.state.works(each.entry.work_id for each in stale)
@@ -98,7 +98,7 @@ class Pace:
     def _changed(
         self, planned: Planned, node: Node, found: Staleness, upstream: Times
     ) -> Iterator[Stale]:
-        """The entries that are behind or follow from what is computed first, with these inputs."""
+        """The entries that are stale or read what is computed first, with these inputs."""
         states = InputStates(
             services=self.services,
             graph=planned.graph,
@@ -119,7 +119,7 @@ class Pace:
 
 
 def pace_of(services: Services, now: datetime | None) -> Pace:
-    """The pace at a time of the project's clock; None where that has no time yet."""
+    """The pace at a time of the project's clock, which may have none yet."""
     return Pace(services=services, now=now or services.clock.now())
 
 

@@ -1,8 +1,8 @@
-"""Rule R15: what of versions that come back to an environment is behind, and what becomes of it.
+"""Rule R15: what is stale in versions that come back to an environment, and what is done about it.
 
-A version comes back where the state knows what it holds and the environment shows another one, or
-none: by a revert, by the promotion of what another environment filled, or by a rollback. What it
-would be computed from now is compared with what it was computed from, before any view moves.
+A version comes back if it is loaded already and the environment shows another one, or none: by a
+revert, by the promotion of what another environment filled, or by a rollback. Its inputs now are
+compared with those that it was computed from, before any view moves.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from vde_dagster.core.time.intervals import Interval, merge, subtract
 class Lag:
     """What a plan does about versions that come back.
 
-    ``restated`` are the ranges that are evaluated before views move, of versions that come back and
-    of all that reads them; ``found`` says why, by model.
+    ``restated`` are the ranges of these versions, and of all that reads them, that are evaluated
+    before views move; ``found`` says why, by model.
     """
 
     restated: Restatement = field(default_factory=lambda: Restatement(ranges={}))
@@ -39,7 +39,7 @@ class Lag:
 
 
 def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
-    """What of the versions that come back is behind what they read, and what is done about it.
+    """What is stale in the versions that come back, and what is done about it.
 
     Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
@@ -51,13 +51,13 @@ def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
 
 
 def _both(one: Lag, other: Lag) -> Lag:
-    """What is done for two reasons; of a model that is behind for both the first is told."""
+    """What is done for two reasons; a model that is stale for both is reported with the first."""
     restated = both(one.restated, other.restated)
     return Lag(restated=restated, found={**other.found, **one.found})
 
 
 def _returning(services: Services, planned: Planned, options: PlanOptions) -> Lag:
-    """What of the versions that come back is behind."""
+    """What is stale in the versions that come back."""
     returning = list(planned.returning)
     if not returning:
         return Lag()
@@ -70,9 +70,9 @@ def _returning(services: Services, planned: Planned, options: PlanOptions) -> La
 
 
 def _kept_readers(services: Services, planned: Planned, options: PlanOptions) -> Lag:
-    """What of the versions that stay is behind the tables that they will read.
+    """What is stale in the versions that stay, compared with the tables that they will read.
 
-    What is not computed again is told, and no loss: the table that is shown stays as it is.
+    What is not computed again is reported, and no loss: the table that is shown stays as it is.
     """
     readers = kept_readers(services, planned)
     spread = readers.again
@@ -106,9 +106,9 @@ def _within_bounds(
 
 
 def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
-    """The models whose last session did not end, and that has something to load still.
+    """The models whose last session did not end and that still have something to load.
 
-    Those that stay as they are shown are told of with all that is late (rule R14).
+    Those that stay as they are shown are reported with all that is late (rule R14).
     """
     names = planned.holdings.writes - staying(planned)
     for node in planned.graph:
@@ -134,7 +134,7 @@ def _carried_on(
     *,
     first: Mapping[ModelName, tuple[Interval, ...]],
 ) -> Lag:
-    """What is behind, with what reads it, as far as the options let it be evaluated.
+    """What is stale, with what reads it, as far as the options let it be evaluated.
 
     ``first`` are times at which other models get other rows by the plan.
     """
@@ -189,7 +189,7 @@ def _lost(found: Behind, why: str) -> Behind:
 
 
 def _beyond_bounds(found: Behind, computed: Sequence[Interval]) -> Behind:
-    """What is behind, with what the plan's start and end leave as it is."""
+    """What is stale, with the part that the plan's start and end leave out."""
     left = subtract(found.intervals, (*found.lost, *computed))
     if not left:
         return found
@@ -201,4 +201,4 @@ def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -
     parents = planned.graph[name].model.parents
     upstream = {each.name for each in planned.graph.upstream(parents)}
     behind = listed(each for each in found if each in upstream)
-    return f"it follows from {behind}: computed after that, and where it reads other rows"
+    return f"it is downstream of {behind}: computed after that, where it reads other rows"

@@ -1,7 +1,7 @@
-"""Since when versions are behind: the first change of what they read after it was read.
+"""Since when versions are stale: the first change of an input after it was read.
 
-Told only of what is found to be behind: units of work are looked up together, and of a source the
-changes after the oldest Iceberg snapshot that was read. What is not known for certain is no time.
+Looked up only for what is found to be stale: units of work together, and for a source the changes
+after the oldest Iceberg snapshot that was read. A time that is not certain is not reported.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from vde_dagster.core.time.intervals import Interval, meets
 class _Read:
     """What was read of one input.
 
-    ``newer`` is how many Iceberg snapshots of the input came since; None where nobody knows.
-    ``started_at`` is when the unit of work that read it began; None where sessions did.
+    ``newer`` is how many Iceberg snapshots of the input came since; None if that is not known.
+    ``started_at`` is when the unit of work that read it began; None if sessions read it.
     """
 
     times: InputRange
@@ -35,21 +35,21 @@ class _Read:
     started_at: datetime | None = None
 
     def has(self, touched: Sequence[Interval] | None) -> bool:
-        """Whether a change of some times, or of any time, may be one of what was read."""
+        """Whether a change at some times, or at any time, may concern what was read."""
         if touched is None or isinstance(self.times, WholeTable):
             return touched is None or bool(touched)
         return any(meets(self.times, each) for each in touched)
 
 
 def stale_since(look: StaleLook, *, promoted_at: datetime) -> datetime | None:
-    """When the first change came that a look found entries to be behind of.
+    """When the first change came that made entries stale.
 
     That is the commit of a source's Iceberg snapshot, or the end of a unit of work that wrote a
-    model's rows; of changes that were written over since, only the last one is known.
+    model's rows. Of changes that were overwritten since, only the last one is known.
 
     Args:
-        look: What is behind.
-        promoted_at: When the environment began to show the versions that it shows.
+        look: What is stale.
+        promoted_at: When the environment began to show its current versions.
 
     Returns:
         The time; None where that of the first change of any input is not known.
@@ -81,7 +81,7 @@ def late_since(look: InputLook, mark: HighWaterMark, times: Sequence[Interval]) 
 
     Args:
         look: The version's entries, with the times by which the model reads its source.
-        mark: Up to where sessions have loaded the version.
+        mark: The version's high-water mark, up to which sessions have loaded it.
         times: Merged.
 
     Returns:
@@ -107,12 +107,12 @@ def _newer(
         pin = states.pinned(name).get(known)
     else:
         pin = work.intent.inputs.get(name)
-    # Of a table that had none, the first one may have expired.
+    # If the table had no Iceberg snapshot, its first one may have expired.
     return None if pin is None else states.line(name).newer.get(pin)
 
 
 def _source_since(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> datetime | None:
-    """When a source's first change was committed that any of these had not seen."""
+    """When the first change of a source was committed that any of these reads had not seen."""
     most = max((each.newer for each in reads if each.newer is not None), default=0)
     if any(each.newer is None for each in reads):
         return None
@@ -130,7 +130,7 @@ def _source_since(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> d
 def _model_since(
     states: InputStates, name: ModelName, reads: Sequence[_Read], promoted_at: datetime
 ) -> datetime | None:
-    """When a unit of work ended that first wrote what one of these had not seen."""
+    """When the first unit of work ended that wrote rows which one of these reads had not seen."""
     places = states.line(name).newer
     if any(each.newer is None and not _is_after(each.started_at, promoted_at) for each in reads):
         return None  # it may have read another version
@@ -155,7 +155,7 @@ def _model_since(
 def _written(
     states: InputStates, name: ModelName, reads: Sequence[_Read], places: Mapping[int, int]
 ) -> Iterator[LedgerEntry]:
-    """What an input holds of what is read that may have been written since."""
+    """The entries of an input, in what is read of it, that may have been written since."""
     unknown = any(each.newer is None for each in reads)
     most = max((each.newer for each in reads if each.newer is not None), default=0)
     for entry in states.entries(name, [each.times for each in reads]):

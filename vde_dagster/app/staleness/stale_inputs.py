@@ -1,4 +1,4 @@
-"""Which inputs of an evaluation are behind themselves, at the times that it reads of them."""
+"""Which inputs of an evaluation are stale themselves, at the times that it reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vde_dagster.core.time.intervals import Interval, common, merge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleInput:
-    """What of a model that is read is late or changed upstream, and why, for people."""
+    """The intervals of an upstream model that are late or changed upstream, and why, for people."""
 
     node: Node
     intervals: tuple[Interval, ...]
@@ -38,10 +38,10 @@ class StaleInput:
 def stale_inputs(
     services: Services, binding: Binding, name: ModelName, ranges: Sequence[Interval]
 ) -> tuple[StaleInput, ...]:
-    """The models whose rows a model reads for some ranges and that are behind there, by name.
+    """The models that a model reads for some ranges and that are stale there, by name.
 
-    Only these models are looked at, and not what is above them. Reads the state and the catalog's
-    metadata.
+    Only these models are looked at, and not what is upstream of them. Reads the state and the
+    catalog's metadata.
     """
     times = _read_of(services, binding, name, ranges)
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
@@ -55,7 +55,7 @@ def stale_inputs(
 def _read_of(
     services: Services, binding: Binding, name: ModelName, ranges: Sequence[Interval]
 ) -> dict[ModelName, tuple[Interval, ...]]:
-    """The times that are read of each model whose rows follow from others."""
+    """The times that are read of each model that is computed from others."""
     reads = reads_of(binding.graph, name)
     parents = [each for each in reads.demands if is_computed(binding.graph[each])]
     loaded = services.state.holdings(binding.key(each) for each in parents)
@@ -95,7 +95,7 @@ def late_rows(
     node: Node,
     times: tuple[Interval, ...],
 ) -> StaleInput | None:
-    """What a session of a model with late data would add to, or load again, of merged times."""
+    """The part of merged times to which a late-data session would add rows, or load again."""
     entries = services.state.entries_within(binding.key(node.name), times)
     loaded = merge(each.interval for each in entries)
     match detect(services, binding, node.name):

@@ -1,7 +1,8 @@
-"""Rule R14: which intervals of versions that stay are behind what they would be computed from now.
+"""Rule R14: which intervals of versions that stay are stale.
 
-A look at a version begins where the last one ended: only what was recorded since on it or on what
-it reads, and what was behind then, is compared. So it costs what has changed, not what is loaded.
+A look at a version begins where the last one ended: only what was recorded since, on it or on its
+inputs, and what was stale then, is compared. So its cost depends on what changed, not on what is
+loaded.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _NOTHING_SEEN: Final = SeenInput(table="", number=None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleLook:
-    """What a look at entries of a version found to be behind."""
+    """What a look at entries of a version found to be stale."""
 
     inputs: InputLook
     stale: tuple[Stale, ...]
 
     @property
     def expired(self) -> tuple[Stale, ...]:
-        """Those that would lose rows: a source does not have all of them any more, or is gone."""
+        """Those that would lose rows, since a source lost rows or does not exist any more."""
         states = self.inputs.states
         return tuple(
             each
@@ -50,8 +51,8 @@ class StaleLook:
 class StaleLooks:
     """Looks at versions that stay as an environment shows them.
 
-    ``loaded`` is what these versions and all that they read held before anything else is read, and
-    ``last`` are the last looks at them.
+    ``loaded`` are the ledgers of these versions and of all that they read, read before anything
+    else, and ``last`` are the last looks at them.
     """
 
     state: State
@@ -62,10 +63,10 @@ class StaleLooks:
     states: InputStates
 
     def found(self, names: Iterable[ModelName]) -> Iterator[tuple[ModelName, StaleLook, LastLook]]:
-        """The looks at versions that hold rows which follow from others, parents first.
+        """The looks at loaded versions that are computed from others, parents first.
 
-        With each of them comes what the next one has to know of it. Of what is as it was at the
-        last look, which found nothing, there is none.
+        With each of them comes the look to store for the next time. Versions that are as they were
+        at the last look, which found nothing, are left out.
         """
         wanted = set(names)
         for node in self.graph:
@@ -75,11 +76,11 @@ class StaleLooks:
                     yield node.name, *found
 
     def seen(self, name: ModelName) -> LastLook:
-        """What there is to see of a version now, with nothing known to be behind."""
+        """The look to store for a version as it is now, with nothing known to be stale."""
         return self._now(self.graph[name])
 
     def is_moved(self, name: ModelName, before: StaleLooks) -> bool:
-        """Whether a version is defined otherwise than before, or reads other tables."""
+        """Whether a version has another definition than before, or reads other tables."""
         now, then = self.seen(name), before.seen(name)
         return now.definition != then.definition or _tables(now) != _tables(then)
 
@@ -99,7 +100,7 @@ class StaleLooks:
         return look, replace(now, stale=merge(each.entry.interval for each in look.stale))
 
     def _now(self, node: Node) -> LastLook:
-        """What there is to see of a version now, with nothing known to be behind."""
+        """The look to store for a version as it is now, with nothing known to be stale."""
         return LastLook(
             definition=f"{node.fingerprint.data} {node.fingerprint.parent_data}",
             number=self._holding(node.name).number,
@@ -119,7 +120,7 @@ class StaleLooks:
         return self.loaded.get(self.snapshots[name].key, NOTHING)
 
     def _times(self, look: InputLook, last: LastLook, now: LastLook) -> tuple[Interval, ...] | None:
-        """The times of a version that may be behind since the last look; None for all of them."""
+        """The times of a version that may be stale since the last look; None for all of them."""
         name = look.node.name
         if last.definition != now.definition or last.inputs.keys() != now.inputs.keys():
             return None
@@ -140,7 +141,7 @@ class StaleLooks:
     def _reading(
         self, look: InputLook, name: ModelName, last: SeenInput
     ) -> tuple[Interval, ...] | None:
-        """The times of a version that read what changed of an input; None for all of them."""
+        """The times of a version that read changed rows of an input; None for all of them."""
         if self.states.is_source(name):
             look = look.by_times(self.graph)
             changed = self._source_changes(look, name, last)
@@ -156,7 +157,7 @@ class StaleLooks:
         return affected(look.reads, name, changed, unit=look.node.model.unit, within=within)
 
     def _changes(self, name: ModelName, last: SeenInput) -> Times:
-        """The times of a model's version that were recorded since; None where some were removed."""
+        """The times of a model's version that were recorded since; None if some were removed."""
         number = last.number or 0
         if self._holding(name).removed > number:
             return None
@@ -164,16 +165,16 @@ class StaleLooks:
         return merge(each.interval for each in self.state.changed_since(key, number))
 
     def _source_changes(self, look: InputLook, name: ModelName, last: SeenInput) -> Times:
-        """The times of a source's rows that changed since; None where they may be any."""
+        """The times of a source's rows that changed since; None if they may be any."""
         if name not in look.bounds or last.number is None:
             return None
         return self.states.changed_since(name, last.number, column=look.bounds[name].column)
 
 
 def is_computed(node: Node) -> bool:
-    """Whether the rows of a model's version follow from what it reads, when it is evaluated.
+    """Whether a model's rows are computed from its inputs by runs and plans.
 
-    The platform decides when a MANAGED table follows its inputs, and a file has a seed's rows.
+    A MANAGED table is refreshed by its target lag, and a seed's rows come from a file.
     """
     return node.model.kind.follows_upstream
 
@@ -181,7 +182,7 @@ def is_computed(node: Node) -> bool:
 def look_within(
     state: State, graph: Graph, states: InputStates, name: ModelName, times: Sequence[Interval]
 ) -> StaleLook:
-    """A look at what a version holds at these merged times."""
+    """A look at a version's entries at these merged times."""
     entries = state.entries_within(states.snapshots[name].key, times)
     return _stale(graph, input_look(graph, states, graph[name], entries))
 
@@ -191,14 +192,14 @@ def _tables(look: LastLook) -> dict[ModelName, str]:
 
 
 def _stale(graph: Graph, look: InputLook) -> StaleLook:
-    """The entries of a look that are behind.
+    """The entries of a look that are stale.
 
-    Of what builds on itself, a table that is read without a bound is seen again by the next
-    interval: no earlier one is behind for its sake.
+    A kind that builds on its own rows reads an unbounded table again with its next interval, so no
+    earlier interval is stale because of such a table.
     """
     if not any(
         True for _ in look.stale(is_sequential=False)
-    ):  # sources are read without a bound so far
+    ):  # in this first look sources count as read without a bound
         return StaleLook(inputs=look, stale=())
     is_sequential = look.node.model.kind.is_sequential
     by_times = look.by_times(graph)

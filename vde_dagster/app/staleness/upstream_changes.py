@@ -1,8 +1,8 @@
-"""Which models have other rows by a plan than those that read them were computed from.
+"""Which models get other rows by a plan than their readers were computed from.
 
-A version that comes back reads what the plan computes first (rule R15). And where an edit gives a
-model a new table and leaves what reads it as it is, that table is made of what the sources are now:
-what was computed from the table before is behind wherever that one was.
+A version that comes back reads what the plan computes first (rule R15). And if an edit gives a
+model a new table and keeps the versions that read it, the new table is computed from the sources as
+they are now: what was computed from the old table is stale wherever the old table was.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def computed_first(
 ) -> Times:
     """The times at which a plan may give other rows to models that some others read.
 
-    Those are what is made again of FULL tables and of kinds whose intervals do not stand for
-    themselves, what is evaluated again of the others, what an earlier process began and did not
-    end, and models whose next session has late rows to load. What turns out equal costs nothing: it
-    ends where traces are compared.
+    These are rebuilt FULL tables and kinds that build on earlier intervals, intervals of other
+    kinds that are evaluated again, unfinished work of an earlier process, and models whose next
+    session has late rows to load. If the rows turn out equal, nothing downstream is computed, since
+    traces are compared then.
     """
     read = {name for each in readers for name in reads_of(planned.graph, each).demands}
     written = sorted(read & planned.holdings.writes)
@@ -54,7 +54,7 @@ def computed_first(
 
 
 def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
-    """What a plan evaluates of a model that has an entry of it already."""
+    """The intervals with an entry that a plan evaluates again."""
     loaded, complete_to = planned.holdings.computed[node.name], planned.complete_to[node.name]
     recorded, rules = planned.holdings.recorded[node.name], node.model.kind
     due = rules.missing(node.model, loaded, complete_to) if complete_to is not None else ()
@@ -64,10 +64,10 @@ def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
 
 
 def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[Interval, ...]:
-    """The units of a version that read something that gets other rows.
+    """The intervals of a version that read something that gets other rows.
 
-    A kind that builds each interval on those before it has seen what it reads without a bound as it
-    was in their turn.
+    A kind that builds each interval on those before it read an unbounded input as it was when each
+    interval was evaluated, so changes of such an input do not count.
     """
     node = planned.graph[name]
     if node.model.kind.is_sequential:
@@ -79,11 +79,11 @@ def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[In
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptReaders:
-    """What reads models that get another table, and keeps its own.
+    """Models that keep their table and read models that get a new one.
 
-    ``changed`` are the times at which these models have other rows than in the table that is shown.
-    ``again`` is what of their readers is computed again, and ``spoiled`` what would lose rows by
-    that, since a source does not have them any more: it stays as it is.
+    ``changed`` are the times at which the latter have other rows than in the table that is shown.
+    ``again`` are the readers' intervals that are computed again, and ``spoiled`` those that would
+    lose rows by that, since a source does not have them any more: these stay as they are.
     """
 
     changed: Times = field(default_factory=dict)
@@ -109,7 +109,7 @@ def kept_readers(services: Services, planned: Planned) -> KeptReaders:
 
 
 def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> Restatement:
-    """What of the versions that stay reads these times."""
+    """The intervals of versions that stay and read these times."""
     return read_again(
         planned.graph,
         {},
@@ -124,7 +124,7 @@ def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> R
 def _unspoiled(
     planned: Planned, name: ModelName, again: Restatement, spoiled: Times
 ) -> tuple[Interval, ...]:
-    """What of a reader can be computed again without losing rows."""
+    """The intervals of a reader that can be computed again without losing rows."""
     if name not in spoiled:
         return again.ranges[name]
     stands_alone = planned.graph[name].model.kind.is_partitioned
@@ -153,10 +153,10 @@ def _kept(planned: Planned) -> Iterator[ModelName]:
 def _changed(
     services: Services, planned: Planned, replaced: Collection[ModelName]
 ) -> tuple[Times, Times]:
-    """The times at which the tables that are shown are behind, and those that read them.
+    """The times at which the tables to be replaced, and their readers, are stale now.
 
-    Tables that take their places are made of what the sources are now, and of what the plan
-    computes first. Beside it the times of which a source lost rows, so that they have fewer.
+    The new tables are computed from the sources as they are now, and from what the plan computes
+    first. Also returned: the times for which a source lost rows, so that they get fewer.
     """
     before = planned.before
     states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)

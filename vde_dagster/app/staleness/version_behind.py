@@ -1,6 +1,6 @@
-"""Whether one version is behind what it would be computed from now, and what of that is lost.
+"""Whether one version that comes back is stale, and which of its rows would be lost.
 
-Told from the state and the catalog's metadata; of the latter only about inputs that have changed.
+It reads the state and the catalog's metadata; of the latter only about inputs that have changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from vde_dagster.ports.state import Environment, State
 
 FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
 UNCOVERED: Final = "the source does not reach back to all of them any more"
-_HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
+_HISTORY: Final = "a history has the states that it saw at the time, and these cannot be seen again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The models of a plan with their versions, what these hold, and up to when inputs are whole.
+    """The models of a plan with their versions, holdings, and up to when inputs are complete.
 
     ``own`` is the environment as it is, None for a new one; ``shown_graph`` has the models that the
-    plan compares with, and ``loaded`` their versions, too, apart from those that hold nothing.
+    plan compares with, and ``loaded`` their versions, too, apart from those that are not loaded.
     ``ledger`` has the entries. ``tables`` are the sources as they were looked at, by model; None
-    for one that is not there.
+    for one that does not exist.
     """
 
     environment: str
@@ -73,18 +73,18 @@ class Planned:
     tables: Mapping[ModelName, TableState | None] = field(default_factory=dict)
 
     def entries(self, name: ModelName) -> tuple[LedgerEntry, ...]:
-        """What the version of a model holds."""
+        """The entries of a model's version."""
         key = self.snapshots[name].key
         return self.ledger.of(key) if key in self.loaded else ()
 
     def shown(self, name: ModelName) -> tuple[LedgerEntry, ...]:
-        """What the version holds that the environment shows now."""
+        """The entries of the version that the environment shows now."""
         shown = self.own.snapshots.get(name) if self.own is not None else None
         return () if shown is None or shown.key not in self.loaded else self.ledger.of(shown.key)
 
     @property
     def before(self) -> Planned:
-        """The same of what the environment shows now; nothing of a new one."""
+        """The same for what the environment shows now; empty for a new one."""
         snapshots = self.own.snapshots if self.own is not None else {}
         loaded = {name: self.loaded.get(each.key, NOTHING) for name, each in snapshots.items()}
         return replace(
@@ -125,7 +125,7 @@ class Planned:
 class VersionLook:
     """A look at one version that comes back, and what its model reads.
 
-    ``moved`` is False where it is known that no input has other rows now.
+    ``moved`` is False if it is known that no input has other rows now.
     """
 
     services: Services
@@ -143,7 +143,7 @@ class VersionLook:
         return self.inputs.states
 
     def found(self) -> Behind | None:
-        """What of the version is behind; None where nothing is."""
+        """What is stale in the version; None if nothing is."""
         if self.node.model.stateless is not None:
             return self._late()
         stale = self._stale()
@@ -161,7 +161,7 @@ class VersionLook:
         )
 
     def _late(self) -> Behind | None:
-        """Whether a session has late rows to load, or cannot tell which."""
+        """The late rows that a session has to load, or why they are not known; None if none."""
         loaded = self.planned.holdings.recorded[self.node.name]
         match detect(self.services, self.planned.binding, self.node.name):
             case NothingToLoad():
@@ -205,9 +205,9 @@ class VersionLook:
         return self.inputs.stale(is_sequential=is_sequential, until=None if goes_on else last)
 
     def _without_kept(self, stale: Sequence[Stale]) -> tuple[Stale, ...]:
-        """Those that do not stay as they are, and no less than what is shown.
+        """The stale entries without those that stay as they are.
 
-        What a source does not have any more is no reason to empty an interval.
+        An entry stays if a source merely lost its rows and the shown version is no newer there.
         """
         over = [each.entry for each in stale if self._keeps(each)]
         shown = {each.interval: self._shown_at(each.interval) for each in over}
@@ -221,7 +221,7 @@ class VersionLook:
         return tuple(each for each in stale if each.entry.interval not in kept)
 
     def _missed_history(self) -> tuple[Interval, ...]:
-        """The times at which the version that is shown looked at changes, and this one did not."""
+        """The times at which the shown version recorded history, and this one did not."""
         if not self.node.model.kind.keeps_history:
             return ()
         seen = (
@@ -232,7 +232,7 @@ class VersionLook:
     def _lost(
         self, stale: Sequence[Stale], missed: Sequence[Interval]
     ) -> tuple[tuple[Interval, ...], str]:
-        """What of it cannot be computed again, and why."""
+        """The times that cannot be computed again, and why."""
         if forbids_restatement(self.node.model):
             times = merge([*(each.entry.interval for each in stale), *missed])
             return times, _HISTORY if missed and not stale else FORBIDDEN
@@ -244,11 +244,11 @@ class VersionLook:
         return merge(beyond), UNCOVERED
 
     def _keeps(self, stale: Stale) -> bool:
-        """Whether a source lost rows of an entry, and has no other ones of it."""
+        """Whether a source lost rows of an entry, and has no other changes of it."""
         return self.inputs.is_beyond(stale) and not self.inputs.has_more(stale)
 
     def _shown_at(self, interval: Interval) -> Sequence[LedgerEntry]:
-        """What the version that is shown holds with rows of an interval."""
+        """The entries with rows of the shown version for an interval."""
         shown = self.planned.shown(self.node.name)
         first = bisect_right(shown, interval.start, key=lambda each: each.interval.end)
         after = bisect_left(shown, interval.end, key=lambda each: each.interval.start)
@@ -257,13 +257,13 @@ class VersionLook:
     def _is_later(
         self, shown: LedgerEntry, entry: LedgerEntry, others: Sequence[LedgerEntry]
     ) -> bool:
-        """Whether the version that is shown looked at an interval after an entry was made."""
+        """Whether the shown version computed an interval after an entry was computed."""
         made, looked = self._states.work(entry, others), self._states.work(shown, others)
         return made is None or looked is None or looked.started_at >= made.started_at
 
 
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
-    """A look at a version; by which times it reads its sources counts only where these moved."""
+    """A look at a version; the times that it reads of its sources count only if these moved."""
     inputs = input_look(planned.graph, states, node, planned.entries(node.name))
     look = VersionLook(services=services, planned=planned, inputs=inputs)
     if node.model.stateless is None and not look.has_moved():

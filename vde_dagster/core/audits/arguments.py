@@ -1,4 +1,4 @@
-"""The arguments of an audit: what a parameter takes, and what is wrong with what it is given."""
+"""The arguments of an audit: what each parameter accepts, and what is wrong with those given."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vde_dagster.core.sql.unresolved import guess
 
 
 class Form(Enum):
-    """What a parameter takes; the value says it to people."""
+    """What a parameter accepts; the value is its wording for people."""
 
     COLUMN = "a column, or an expression over columns"
     COLUMNS = "columns in parentheses, such as (id, shop)"
@@ -55,7 +55,7 @@ class Parameter:
 
 
 class Given:
-    """Arguments that fit their parameters. Whatever they give is a copy."""
+    """Arguments that fit their parameters. Each expression that they return is a copy."""
 
     def __init__(self, values: Mapping[str, exp.Expr]) -> None:
         self._values = values
@@ -82,7 +82,7 @@ class Given:
         return self.one("condition") if "condition" in self else None
 
     def where(self, fails: exp.Expr) -> exp.Expr:
-        """A condition that holds for a row that an audit is about, and that fails."""
+        """A condition that is true of a row that the audit is about and that fails."""
         return exp.and_(self.condition, fails) if "condition" in self else fails
 
 
@@ -90,7 +90,7 @@ def parsed(call: Call) -> dict[str, exp.Expr]:
     """The arguments of a call as trees.
 
     Raises:
-        ValueError: One is no SQL; what a project's files give has been read as SQL before.
+        ValueError: One is not SQL. Those of a project's files have been parsed before.
     """
     try:
         return {name: sqlglot.parse_one(sql, dialect="spark") for name, sql in call.arguments}
@@ -140,10 +140,10 @@ def as_written(
     """The same arguments, but expressions as their author wrote them, which is what runs.
 
     Args:
-        given: Those of a call that fits.
-        call: It.
-        parameters: Those of its audit.
-        times: What time macros in them stand for.
+        given: The arguments of a call, which fit.
+        call: The call.
+        parameters: The parameters of its audit.
+        times: What time macros in the arguments stand for.
     """
     forms = {each.name: each.form for each in parameters}
     values = {name: given.one(name) for name, _ in call.arguments}
@@ -189,7 +189,7 @@ def number(node: exp.Expr) -> Decimal | None:
 
 
 def over_rows(node: exp.Expr) -> exp.Expr | None:
-    """A part of an expression that takes more than one row, or makes more than one; None without.
+    """A part of an expression that reads or makes more than one row; None if there is none.
 
     Such are aggregates, windows, sub-queries and generators.
     """
@@ -220,7 +220,7 @@ def _advice_for(parameter: Parameter) -> str:
 
 
 def _unfit(node: exp.Expr, form: Form) -> str | None:
-    """Why a node is nothing for a parameter; None where it fits."""
+    """Why a node does not fit a parameter; None where it does."""
     items = _items(node) if form in _LISTS else [node]
     if not items:
         return "it is empty"

@@ -66,13 +66,13 @@ def audits_of(
         graph: The models.
         name: The one that is audited.
         times: What the time macros stand for.
-        processed: The parts of that time whose rows are staged: rows of sources are counted within.
-            All of it where None; where there are none, the rows are not those of whole intervals,
-            so that no source is counted.
+        processed: The parts of that time whose rows are staged; rows of sources are counted within
+            them. None for all of it. Empty where the rows are not those of whole intervals: then
+            no source is counted.
 
     Raises:
-        Refused: An audit does not exist or its arguments do not fit, which a project is told when
-            it is loaded; or its query cannot be written in Spark's SQL.
+        Refused: An audit does not exist or its arguments do not fit, which loading the project
+            reports, too; or its query cannot be written in Spark's SQL.
     """
     node = graph[name]
     own = {each.call: each for each in node.model.own_audits}
@@ -100,7 +100,7 @@ def is_blocking(name: str, arguments: Mapping[str, exp.Expr], *, default: bool =
 
 
 def wrong_calls(call: Call) -> list[Finding]:
-    """What is wrong with the call of a built-in audit, as far as the call alone tells."""
+    """What is wrong with the call of a built-in audit, as far as the call alone shows."""
     name = base_name(call.name)
     arguments = parsed(call)
     _, wrong = given_to(name, arguments, BUILTINS[name].parameters)
@@ -114,7 +114,7 @@ def wrong_calls(call: Call) -> list[Finding]:
 def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Finding]]:
     """What is wrong with the calls of built-in audits of a model among others.
 
-    These are columns that the model does not have, and counts of a source of which nobody says
+    These are columns that the model does not have, and counts of a source where it is not known
     which rows belong to an interval.
     """
     for call in node.model.audits:
@@ -132,7 +132,7 @@ def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Finding]]:
 def _own_check(
     graph: Graph, node: Node, audit: OwnAudit, times: TimeRange
 ) -> tuple[Check, frozenset[ModelName]]:
-    """What an audit of a project's own asks, and the models that it reads beside the staged rows.
+    """The query of a project's own audit, and the models that it reads besides the staged rows.
 
     Its author's text is what runs; other dialects are translated.
     """
@@ -226,7 +226,9 @@ def _source_rows(
         axis = _source_axis(graph[parent], time_column)
         column = time_column or exp.column(axis.column if axis is not None else "")
         if axis is None:
-            raise Refused(f"{node.name}: nothing tells which rows of {parent} are of an interval.")
+            raise Refused(
+                f"{node.name}: it is not known which rows of {parent} belong to an interval."
+            )
         ranges = (
             within(
                 cast("exp.Column", column),
@@ -243,7 +245,7 @@ def _source_rows(
 
 
 def _source_axis(parent: Node, time_column: exp.Expr | None) -> TimeAxis | None:
-    """How rows of a source belong to intervals; None where nobody says it."""
+    """How rows of a source belong to intervals; None where that is not known."""
     own = input_axis(parent)
     if time_column is None or (own is not None and own.column == time_column.name):
         return own

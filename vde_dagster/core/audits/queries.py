@@ -83,7 +83,7 @@ def _is_placeholder(table: exp.Table) -> bool:
 class Counting:
     """One query for the number of failing rows of several audits.
 
-    Its rows have a number, ``part``, and ``failing``, an array of counts. ``parts`` tells which
+    Its rows have a number, ``part``, and ``failing``, an array of counts. ``parts`` says which
     audits these belong to, by their place in the sequence: one tuple for each number.
 
     Audits of rows and of totals are one part, whatever their number: one aggregate in one pass.

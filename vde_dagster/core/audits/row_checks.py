@@ -127,6 +127,6 @@ def _regex(text: exp.Expr, pattern: exp.Expr) -> exp.Expr:
 
 
 def _like(text: exp.Expr, pattern: exp.Expr) -> exp.Expr:
-    # Engines differ in whether a backslash escapes unless they are told.
+    # Engines differ in whether a backslash escapes unless the query says so.
     like = exp.Like(this=text, expression=pattern)
     return exp.Escape(this=like, expression=exp.Literal.string("\\"))

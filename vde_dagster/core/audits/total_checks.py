@@ -30,7 +30,7 @@ def at_least_one(given: Given) -> Total:
 def not_constant(given: Given) -> Total:
     """All fail where there are rows, and they have fewer than two different values; NULL is none.
 
-    The least and the greatest value tell, which takes no set of all values.
+    Comparing the least and the greatest value shows it, so no set of all values is built.
     """
     low, high = "least", "greatest"
     constant = exp.EQ(this=exp.column(low), expression=exp.column(high))

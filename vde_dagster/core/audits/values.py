@@ -69,7 +69,7 @@ class Audit:
     """An audit as one model calls it, for one range of time: nothing in it is left open.
 
     ``arguments`` are SQL, as the model's author wrote them. ``reads`` are the models and
-    sources whose tables ``check`` names beside the staged rows. Where it is not ``blocking`` it
+    sources whose tables ``check`` names besides the staged rows. Where it is not ``blocking`` it
     only warns.
     """
 

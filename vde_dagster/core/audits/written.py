@@ -1,7 +1,7 @@
 """An author's text inside of the query of an audit: it runs as it is written (rule R13).
 
-In the syntax tree of a query that we make it is one leaf, in which the tables that it reads are
-marked until an engine tells where their rows lie.
+In the syntax tree of a generated query it is one leaf. The tables that it reads are marked in it
+until an engine puts the names of physical tables there.
 """
 
 from __future__ import annotations

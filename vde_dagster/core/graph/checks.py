@@ -35,7 +35,7 @@ def elsewhere(models: Sequence[Model]) -> Iterator[Problem]:
     )
     for model in models:
         if model.name.catalog:
-            message = f"{model.name} lies in another catalog, {model.name.catalog}"
+            message = f"{model.name} is in another catalog, {model.name.catalog}"
             yield Problem(place=model.place, message=message, advice=advice)
         for parent in model.parents:
             if parent.catalog:
@@ -72,7 +72,7 @@ def missing_parents(
 
 
 def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
-    """Statements that write a model: its rows are those of its own evaluations, and no others."""
+    """Pre- and post-statements that write a model, which only its own evaluation may do."""
     for model in models.values():
         body = model.body
         statements = (*body.before, *body.after) if isinstance(body, Query | PythonFunction) else ()
@@ -84,8 +84,8 @@ def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
             whose = "its own rows" if other is model else f"the model {other.name}"
             yield Problem(
                 place=place_in(model, line_of(table)),
-                message=f"a statement beside the query of {model.name} changes {whose}",
-                advice="A model is written by its evaluation alone, so that what is known of its "
+                message=f"a pre- or post-statement of {model.name} changes {whose}",
+                advice="Only its own evaluation writes a model, so that what is recorded of its "
                 "rows is true. Do it in the query, or write a table that is no model.",
             )
 
@@ -109,12 +109,12 @@ def in_order(
 
 
 def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
-    """A way from a model back to itself, told as who reads whom."""
+    """A path from a model back to itself, as who reads whom."""
     if len(set(cycle)) == 1:
         return Problem(
             place=place,
             message=f"{cycle[0]} reads itself, and this version does not evaluate models that do",
-            advice="Take what it needs from the models above it, such as with a window over all of "
+            advice="Take what it needs from the models upstream, such as with a window over all of "
             "their rows. If another table of that name is meant, give the model another name.",
         )
     way = " reads ".join(str(name) for name in reversed(cycle))
@@ -126,7 +126,7 @@ def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
 
 
 def place_in(model: Model, line: int | None) -> Place:
-    """A line of a model's file; lines that a macro's function made up are none of the file."""
+    """A line of a model's file; lines that a macro's function made are not in the file."""
     lines = range(model.place.line, model.source.text.count("\n") + 2)
     if line is None or line not in lines:
         return model.place

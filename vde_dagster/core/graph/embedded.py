@@ -11,7 +11,7 @@ from vde_dagster.core.names import ModelName
 
 
 def embedded_upstream(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
-    """The EMBEDDED models whose queries stand in a model's query, directly or in one another."""
+    """The EMBEDDED models that are inlined in a model's query, directly or in one another."""
     found: set[ModelName] = set()
     waiting = [*graph[name].model.parents]
     while waiting:

@@ -29,7 +29,7 @@ _SHORTEST: Final = timedelta(minutes=1)
 
 
 class FreshnessInvalid(Refused, ValueError):
-    """A freshness is no length of time that can be kept."""
+    """A freshness is not a length of time, or is too short."""
 
 
 def parse_freshness(text: str) -> timedelta:
@@ -122,9 +122,9 @@ def expected_within(model: Model) -> timedelta | None:
 def awaited_parents(graph: Graph, name: ModelName, now: datetime) -> tuple[ModelName, ...]:
     """The parents of a model whose change ``updates_on all`` waits for: those with data to come.
 
-    In place of a VIEW or an EMBEDDED model, which have no rows of their own, stands what these
-    read. A SEED changes by a plan alone, nobody knows when a source is due, and what has ended gets
-    no further rows: none of them is waited for.
+    A VIEW or an EMBEDDED model has no rows of its own, and is replaced by what it reads. A SEED
+    changes by a plan alone, nobody knows when a source is due, and a model that has ended gets no
+    further rows: none of them is waited for.
     """
     return tuple(sorted({each.name for each in _behind(graph, name) if _is_loaded_on(each, now)}))
 

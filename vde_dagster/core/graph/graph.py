@@ -137,7 +137,7 @@ class Derivations(Protocol):
     def find(
         self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
     ) -> Derived | None:
-        """What follows from a model beside the nodes above it; None where it is not known."""
+        """What was derived from a model and its upstream nodes; None where nothing was."""
         ...
 
     def keep(
@@ -148,7 +148,7 @@ class Derivations(Protocol):
         *,
         undeclared: bool,
     ) -> None:
-        """Know it from now on."""
+        """Remember what was derived from a model and its upstream nodes."""
         ...
 
 
@@ -165,7 +165,7 @@ def build_graph(
     Args:
         models: All of them, in any order. A source without columns is one that nobody declared:
             what reads it is resolved as far as that is possible.
-        unread: Models whose files could not be read. That others read them is no further problem.
+        unread: Models whose files could not be read. That others read them is not reported again.
         disabled: Models that the project has and that are switched off.
         known: What was derived of such models before.
         are_stored: Whether they may be from an earlier release: a query that is refused now is
@@ -192,7 +192,7 @@ def build_graph(
             starts[name] = start
             model = model if start == model.start else replace(model, start=start)
         if any(parent not in nodes for parent in model.parents):
-            continue  # the problem is above, and was told there
+            continue  # the problem is upstream, and was reported there
         if not undeclared.isdisjoint(model.parents):
             undeclared.add(name)
         try:
@@ -221,7 +221,7 @@ def _problem(model: Model, finding: Finding) -> Problem:
 def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | None:
     """A model's own start, or else the earliest of its parents; None where nobody has one.
 
-    ``starts`` are those of the models above, as far as they have one. Sources have none.
+    ``starts`` are those of the upstream models, as far as they have one. Sources have none.
     """
     if model.kind.is_source:
         return None
@@ -242,7 +242,7 @@ def _node(
     *,
     undeclared: bool,
 ) -> Node:
-    """A model, resolved against its parents; ``undeclared``: some source above has no columns."""
+    """A model, resolved against its parents; ``undeclared``: a source upstream has no columns."""
     derived = known.find(model, nodes, undeclared=undeclared) if known is not None else None
     if derived is None:
         derived = _derived(model, nodes, undeclared=undeclared)
@@ -297,7 +297,7 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
 def _embedded(
     model: Model, nodes: Mapping[ModelName, Node]
 ) -> Iterator[tuple[ModelName, exp.Query]]:
-    """The queries of EMBEDDED models that stand in a model's own, each once."""
+    """The queries of EMBEDDED models that are inlined in a model's own, each once."""
     waiting = list(model.parents)
     seen: set[ModelName] = set()
     while waiting:

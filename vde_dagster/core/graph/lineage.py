@@ -1,7 +1,7 @@
-"""Lineage: which columns of its parents each column of a query is made of, and what reads what.
+"""Lineage: from which columns of the parents each column is computed, and what reads what.
 
-Of columns only what their values are computed from counts; filters, join conditions and grouping
-decide which rows there are, not what a column says.
+A column's lineage is what its values are computed from. Filters, join conditions and grouping are
+no part of it: they decide which rows there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Point = tuple[ModelName, str | None]
 
 
 class End(Enum):
-    """Why nothing is behind a model or column."""
+    """Why the lineage ends at a model or column."""
 
     SOURCE = "source"
     SEED = "seed"
@@ -38,12 +38,12 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """What a model or column is made of and what is made of it, or the whole project.
+    """The lineage of a model or column in both directions, or that of the whole project.
 
     ``points`` are in dependency order; an edge goes from what is read to what reads it. ``ends``
-    has the points that nothing is behind (a column of a model in Python is made of nothing that is
-    known). ``opaque`` are the Python models below a column: they read its model, and which of
-    their own columns are made of it is not known.
+    has the points at which lineage ends (what the columns of a Python model are computed from is
+    not known). ``opaque`` are the Python models downstream of a column: they read its model, and
+    which of their own columns follow from it is not known.
     """
 
     points: tuple[Point, ...]
@@ -85,7 +85,7 @@ def model_lineage(graph: Graph, name: ModelName) -> Lineage:
 
 
 def lineage_of_column(graph: Graph, name: ModelName, column: str) -> Lineage:
-    """A column with all columns that it is made of, and all that are made of it.
+    """A column with all columns that it is computed from, and all that are computed from it.
 
     Views and embedded models are passed through like every other model. A Python model says
     nothing about its columns, so it ends the walk on both sides.
@@ -232,7 +232,7 @@ class _Tracer:
     known: dict[tuple[int, int], frozenset[ColumnOf]] = field(default_factory=dict)
 
     def output(self, scope: Scope, position: int) -> frozenset[ColumnOf]:
-        """What one output column of a scope is made of."""
+        """What one output column of a scope is computed from."""
         key = (id(scope), position)
         if key not in self.known:
             self.known[key] = frozenset()  # a recursive query meets itself: it adds nothing new

@@ -65,7 +65,7 @@ def mixed_graph(
 def _left_out(
     project: Graph, shown: Graph, selected: Collection[ModelName]
 ) -> tuple[ModelName, ...]:
-    """The models with a change of their own; what lies below one follows from what is shown."""
+    """The models with a change of their own; what is downstream follows from what is shown."""
     return tuple(
         sorted(
             name
@@ -129,7 +129,7 @@ def _explained(
     left_out: tuple[ModelName, ...],
     environment: str,
 ) -> Problem:
-    """A problem of a graph that nobody wrote, with what made it."""
+    """A problem of a mixed graph, which is in no project, with the selection that caused it."""
     named = ", ".join(map(str, left_out[:_NAMED]))
     more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
     why = (

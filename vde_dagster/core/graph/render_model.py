@@ -1,6 +1,6 @@
 """The final SQL of a model for a range and an environment, and what it reads: no state, no Spark.
 
-What `vde render` shows, what an evaluation runs and what is told of its inputs come from here.
+What `vde render` shows, what an evaluation runs and what is known of its inputs come from here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.sql.text import SqlText
 
 Statements = tuple[tuple[SqlText, ...], tuple[SqlText, ...]]
-"""Those before a query or function, and those behind it."""
+"""The pre-statements, and the post-statements."""
 Target = Callable[[ModelName], TableName | None]
-"""Where the rows of a model lie; None to leave its name as it is."""
+"""The table or view with the rows of a model; None to leave its name as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedModel:
-    """What evaluating a model runs, in Spark's dialect: its query, and the statements around it."""
+    """What evaluating a model runs, in Spark's dialect: query, pre- and post-statements."""
 
     query: SqlText
     before: tuple[SqlText, ...] = ()
@@ -49,17 +49,17 @@ def render_model(
     """A model's statements for a range: macros as literals, models as tables or sub-queries.
 
     A model in Spark's dialect runs its author's text (rule R13): only macros, the names of tables
-    and what stands around the query are ours. Other dialects are translated.
+    and the query around the author's are ours. Other dialects are translated.
 
-    EMBEDDED models always stand as sub-queries in who reads them (seed 001, *EMBEDDED*). The time
+    EMBEDDED models are always sub-queries in what reads them (seed 001, *EMBEDDED*). The time
     filter of INCREMENTAL_BY_TIME_RANGE is appended around the query.
 
     Args:
         graph: The models.
         name: The one to render.
         times: What the macros stand for. Without an end it is the day of its start.
-        target: Where the rows of each model lie.
-        inline_views: Whether VIEW models stand as sub-queries, too, so that what is read are tables
+        target: The table or view with the rows of each model.
+        inline_views: Whether VIEW models are sub-queries, too, so that what is read are tables
             only, which can be pinned; otherwise they are read as what ``target`` gives for them.
 
     Raises:
@@ -82,8 +82,8 @@ def render_model(
 def render_tree(graph: Graph, name: ModelName, times: TimeRange) -> exp.Query:
     """What a model's query means for a range, as a syntax tree over the names of tables.
 
-    It is for looking at what is read, and never runs. VIEW and EMBEDDED models stand in it as
-    sub-queries.
+    It is for looking at what is read, and never runs. VIEW and EMBEDDED models are sub-queries in
+    it.
 
     Raises:
         Refused: The model has no query, or it cannot be written in Spark's SQL.
@@ -115,9 +115,9 @@ def _whole(times: TimeRange) -> TimeRange:
 def render_statements(
     graph: Graph, name: ModelName, times: TimeRange, *, target: Target
 ) -> Statements:
-    """The statements beside a Python model's function, as `render_model` has those of a query.
+    """The pre- and post-statements of a Python model, as `render_model` has those of a query.
 
-    None of what is no Python model.
+    Empty for other models.
 
     Raises:
         Refused: One cannot be written in Spark's SQL.
@@ -130,9 +130,9 @@ def render_statements(
 
 
 def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRange) -> exp.Query:
-    """A query that is asked beside a model's own, such as an audit's, over the names of tables.
+    """A query that runs besides a model's own, such as an audit's, over the names of tables.
 
-    Macros are literals, and VIEW and EMBEDDED parents of the model stand as sub-queries.
+    Macros are literals, and VIEW and EMBEDDED parents of the model are sub-queries.
 
     Raises:
         Refused: It cannot be written in Spark's SQL.
@@ -143,16 +143,16 @@ def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRan
 
 
 def render_text(graph: Graph, name: ModelName, text: SqlText, times: TimeRange) -> SqlText:
-    """A text in Spark's dialect that is asked beside a model's query, such as an audit's.
+    """A text in Spark's dialect that runs besides a model's query, such as an audit's.
 
-    Macros are literals, and VIEW and EMBEDDED parents of the model stand as sub-queries.
+    Macros are literals, and VIEW and EMBEDDED parents of the model are sub-queries.
     """
     bodies = _texts(graph, graph[name], times, inline_views=True)
     return text.with_times(times).with_queries(bodies)
 
 
 def reads_of(graph: Graph, name: ModelName) -> Reads:
-    """What a model reads of the tables below it, for any interval; nothing for seeds and sources.
+    """What a model reads of the tables upstream, for any interval; nothing for seeds and sources.
 
     VIEW and EMBEDDED parents are looked through, down to tables. Of a Python model it is what its
     ``depends_on`` declares.
@@ -167,7 +167,7 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
 
 
 def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
-    """The tables below the functions that stand in front of a model's query, each once."""
+    """The tables that definitions in a model's pre-statements read, each once."""
     body = node.model.body
     named = sorted(defined_tables(body.before)) if isinstance(body, Query) else []
     for each in graph.upstream(named, through=_is_looked_through):
@@ -259,7 +259,7 @@ def _type_of(node: Node, column: str) -> str:
 
 
 def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
-    """The queries that stand in place of models above, each with its own ones inlined already."""
+    """The queries that replace upstream models, each with its own ones inlined already."""
     bodies: dict[ModelName, exp.Query] = {}
     for upstream in _inlined(graph, node, views=True):
         assert upstream.canonical is not None, "what is inlined has a query"
@@ -272,7 +272,7 @@ def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelN
 def _texts(
     graph: Graph, node: Node, times: TimeRange, *, inline_views: bool
 ) -> Mapping[ModelName, SqlText]:
-    """The texts that stand in place of models above, each with its own ones inlined already."""
+    """The texts that replace upstream models, each with its own ones inlined already."""
     texts: dict[ModelName, SqlText] = {}
     for upstream in _inlined(graph, node, views=inline_views):
         texts[upstream.name] = query_text(graph, upstream).with_times(times).with_queries(texts)
@@ -280,7 +280,7 @@ def _texts(
 
 
 def _inlined(graph: Graph, node: Node, *, views: bool) -> Iterator[Node]:
-    """The models above whose queries stand in a model's own, those that they read before them."""
+    """The upstream models that are inlined in a model's query, each behind those that it reads."""
     seen: set[ModelName] = set()
 
     def upstream(reader: Node) -> Iterator[Node]:

@@ -1,7 +1,7 @@
 """The text that a model runs: its author's own in Spark's dialect, a translation of others (R13).
 
-Columns have the names that they have in the table, and rows those of the interval; both stand
-around the author's query, which stays as it is.
+The names of the table's columns and the filter by the interval are put around the author's query,
+which stays unchanged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def query_text(graph: Graph, node: Node) -> SqlText:
 
 
 def interval_text(graph: Graph, node: Node, axis: TimeAxisSpec, times: TimeRange) -> SqlText:
-    """A model's query, and of its rows those of an interval alone (seed 001, *Time column*).
+    """A model's query, filtered to the rows of an interval (seed 001, *Time column*).
 
     Raises:
         Refused: It is in another dialect, and has no form in Spark's SQL.

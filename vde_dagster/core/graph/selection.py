@@ -40,7 +40,7 @@ class _Selector:
 
 @dataclass(slots=True)
 class _Choice:
-    """What is chosen so far, and from where to go on upward and downward."""
+    """What is chosen so far, and from where to go on upstream and downstream."""
 
     names: set[ModelName] = field(default_factory=set)
     upward: set[ModelName] = field(default_factory=set)

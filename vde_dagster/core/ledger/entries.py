@@ -27,7 +27,7 @@ from vde_dagster.core.time.intervals import Interval, merge
 
 
 class EntryStatus(Enum):
-    """What an entry's rows are worth.
+    """The status of an entry's rows.
 
     - ``COMPUTED``: they are the rows of the interval.
     - ``OUTDATED``: they were, and are shown until the interval is evaluated again, which somebody
@@ -62,7 +62,7 @@ class LedgerEntry:
     ``iceberg_snapshot_id`` is the table state at which ``rows`` is true; None for a VIEW, whose
     ``digest`` follows from what it reads and not from rows of its own. ``reason`` says for people
     why the status is not `EntryStatus.COMPUTED`. ``algorithm`` is what the rows were hashed with.
-    ``trace`` is what they were computed from; None where that cannot be told, or must not be used.
+    ``trace`` is what they were computed from; None where that is not known, or must not be used.
     So the latest trace of an interval is that of what the table holds now (rule R2).
     """
 
@@ -92,15 +92,15 @@ class LedgerOperation(Enum):
 class LedgerChange:
     """What one written interval does to the ledger.
 
-    - ``ADD`` adds rows to an interval that is loaded, and leaves its status. What the rows there
-      follow from cannot be told any more, so its trace is gone.
+    - ``ADD`` adds rows to an interval that is loaded, and leaves its status. What its rows follow
+      from is not known any more, so its trace is gone.
     - ``CHANGE`` is how a kind without rows of its own per interval adds a change of the table's sum
       to an entry. That sum is already the one under the columns that the table has now, so the
       entry may have had others (rule R11); all else is as for ``ADD``.
     - ``REPLACE`` and ``REPLACE_ALL`` set the status and the trace, the latter after removing
       every other entry of the version.
-    - ``KEEP`` writes nothing: the rows of the entry that is ``kept``, which are ``rows``, are those
-      that computing ``interval`` would make, so it stands for that interval, as computed.
+    - ``KEEP`` writes nothing: the rows of the entry ``kept``, which are ``rows``, are those that
+      computing ``interval`` would give, so the entry counts as computed for that interval.
 
     ``digest`` is None where it follows from the rows.
     """
@@ -128,9 +128,9 @@ class LedgerMismatch(Refused, ValueError):
 
 
 class SchemaOutgrown(LedgerMismatch):
-    """Rows are added to intervals whose rows have other columns, so that no sum holds both.
+    """Rows are added to intervals whose rows have other columns, so that they have no common sum.
 
-    Computing ``intervals`` anew, under the columns of now, is what can be done instead.
+    The ``intervals`` can be computed again instead, under the current columns.
     """
 
     def __init__(self, intervals: Iterable[Interval]) -> None:
@@ -153,7 +153,7 @@ def apply_changes(
     Raises:
         SchemaOutgrown: Rows are added to intervals that were computed under another schema.
         LedgerMismatch: Rows are added to an interval that is not loaded or was hashed with another
-            algorithm; what is kept is not loaded any more; or an interval overlaps a held one
+            algorithm; what is kept is not loaded any more; or an interval overlaps a loaded one
             without being equal to it.
     """
     outgrown: list[Interval] = []
@@ -229,10 +229,10 @@ def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
 
 
 def _kept(before: LedgerEntry | None, change: LedgerChange) -> LedgerEntry:
-    """An entry that stands for an interval without being written again; see `LedgerChange`."""
+    """An entry that is kept for an interval without being written again; see `LedgerChange`."""
     if before is None or before.rows != change.rows or before.status is EntryStatus.EMPTY:
         kept = change.kept or change.interval
-        raise LedgerMismatch(f"the rows of {kept} are not those that were to be kept any more")
+        raise LedgerMismatch(f"the rows of {kept} are no longer those that were to be kept")
     return replace(before, interval=change.interval, status=EntryStatus.COMPUTED, reason="")
 
 
@@ -247,7 +247,7 @@ def entries_of(
 def loaded_dsha(entries: Sequence[LedgerEntry]) -> str:
     """The D-SHA of all rows of at least one entry, under the last entry's schema.
 
-    Sums of two algorithms do not add up: where there are both, the entries' digests stand together.
+    Sums of two algorithms do not add up: where there are both, the entries' digests are combined.
     """
     algorithms = {entry.algorithm for entry in entries}
     if len(algorithms) > 1:

@@ -1,7 +1,7 @@
-"""What a version holds as a whole, kept beside the entries of its ledger (ADR 12).
+"""What a version holds as a whole, stored in addition to the entries of its ledger (ADR 12).
 
-Plans ask for it of every model, however many intervals there are, and read single entries only
-where something has changed.
+Plans read it for every model, however many intervals there are, and read single entries only where
+something has changed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Holding:
 
 
 NOTHING = Holding()
-"""What a version holds that has no entry."""
+"""What a version without any entry holds."""
 
 
 def holding_of(entries: Sequence[LedgerEntry]) -> Holding:
@@ -80,7 +80,7 @@ def holding_changed(
     Args:
         before: What it held.
         old: The entries that are taken away or written again.
-        new: What stands in their place.
+        new: The entries that replace them.
         columns: Those of the table afterwards.
     """
     gone, found = merge(each.interval for each in old), holding_of(new)

@@ -1,10 +1,10 @@
 """Late data: what a session loads, decided from what happened to the sources (seed 003).
 
-A stateless version obeys one invariant: for every held interval its table holds exactly the query's
+A stateless version obeys one invariant: for every loaded interval its table has exactly the query's
 rows over the source as of the high-water mark (HWM). A session moves the mark from one Iceberg
 snapshot to a later one and keeps the invariant in one commit: intervals that are loaded already get
 the rows of the data files added in between, intervals that become due are loaded whole as of the
-new mark. A row with an event time beyond the last held interval therefore needs no bookkeeping: its
+new mark. A row with an event time after all loaded intervals therefore needs no bookkeeping: its
 interval is not loaded yet and will read it when it is first loaded.
 
 Without a mark nothing is known of the rows that are loaded, so that appending to them could lose or
@@ -216,9 +216,9 @@ def marks_after(
 ) -> dict[ModelName, HighWaterMark]:
     """The marks that are true of a version's rows after a unit of work is recorded.
 
-    A session moves one. Whoever else records rows has read some other state of the source, so that
-    the next session would load rows twice or never: a mark is gone then, unless the source was read
-    as of it (rule R8).
+    A session moves one. Any other work that records rows has read some other state of the source,
+    so that the next session would load rows twice or never: it removes the mark, unless it read the
+    source as of the mark (rule R8).
 
     Args:
         marks: Those before, by source.

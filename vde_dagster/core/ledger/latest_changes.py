@@ -1,4 +1,4 @@
-"""Which change of a table was the latest at each time, for who asks what changed since a state."""
+"""Which change of a table was the latest at each time, to find what changed since a state."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _retyped(before: Column, after: Column) -> list[SchemaChange]:
 
 _UNKNOWN: Final = "unknown"
 _PROMOTIONS: Final = (("int", "bigint"), ("float", "double"))
-"""What Iceberg's format version 2 promotes, beside decimals of more digits (specification,
+"""What Iceberg's format version 2 promotes, apart from decimals of more digits (specification,
 *Schema Evolution*)."""
 _STORED_AS: Final = {
     "tinyint": "int",

@@ -64,8 +64,8 @@ def stale_entries(
         read: What the model reads of each input; of sources by their time, see `read_by_times`.
         moves: What became of the inputs.
         is_sequential: Whether each interval builds on those before it. Those that read a table
-            without a bound on its time have seen it as it was in their turn; only the last one has
-            to have seen it as it is.
+            without a bound on its time saw it as it was when each was evaluated; only the last one
+            has to have seen it as it is.
         until: The end of the last interval; None where a further one follows.
     """
     for entry in entries:
@@ -120,7 +120,7 @@ def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:
 
 
 def _time_axes(graph: Graph, name: ModelName, node: Node) -> Iterable[TimeAxis]:
-    """The columns of a table that may tell a time: of such a type, or texts that are ISO dates."""
+    """The columns of a table that may hold a time: of such a type, or texts that are ISO dates."""
     for column in graph[name].columns:
         axis = TimeAxis(column=column.name, unit=node.model.unit, type=column.type.lower())
         timely = axis.type in ("date", "timestamp", "timestamp_ntz", "string")

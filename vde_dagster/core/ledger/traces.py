@@ -1,8 +1,8 @@
 """What rows follow from, as hashes: tokens of what is read, and keys of results (rule R2).
 
 A *token* identifies the content of an input range. A *key* is one hash of a model's own data hash,
-its query with everything that stands in it, and the tokens of all that it reads. Two evaluations
-with equal keys make the same rows, so the later one need not be done: "unchanged input data into an
+its query with all that is inlined in it, and the tokens of all that it reads. Two evaluations with
+equal keys make the same rows, so the later one need not be done: "unchanged input data into an
 unchanged deterministic operation produces unchanged output data" (seed 002).
 """
 
@@ -48,7 +48,7 @@ from vde_dagster.core.sql.reads.input_ranges import (
 from vde_dagster.core.time.intervals import Interval
 
 SCHEME: Final = "trace/1"
-"""Part of every key. Another one makes all traces useless, which costs time and nothing else."""
+"""Part of every key. Changing it invalidates all traces, which costs time and nothing else."""
 
 
 class Tokens(Protocol):
@@ -63,7 +63,7 @@ class LedgerTokens:
     """The tokens of a version: the D-SHA of the rows that it holds in a range.
 
     Entries that lie in a range in part count as a whole. Where rows were hashed in several ways, or
-    under several schemas, the D-SHAs of each stand together. A range costs as many steps as a
+    under several schemas, the D-SHAs of each are combined. A range costs as many steps as a
     search in the entries, and not as many as there are entries in it.
 
     Args:
@@ -154,7 +154,7 @@ def source_token(uuid: str, columns: Iterable[Column], rows_of: int | None) -> s
 class Recipe:
     """What the rows of a model follow from, apart from the inputs.
 
-    ``is_timed`` tells whether they follow from the interval that is evaluated, too: by time macros,
+    ``is_timed`` says whether they follow from the interval that is evaluated, too: by time macros,
     or since a function sees it.
     """
 
@@ -219,11 +219,11 @@ def traces(
 def why_nondeterministic(graph: Graph, name: ModelName) -> str:
     """Why a model's rows may differ for equal inputs, for people; empty where they cannot.
 
-    VIEW and EMBEDDED models above are looked into, since their queries stand in the model's own.
+    Upstream VIEW and EMBEDDED models count, too, since their queries are inlined in the model's.
     """
     body = graph[name].model.body
     if isinstance(body, Query | PythonFunction) and (body.before or body.after):
-        return "it has statements beside its query, which may do anything"
+        return "it has pre- or post-statements, which may do anything"
     if isinstance(body, PythonFunction):
         return "" if body.deterministic else "its function is not declared deterministic"
     for node in _inlined(graph, name):
@@ -289,7 +289,7 @@ def _why_nondeterministic(node: Node) -> str:
     if unknown is not None:
         return f"{described(unknown)} is a function that is not known"
     if any(map(is_execution_time, nodes)):
-        return "the query follows from when it is run"
+        return "the query depends on when it is run"
     if any(part.nondeterministic for part in node.canonical.meaning.parts()):
         nondeterministic = next(filter(is_nondeterministic, nodes), None)
         what = (

@@ -1,7 +1,7 @@
 """One unit of work: what it writes, what it reads, and the records that make it recoverable.
 
-The records follow the walk of a materialization (rules R3 to R5): an *intent* before anything is
-staged, *staged* when the rows lie on their branch, and *finalize*, which moves ledger, marks and
+The records follow the steps of a materialization (rules R3 to R5): an *intent* before anything is
+staged, *staged* when the rows are on their branch, and *finalize*, which moves ledger, marks and
 session in one transaction after the branch was published.
 """
 
@@ -103,10 +103,10 @@ class Staging:
 
     ``returned`` are the columns, in lower case, that the model is known to return; empty where that
     is not known. The table gets those that it lacks, and a column of the table that is not among
-    them has NULL in new rows (rule R11). ``before`` and ``after`` are statements in Spark's SQL
-    that run once around all parts, in a session of their own; ``statement_inputs`` are the tables
-    that they read, and ``own_name`` is under what name they read the model's own rows. ``path`` is
-    the model's file, for people.
+    them has NULL in new rows (rule R11). ``before`` and ``after`` are pre- and post-statements
+    in Spark's SQL that run once for all parts, in a session of their own; ``statement_inputs`` are
+    the tables that they read, and ``own_name`` is the name under which they read the model's own
+    rows. ``path`` is the model's file, for people.
     """
 
     work_id: str
@@ -131,12 +131,12 @@ class Staging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """What lies on the branch: its head, the written intervals' sums, the table's columns.
+    """What is on the branch: its head, the written intervals' sums, the table's columns.
 
     ``audits`` are the results of all audits, in their order, whatever they found.
 
-    Where a write's result follows from what the table held (ADR 6), its sum is what it changes the
-    table's by.
+    Where a write's result follows from what the table held (ADR 6), its sum is the change of the
+    table's sum.
 
     ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
     """

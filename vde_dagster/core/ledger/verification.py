@@ -14,7 +14,7 @@ from vde_dagster.core.time.intervals import Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Portion:
-    """Entries whose rows were hashed alike, so that one pass over the table tells their sums."""
+    """Entries whose rows were hashed alike, so that one pass over the table gives their sums."""
 
     algorithm: str
     columns: tuple[Column, ...]
@@ -28,7 +28,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """A time whose rows are others than those that were recorded.
+    """A range of time whose rows are not those that were recorded.
 
     ``interval`` is None where the whole table, or rows outside every interval, are meant.
     """
@@ -41,7 +41,7 @@ class Mismatch:
         where = "the table" if self.interval is None else str(self.interval)
         if self.recorded.rows != self.found.rows:
             return f"{where} has {self.found.rows} rows, {self.recorded.rows} were recorded"
-        return f"{where} has {self.found.rows} rows as recorded, and others than these"
+        return f"{where} has {self.found.rows} rows as recorded, but not the same ones"
 
 
 def portions(entries: Iterable[LedgerEntry]) -> tuple[tuple[Portion, ...], tuple[LedgerEntry, ...]]:

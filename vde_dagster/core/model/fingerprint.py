@@ -1,6 +1,6 @@
 """Fingerprints of models (seed 000, *Fingerprinting*): what is hashed, and how.
 
-The parts stand in two lists, one for data and one for metadata. A part is a canonical value, never
+The parts are in two lists, one for data and one for metadata. A part is a canonical value, never
 source text. Adding a part, or changing what one means, changes ``SCHEME``, so that an old
 fingerprint is never mistaken for a new one.
 """
@@ -107,7 +107,7 @@ def view_version(
 ) -> str:
     """The version of a VIEW: it is rebuilt whenever what it reads has another name (rule R1).
 
-    ``embedded`` are the data hashes of the EMBEDDED models whose queries stand in its own.
+    ``embedded`` are the data hashes of the EMBEDDED models that are inlined in its query.
     """
     return hash_parts(SCHEME, data_hash, *sorted(embedded), *sorted(str(each) for each in reads))
 
@@ -127,7 +127,7 @@ def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...
 
 
 def loading_parts(model: Model) -> dict[str, str]:
-    """What decides, beside a model's body, which rows its table has: values by their names."""
+    """What decides, apart from a model's body, which rows its table has: values by their names."""
     windows = [f"{name} {each}" for name, each in sorted(model.windows.items())]
     return {
         "kind": _kind_part(model),
@@ -146,7 +146,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
 
 
 _NO_ROWS: Final = ("path", "partition_by_time_column", "independent")
-"""What is no part of a kind here: it stands in the storage's part, or is a promise."""
+"""Options that are no part of a kind here: they are in the storage's part, or a promise."""
 
 
 def _kind_part(model: Model) -> str:
@@ -194,7 +194,7 @@ def _partition_part(model: Model) -> list[str]:
 
 
 def _replaced_part(model: Model) -> str:
-    """What tells the partitions apart that new rows replace as a whole: it is a key."""
+    """What distinguishes the partitions that new rows replace as a whole: a key."""
     if not isinstance(model.kind, IncrementalByPartition):
         return ""
     return ", ".join(sorted(map(str, model.storage.partitioned_by)))
@@ -257,7 +257,7 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
 
 
 def statement_parts(model: Model) -> list[str]:
-    """The statements in front of a query or function and behind it; they may do anything.
+    """The pre- and post-statements of a query or function; they may do anything.
 
     The case of names counts where they define something, since whoever reads that may see it.
     """

@@ -23,19 +23,19 @@ from vde_dagster.core.sql.unresolved import guess, line_of
 from vde_dagster.core.time.formats import why_no_axis
 
 EmbeddedQueries = Sequence[tuple[ModelName, exp.Query]]
-"""The queries of EMBEDDED models that stand in a model's own, each once."""
+"""The queries of EMBEDDED models that are inlined in a model's own, each once."""
 
 
 def misfits(
     model: Model, canonical: CanonicalQuery, columns: Sequence[Column], embedded: EmbeddedQueries
 ) -> Iterator[Finding]:
-    """What keeps a query from being that of its model.
+    """Why a query does not fit its model.
 
     Args:
         model: Of any kind that has a query.
         canonical: Its query, bound to the columns of what it reads.
         columns: What its readers see: those of the query, with the types that were declared.
-        embedded: The queries that stand in it for the models that it reads.
+        embedded: The queries of EMBEDDED models that are inlined in it.
     """
     names = [column.name.lower() for column in canonical.columns]
     yield from _uneven(canonical)
@@ -80,7 +80,7 @@ def _uneven(canonical: CanonicalQuery) -> Iterator[Finding]:
 
 
 def _width(side: exp.Expr) -> int | None:
-    """How many columns one side of a set operation has; None where it cannot be told."""
+    """How many columns one side of a set operation has; None where that is not known."""
     assert isinstance(side, exp.Query), "a side of a set operation is a query"
     for each in side.selects:
         inner = each.unalias()
@@ -153,7 +153,7 @@ def _timed_view(model: Model, embedded: EmbeddedQueries) -> Iterator[Finding]:
         if any(True for _ in macros_in(query)):
             yield Finding(
                 message=f"a VIEW is read at any time, so the time macros of the EMBEDDED {name}, "
-                "which stands in its query, mean nothing",
+                "which is inlined in its query, mean nothing",
                 advice="Make it FULL or INCREMENTAL_BY_TIME_RANGE, or take the time macros out of "
                 f"{name}.",
             )

@@ -7,7 +7,7 @@ again. Of these only the time at which each key was closed last is read, and onl
 closed without a successor: where the source's deletes close rows, or once did.
 
 One statement says all of it, so that the rows of an evaluation are computed in one pass: source,
-open and closed rows are put below each other, and brought together by a window over the key. That
+open and closed rows are put into one union, and compared by a window over the key. That
 compares keys as GROUP BY does, so NULL is a key like any other.
 
 The times are these, with ``at`` for the source row's own time (by column without ``updated_at``,
@@ -37,9 +37,9 @@ from vde_dagster.core.sql.macros import timestamp_literal
 from vde_dagster.core.time.intervals import EPOCH
 
 EVERY_COLUMN: Final = "*"
-"""What stands for all columns where those are named that are compared."""
+"""All columns, in the option that names those that are compared."""
 SHARED_KEY: Final = "rows share the key ("
-"""How the text begins that says of a source that several of its rows have one key."""
+"""The beginning of the message that several rows of a source share one key."""
 
 _OPEN, _SOURCE, _CLOSED = range(3)
 _SIDE: Final = "_vde_side"
@@ -66,7 +66,7 @@ class History:
     ``key`` are expressions over the query's columns in Spark's dialect. ``updated_at`` is the
     column with the time of a row's last change; by time it is needed. ``compared`` are the columns
     whose change makes a new row, ``*`` for all but those of the key; empty where ``updated_at``
-    tells of changes. ``from_epoch`` is whether the rows of the first load are valid from
+    shows changes. ``from_epoch`` is whether the rows of the first load are valid from
     1970-01-01, ``closes_missing`` whether keys that the source lacks are closed, and
     ``once_closed_missing`` whether an earlier definition may have closed some. ``valid_from`` and
     ``valid_to`` are the columns that are added, with their types in the table.
@@ -85,7 +85,7 @@ class History:
         if not self.key:
             raise ValueError("a history has a key")
         if self.updated_at is None and not self.compared:
-            raise ValueError("a history tells changes by a time or by columns")
+            raise ValueError("a history detects changes by a time or by columns")
 
     @property
     def has_gaps(self) -> bool:
@@ -198,7 +198,7 @@ def open_rows(history: History) -> exp.Expr:
 
 
 def _stacked(history: History, columns: Sequence[str], sides: Sides, *, closed: bool) -> exp.Query:
-    """All that is read, one below the other: side, key, the query's columns, from and to."""
+    """The union of all that is read: side, key, the query's columns, valid from and to."""
     own = [_column(each) for each in columns]
     none = [exp.null().as_(_name(each)) for each in columns]
     never = exp.cast(exp.null(), _INSTANT)

@@ -39,8 +39,9 @@ LANDING_COLUMN: Final = "event_landing_ts"
 class TrackedSource:
     """A source whose changes a model follows (seed 003).
 
-    ``tracked_by`` is its column of event or landing time. ``offset`` is taken off its highest time
-    to tell up to when it is complete; after ``idle_after`` without a change it holds nobody back.
+    ``tracked_by`` is its column of event or landing time. It is complete to
+    that column's highest time less ``offset``. After ``idle_after`` without a change it holds no
+    model back.
     """
 
     name: ModelName

@@ -98,7 +98,7 @@ def _promise_parts(model: Model) -> list[str]:
 
 
 def _update_parts(model: Model) -> list[str]:
-    """How often changes upstream reach a model; nothing of what the defaults are."""
+    """How often changes upstream reach a model; defaults are left out."""
     parts = (
         [f"updates_on={model.updates_on.value}"] if model.updates_on is not UpdatesOn.ANY else []
     )

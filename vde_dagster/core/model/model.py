@@ -22,13 +22,13 @@ from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.core.time.windows import Window
 
 AUDITS_FOLDER: Final = "audits/"
-"""Where the files of audits lie in a project, and among the attachments of a model."""
+"""The folder of the files of audits in a project, and among the attachments of a model."""
 SIGNALS_FOLDER: Final = "signals/"
-"""Where the files of signals lie in a project, and among the attachments of a model."""
+"""The folder of the files of signals in a project, and among the attachments of a model."""
 
 
 SESSION: Final = "session"
-"""Under which name settings of Spark's session stand among a source's defaults."""
+"""The name of the settings of Spark's session among a source's defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class AuthorsText:
 class Query(Deferred):
     """A SQL model's statements: parsed in the model's dialect, time macros unresolved.
 
-    ``before`` and ``after`` are the statements that stand in front of the query and behind it.
+    ``before`` and ``after`` are the pre- and post-statements.
     ``text`` is what runs; None in other dialects than Spark's, whose statements are translated.
     """
 
@@ -81,9 +81,9 @@ class PythonFunction:
     """A Python model: the module's source, and the function in it to call with a context.
 
     ``variables`` are the project's variables that the function may read. ``before`` and ``after``
-    are the statements that run before it and behind it, in ``dialect``; ``text`` is what runs of
-    them, None in other dialects than Spark's. ``deterministic`` where it promises equal rows for
-    equal inputs and the same interval. ``imports`` are the modules and distributions that its code
+    are the pre- and post-statements, in ``dialect``; ``text`` is what runs of them, None in other
+    dialects than Spark's. ``deterministic`` if the function promises equal rows for equal inputs
+    and the same interval. ``imports`` are the modules and distributions that its code
     imports, each with a digest of its source or its version. ``modules`` are those of them that lie
     in the project: their texts by path.
     """
@@ -159,7 +159,7 @@ class Model:
     ``freshness`` and ``updates_on`` bound how often it is recomputed by itself because of a change
     upstream; see `vde_dagster.core.graph.freshness`.
     ``stamp`` is a text whose change makes another version. ``unsupported`` is what the file asks
-    for and would not get, so that no project can have it; a stored model may.
+    for and this release does not do: loading a project refuses it, a stored model may have it.
     """
 
     name: ModelName

@@ -1,8 +1,8 @@
 """Modules of a project that its Python models import, run from their texts and not from files.
 
 So a model runs the code that it was planned with, whatever its files are by then, whoever evaluates
-it and wherever Python looks for modules there. Two versions of a module never meet: it is forgotten
-when its model is through.
+it and wherever Python looks for modules there. Two versions of a module never meet: it is unloaded
+when its model has run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _name_of(path: str) -> str:
 
 @contextmanager
 def _without(names: frozenset[str]) -> Iterator[None]:
-    """Let Python know no module of these packages, and afterwards those that it knew before."""
+    """Unload the modules of these packages, and afterwards restore those that were loaded."""
     before = _forgotten(names)
     try:
         yield
@@ -66,7 +66,7 @@ def _forgotten(names: frozenset[str]) -> dict[str, ModuleType]:
 
 
 class _Texts(MetaPathFinder, Loader):
-    """Finds modules by name, and the packages that they lie in, and runs their texts."""
+    """Finds modules by name, and the packages that they are in, and runs their texts."""
 
     def __init__(
         self,

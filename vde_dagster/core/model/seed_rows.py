@@ -40,7 +40,7 @@ _TRUTH: Final = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
 
 
 _MOST: Final = 20
-"""How many things are told of one file; what is more is counted."""
+"""How many problems of one file are reported; the others are counted."""
 
 
 def seed_columns(text: str) -> tuple[Column, ...]:
@@ -67,7 +67,7 @@ def seed_rows(text: str, columns: Sequence[Column]) -> list[tuple[Cell, ...]]:
 
 
 def seed_findings(text: str, columns: Sequence[Column]) -> list[Finding]:
-    """What keeps a CSV text from being read: all of it, or the first of it and a count.
+    """Why a CSV text cannot be read: all problems, or the first ones and a count.
 
     Args:
         text: The whole file.

@@ -16,7 +16,7 @@ PINNED: Final[Mapping[str, str]] = {
     "spark.sql.variable.substitute": "false",
     # Else a backslash in a literal stands for itself, and ours are written to stand for the next.
     "spark.sql.parser.escapedStringLiterals": "false",
-    # Else names, texts and numbers stand for something else than they are read as here.
+    # Else names, texts and numbers have another meaning than this package takes them for.
     "spark.sql.caseSensitive": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.relationPrecedence": "false",
@@ -36,7 +36,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Spark's own values of the settings that change results most: saying them again says nothing."""
+"""Spark's defaults of the settings that change results most: setting them changes nothing."""
 
 _DECIDE_EXPRESSIONS: Final = (
     "spark.sql.ansi.",
@@ -44,7 +44,7 @@ _DECIDE_EXPRESSIONS: Final = (
     "spark.sql.legacy.",
     "spark.sql.timestampType",
 )
-"""How settings begin that decide what casts, numbers and times are."""
+"""Prefixes of the settings that decide what casts, numbers and times are."""
 
 HARMLESS: Final[Mapping[str, tuple[str, ...]]] = {
     "where tables and code lie": (

@@ -23,7 +23,7 @@ class Category(Enum):
 
     @property
     def reaches_children(self) -> bool:
-        """Whether models below may return other rows after this change."""
+        """Whether downstream models may return other rows after this change."""
         return self in (Category.BREAKING, Category.INDIRECT_BREAKING)
 
 
@@ -62,7 +62,7 @@ class ModelSnapshot:
     An environment may show it with another ``version`` than the one that it was stored with: with
     one that the environment had before, where that has the same rows.
 
-    ``category`` is None for a model that was new; ``decided_by`` tells who chose it. ``reasons``
+    ``category`` is None for a model that was new; ``decided_by`` says who chose it. ``reasons``
     are for people. ``decided_from`` is the data version of the definition that a person decided
     against, empty where nobody did. ``drifted`` where it keeps a version whose rows are not those
     that it would compute, because a change was forward-only, or non-breaking by a decision.
@@ -90,9 +90,10 @@ class ModelSnapshot:
 
     @property
     def as_stored(self) -> ModelSnapshot:
-        """The snapshot as it is stored: what data decided holds where it was compared, and then.
+        """The snapshot as it is stored: without a version that data decided.
 
-        Whoever shows the snapshot elsewhere, or later, compares it again.
+        That is true only where and when the data was compared: another environment, or a later
+        plan, compares it again.
         """
         if not self.is_adopted:
             return self

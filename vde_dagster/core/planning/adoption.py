@@ -1,4 +1,4 @@
-"""Whether a version has the rows that a model would compute of what its parents hold (rule R6).
+"""Whether a version has the rows that a model would compute from its parents' rows (rule R6).
 
 "Unchanged input data into an unchanged deterministic operation produces unchanged output data"
 (seed 002): where the parents' code changed and their data did not, the model's
@@ -25,19 +25,19 @@ from vde_dagster.core.time.intervals import EPOCH, Interval, meets, merge
 
 
 def compared_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
-    """The models with rows that a model reads, views looked through; sources are none of them.
+    """The models with rows that a model reads, also through views; sources are left out.
 
-    What a source got since the existing version was computed is no matter of the edit: the version
-    is as up to date with it as it was.
+    What a source got since the existing version was computed has nothing to do with the edit: the
+    version is as up to date with it as it was.
     """
     read = _read(graph, name)
     return tuple(each for each in read if not graph[each].model.kind.is_source)
 
 
 def reads_changed_source(before: Graph, after: Graph, name: ModelName) -> bool:
-    """Whether a model reads a source of which something else is declared than before.
+    """Whether a model reads a source whose declaration has changed.
 
-    Then it is no matter of other models' edits whether its rows are the same.
+    Then its rows may differ for another reason than the edits of other models.
     """
     return any(
         each not in before or before[each].fingerprint.data != after[each].fingerprint.data
@@ -73,7 +73,7 @@ def has_equal_rows(
 
     Each interval was computed by the same operation (own data hash, query with views inlined,
     columns), and of each parent from rows with the D-SHA, and so the schema, that the parent holds
-    now. What cannot be told is not equal.
+    now. What is not known is not equal.
 
     Args:
         graph: The models, with the parents as they were edited.
@@ -95,7 +95,7 @@ def has_equal_rows(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parent:
-    """What a parent holds, and when what it holds does not count."""
+    """What a parent holds, and the times for which its rows do not count as computed."""
 
     tokens: LedgerTokens
     doubtful: tuple[Interval, ...]
@@ -151,16 +151,16 @@ def _targets(entries: Sequence[LedgerEntry]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Operation:
-    """What a model does to its inputs, as it is in the keys of results.
+    """What a model does to its inputs, as a part of its entries' keys.
 
-    What is made as a whole has the algorithm in it that its rows are hashed with.
+    For a model that is computed as a whole that includes the algorithm that hashes its rows.
     """
 
     recipes: Mapping[str, Recipe]
 
     @classmethod
     def of(cls, graph: Graph, name: ModelName, entries: Iterable[LedgerEntry]) -> _Operation:
-        """That of a model, for these results."""
+        """The operation of a model, for the algorithms of these entries."""
         algorithms = dict.fromkeys(("", *(each.algorithm for each in entries)))
         return cls(recipes={each: recipe(graph, name, algorithm=each) for each in algorithms})
 

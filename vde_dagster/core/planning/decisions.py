@@ -20,8 +20,8 @@ Stored = Mapping[tuple[ModelName, str], ModelSnapshot]
 class Mode(Enum):
     """When a person is asked for the category of a directly modified model.
 
-    - ``AUTOMATIC``: never; what cannot be told is breaking.
-    - ``ASK``: where it cannot be told.
+    - ``AUTOMATIC``: never; what is not known is breaking.
+    - ``ASK``: where it is not known.
     - ``ALWAYS``: for each of them.
     """
 
@@ -84,10 +84,10 @@ def _why_not(
         return f"{name} cannot be decided: it did not change."
     if old.data == node.fingerprint.data:
         what = "only metadata" if old.parent_data == node.fingerprint.parent_data else "only models"
-        upstream = "" if what == "only metadata" else " above it"
+        upstream = "" if what == "only metadata" else " upstream"
         return (
             f"{name} cannot be decided: {what}{upstream} changed. What is decided is what an edit "
-            "of the model itself means; everything below follows from it."
+            "of the model itself means; everything downstream follows from it."
         )
     known = stored.get((name, node.fingerprint.digest))
     if known is not None and known.category is not category:

@@ -1,4 +1,4 @@
-"""What an environment shows of a model and another version of it does not hold."""
+"""What an environment shows of a model that another version of it does not hold."""
 
 from __future__ import annotations
 

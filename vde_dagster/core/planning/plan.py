@@ -41,7 +41,7 @@ class Behind:
       what they read is computed first. ``reason`` says what, for people.
     - ``lost`` would be shown as they are, since they cannot be computed again or are left out;
       ``why_lost`` says why. All others of ``intervals`` are evaluated before any view moves.
-    - ``session`` tells that a catch-up session does that, which adds late rows to intervals.
+    - ``session`` says that a catch-up session does that, which adds late rows to intervals.
     """
 
     intervals: tuple[Interval, ...] = ()
@@ -55,12 +55,13 @@ class Behind:
 class Staleness:
     """What of a version that stays is behind what it would be computed from now (rule R14).
 
-    - ``intervals`` are behind, or follow from what is computed first. Each is looked at again when
-      its turn comes, and evaluated where it is behind then. ``reason`` says what has changed, and
-      ``inputs`` are the tables that have changed or are computed first.
+    - ``intervals`` are behind, or follow from what is computed first. Each is compared again
+      when its batch is reached, and evaluated if it is behind then. ``reason`` says what has
+      changed, and ``inputs`` are the tables that have changed or are computed first.
     - ``kept`` are behind and stay as they are; ``why_kept`` says why, and what to do.
-    - ``following`` is what of ``intervals`` is not behind, but follows from what is computed first.
-    - ``session`` tells that a catch-up session adds late rows to ``intervals``.
+    - ``following`` are those of ``intervals`` that are not behind, but follow from what is computed
+      first.
+    - ``session`` says that a catch-up session adds late rows to ``intervals``.
     - ``since`` is when the first change came of what is behind by itself. None where that is not
       known, and of what only follows from what is computed first.
     """
@@ -122,7 +123,7 @@ class ModelChange:
 
     @property
     def stale(self) -> tuple[Interval, ...]:
-        """The ranges that are evaluated again where they are behind when their turn comes."""
+        """The ranges that are compared again when reached, and evaluated if behind by then."""
         found = self.staleness
         return () if found is None or found.session else found.intervals
 
@@ -181,7 +182,7 @@ class Plan:
     it binds them (the option ``include_unmodified``). ``left_out`` are models that were edited,
     added or removed, and stay as the environment shows them (the option ``select``).
 
-    One look at the catalog tells what is not there any more: ``dropped_views`` are models whose
+    One look at the catalog finds what is missing from it: ``dropped_views`` are models whose
     view in the environment is made again; with ``lost_tables`` nothing can be promoted.
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
     undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are

@@ -1,8 +1,8 @@
 """A plan as a file: what was reviewed, to be applied later, perhaps by somebody else.
 
 The file holds all of the plan, with the text of every model, and no path, address or setting of the
-machine that it was made on. Why each model changes stands in it as fields, and in sentences for
-people, which are not read. Its token is the revision of the environment (docs/architecture.md). A
+machine that it was made on. Why each model changes is in it as fields, and as sentences for people,
+which are not read. Its token is the revision of the environment (docs/architecture.md). A
 digest over everything finds that the file was edited or damaged; it is no signature, since whoever
 can write the file can also write a digest.
 """
@@ -94,7 +94,7 @@ def read_plan(text: str, *, name: str) -> SavedPlan:
     """What a file of a plan says.
 
     Args:
-        text: What stands in the file.
+        text: The content of the file.
         name: What messages call the file.
 
     Raises:
@@ -145,8 +145,8 @@ def _content(text: str, name: str) -> dict[str, Plain]:
         ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise PlanFileInvalid(
-            f"{name} is JSON and no saved plan. The document of `vde plan --format json` tells "
-            "about a plan and cannot be applied",
+            f"{name} is JSON and no saved plan. The document of `vde plan --format json` "
+            "describes a plan and cannot be applied",
             advice=_AGAIN,
         )
     version = found.get("format_version")

@@ -49,10 +49,10 @@ class Current:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What looking at the state told about the versions of a plan.
+    """What was found in the state about the versions of a plan.
 
-    ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
-    models of which the version that is shown was written, so that there is a table. ``recorded``
+    ``work`` and ``reuse`` are by model; a model that is absent has none. ``filled`` are models
+    whose shown version was written, so that there is a table. ``recorded``
     are the columns of the tables of the plan's versions, as rows were written to them last.
     ``behind`` is what of versions that come back is behind, by model, and ``staleness`` what is of
     those that stay. ``dropped_views``, ``lost_tables``, ``unfinished`` and ``shown_heads`` are
@@ -96,7 +96,7 @@ def make_plan(
         environment: The environment's canonical name.
         now: The project's clock.
         graph: The project, or what a selection makes of it.
-        shown: What the changes are told against.
+        shown: What the project is compared with.
         current: What the environment itself shows now.
         resolved: The outcome of `resolve_snapshots`.
         complete_to: The outcome of `complete_to`.
@@ -106,18 +106,6 @@ def make_plan(
         left_out: Models whose change is not planned.
     """
     snapshots = {name: each.snapshot for name, each in resolved.items()}
-    changes = [
-        _change(
-            graph,
-            node,
-            shown,
-            resolved[node.name],
-            complete_to=complete_to[node.name],
-            findings=findings,
-        )
-        for node in graph
-    ]
-    changes += [_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph]
     same = _identities(current.snapshots.values()) == _identities(snapshots.values())
     return Plan(
         plan_id=plan_id,
@@ -126,7 +114,7 @@ def make_plan(
         now=now,
         graph=graph,
         snapshots=snapshots,
-        changes=tuple(changes),
+        changes=tuple(_changes(graph, shown, resolved, complete_to, findings)),
         promotes=not same or current.hidden != hidden,
         options=options,
         stored=findings.stored,
@@ -141,6 +129,20 @@ def make_plan(
         unfinished=findings.unfinished,
         shown_heads=findings.shown_heads,
     )
+
+
+def _changes(
+    graph: Graph,
+    shown: Shown,
+    resolved: Mapping[ModelName, Resolved],
+    complete_to: Mapping[ModelName, datetime | None],
+    findings: Findings,
+) -> Iterator[ModelChange]:
+    """The change of each model of the project, then of those that are in it no more."""
+    for node in graph:
+        found, until = resolved[node.name], complete_to[node.name]
+        yield _change(graph, node, shown, found, complete_to=until, findings=findings)
+    yield from (_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph)
 
 
 def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str, str]]:

@@ -1,4 +1,4 @@
-"""What each version lacks and can be made now: it is due, and all that it reads will be there.
+"""What each version lacks and can be evaluated now: it is due, and its inputs will be there.
 
 A plan evaluates parents first, so a parent's missing intervals count as there for its children.
 What a child would have to wait for is no part of a plan; evaluating it would be refused.
@@ -129,7 +129,7 @@ def _missing(
 def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[Interval, ...]:
     """What of some new intervals the signals of a model hold back.
 
-    What is looked at again, since there is something new, was let pass when it was new.
+    Units that a lookback adds are not asked about: their signals let them pass when they were new.
     """
     return tuple(
         waiting
@@ -139,7 +139,7 @@ def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[
 
 
 def _may_block(parent: Node) -> bool:
-    """Whether a parent has intervals, or reads what may have some in place of its readers."""
+    """Whether a parent has intervals, or is inlined in its readers and may read what has some."""
     return parent.model.kind.is_by_interval or parent.model.kind.is_inlined
 
 
@@ -149,19 +149,19 @@ def readable_after(
     missing: Sequence[Interval],
     recorded: Sequence[Interval],
 ) -> tuple[Interval, ...]:
-    """What of a version others may read once it was evaluated for what is missing.
+    """What others may read of a version once its missing intervals are evaluated.
 
-    Where intervals do not stand for themselves, whatever was to be made again is made with it.
+    Where intervals are not independent, all that was to be evaluated again is evaluated with them.
     """
     again = recorded if missing and not model.kind.is_partitioned else ()
     return (*readable, *missing, *again)
 
 
 def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) -> bool:
-    """Whether a model reads all of a table some rows of which do not count, whenever it is made.
+    """Whether each interval of a model reads all of a table that has rows which do not count.
 
-    ``doubtful`` are the models above it that have such rows. Its query is looked at only where it
-    reads one of them.
+    ``doubtful`` are the upstream models that have such rows. The model's query is looked at only
+    if it reads one of them.
     """
     if not (doubtful and node.model.kind.stores_rows):
         return False

@@ -1,4 +1,4 @@
-"""Which snapshot, and so which version, each model of a project has beside what is shown."""
+"""Which snapshot, and so which version, each model of a project gets, given what is shown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Shown:
 class Resolved:
     """A model's snapshot, and how it differs from what is shown.
 
-    ``difference`` tells how it differs; the snapshot's own category tells the one that it was first
+    ``difference`` says how it differs; the snapshot's own category is the one that it was first
     stored with.
     """
 
@@ -147,9 +147,9 @@ class _Resolution:
     def _version_of_view(
         self, node: Node, difference: Difference, before: ModelSnapshot | None
     ) -> str:
-        """Follows from the query and the names of what it reads; where these stay it stays, too.
+        """The version of a view: it stays if its query and the versions that it reads stay.
 
-        Also where another release gave it another name.
+        Also if another release gave it another name.
         """
         same = before is not None and difference.change is Change.NONE
         parents = stored_parents(self.graph, node.name) if same else ()

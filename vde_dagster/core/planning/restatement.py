@@ -1,4 +1,4 @@
-"""What a restatement evaluates again: of a model, and of everything below it.
+"""What a restatement evaluates again: of a model, and of everything downstream.
 
 A restated range is made of whole units that are loaded; what is not loaded is missing anyway. Kinds
 that are not idempotent are restated as a whole (seed 001: *partial data restatement is not
@@ -31,9 +31,9 @@ class RestatementRefused(Refused):
 class Restatement:
     """What is evaluated again, parents first.
 
-    ``kept`` are models below that read what is restated and keep what they hold, since they set
-    ``disable_restatement``. ``foreign`` are models that would be evaluated again, also those that
-    were asked for, and whose versions another environment writes; what reads them is not
+    ``kept`` are downstream models that read what is restated and keep what they hold, since they
+    set ``disable_restatement``. ``foreign`` are models that would be evaluated again, also those
+    that were asked for, and whose versions another environment writes; what reads them is not
     evaluated again for their sake.
     """
 
@@ -100,8 +100,9 @@ def restate_all(
 ) -> Restatement:
     """What restating models (or sources, or views) over some time evaluates again.
 
-    A model below is evaluated again where it reads what is (docs/architecture.md). A source and a
-    view have no rows of ours: their readers are restated, as far as they read the tables below.
+    A downstream model is evaluated again for the intervals that read restated rows
+    (docs/architecture.md). A source and a view have no rows that we write: their readers are
+    restated, as far as they read the source or the tables behind the view.
 
     Args:
         graph: The models.
@@ -139,7 +140,7 @@ def read_again(
 
     Args:
         graph: The models.
-        wanted: The times of each model; those below the others are found.
+        wanted: The times of each model; downstream models are found.
         loaded: What each version holds; nothing where a model is not in it.
         whole: Whether a model can only be restated as a whole.
         writes: The models whose versions may be written (rule R9); all of them where it is None.
@@ -157,7 +158,7 @@ def read_again(
         reached.add(node.name)
         model, holds = node.model, loaded.get(node.name, ())
         if not model.kind.stores_rows or not holds:
-            continue  # its readers are known to read what lies below it
+            continue  # its readers are known to read what it reads
         times = (*units_reading(graph, node, changed, holds), *wanted.get(node.name, ()))
         found = restated_ranges(model, times, holds, whole=whole(model))
         if not found:
@@ -174,8 +175,8 @@ def read_again(
 def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelName]:
     """The models whose rows somebody wants again who asks for these to be restated (rule R2).
 
-    A source and a view have no rows of ours: it is their readers whose rows are meant. All other
-    models below are looked at again, and computed only if what they read has changed.
+    A source and a view have no rows that we write: it is their readers whose rows are meant. All
+    other downstream models are compared again, and computed only if what they read has changed.
     """
     meant = {name for name in names if not _is_shown_through(graph[name].model)}
     waiting = {name for name in names if name not in meant}

@@ -37,7 +37,7 @@ class StoreSnapshots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restate:
-    """Mark held intervals as outdated, all of them in one transaction.
+    """Mark loaded intervals as outdated, all of them in one transaction.
 
     They count as missing from then on, whatever happens, until they are evaluated again. Readers
     see what they saw before until then.
@@ -70,7 +70,7 @@ class EvolveTables:
 class CatchUp:
     """Load late rows into a version that comes back, by a session, and all else that is due.
 
-    ``intervals`` are evaluated behind it, as far as the session leaves them.
+    ``intervals`` are evaluated after it, as far as the session leaves them.
     """
 
     model: ModelName
@@ -187,7 +187,7 @@ def closing_of(plan: Plan) -> Closing:
 
 
 def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
-    """The models whose work has to be done before a stage; what others come to does not count.
+    """The models whose work has to succeed before a stage; that of others does not matter.
 
     For work these are the nearest models upstream that the plan fills, looking through those that
     it does not. A promotion awaits the models that it shows at another version than before: it is

@@ -207,7 +207,7 @@ def loaded_after(
 def records_empty(model: Model) -> bool:
     """Whether an empty backfill records a model without evaluating it.
 
-    A view has no rows of its own, and those of a seed stand in the project: both are made.
+    A view has no rows of its own, and those of a seed are in the project: both are made.
     """
     return model.kind.stores_rows and not model.kind.is_seed
 
@@ -215,7 +215,7 @@ def records_empty(model: Model) -> bool:
 def why_never_empty(model: Model) -> str:
     """Why an interval of a model cannot be recorded without its rows; empty where it can.
 
-    What was recorded so could never be told from what was loaded.
+    What was recorded so could never be distinguished from what was loaded.
     """
     if model.stateless is not None:
         return "its rows enter through catch-up sessions only (rule R7)"

@@ -1,1 +1,1 @@
-"""Queries as trees: their canonical form, their macros, and how they are written for Spark."""
+"""Queries as syntax trees: their canonical form, their time macros, and Spark's SQL for them."""

@@ -1,8 +1,8 @@
-"""The canonical form of a query: what is hashed, and what names and types its columns have.
+"""The canonical form of a query, which is hashed, with the names and types of its columns.
 
 Two texts with the same canonical form give the same rows. Identifiers are normalized and every
-column is bound to the table that it comes from, so formatting, keyword case, comments and the way
-in which a column is spelled do not count (seed 000, *Fingerprinting*).
+column is bound to the table that it comes from, so formatting, keyword case, comments and the
+spelling of columns do not count (seed 000, *Fingerprinting*).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class QueryInvalid(Refused):
     """A query cannot be understood against the known schemas, or does not fit its model.
 
     Args:
-        findings: Everything that is wrong with it, each with its line where that is known.
+        findings: Everything that is wrong with it, each with its line if that is known.
     """
 
     def __init__(self, *findings: Finding) -> None:
@@ -60,11 +60,10 @@ class QueryInvalid(Refused):
 class CanonicalQuery(Deferred):
     """A qualified query (time macros unresolved) and the columns that it returns, in order.
 
-    Where it reads tables whose columns are not known, it may have no ``columns``: what ``*`` stands
-    for is not known, either. And where ``is_bound`` is False, not every column could be bound to
-    what it comes from: only an equal query can be told to give the same rows then. A query with
-    ``refusals`` was taken by an earlier release: it is understood as far as it can be, and never
-    runs again.
+    If it reads tables whose columns are not known, it may have no ``columns``: what ``*`` stands
+    for is not known, either. If ``is_bound`` is False, not every column could be bound to its
+    table: then only an equal query is known to give the same rows. A query with ``refusals`` was
+    accepted by an earlier release: it is analysed as far as possible, and never runs again.
     """
 
     expression: exp.Query
@@ -81,7 +80,7 @@ def understood(
     is_bound: bool = True,
     refusals: tuple[Finding, ...] = (),
 ) -> CanonicalQuery:
-    """A query together with what it means."""
+    """A canonical query together with its `Meaning`."""
     return CanonicalQuery(
         expression=expression,
         columns=columns,
@@ -107,12 +106,12 @@ def canonicalize(
         query: As parsed, @STAR and @UNION unresolved; it is not changed.
         dialect: The model's dialect, which decides how identifiers are normalized.
         schemas: The columns of every parent.
-        undeclared: Whether there are sources above that nobody declared: then a parent without
-            columns is one whose columns are not known, and types need not be.
-        functions: Those that the model's pre-statements make, in lower case.
-        text: How the author wrote it, where it is in Spark's dialect.
-        is_stored: Whether it may be from an earlier release: what is refused now is told by the
-            result.
+        undeclared: Whether there are undeclared sources upstream: then a parent without columns is
+            one whose columns are not known, and types need not be known.
+        functions: Those that the model's pre-statements create, in lower case.
+        text: How the author wrote it, if it is in Spark's dialect.
+        is_stored: Whether it may be from an earlier release: then what is refused now is reported
+            in the result.
 
     Raises:
         QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them. Or a
@@ -121,7 +120,7 @@ def canonicalize(
     refused: Sequence[Unclear] = list(unproven(query, dialect=dialect, functions=functions))
     if not is_stored:
         _refuse(refused)
-    # What is read lies in Spark's catalog, where the case of a name never counts.
+    # The tables are in Spark's catalog, where the case of a name never counts.
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
     schema = schema_of(schemas, dialect)
     if undeclared and not all(schemas.values()):
@@ -129,6 +128,30 @@ def canonicalize(
         if not is_stored:
             _refuse(unclear)
         return replace(found, refusals=_findings((*refused, *unclear)))
+    return _closed(
+        query,
+        dialect=dialect,
+        schema=schema,
+        schemas=schemas,
+        undeclared=undeclared,
+        text=text,
+        refused=refused,
+        is_stored=is_stored,
+    )
+
+
+def _closed(
+    query: exp.Query,
+    *,
+    dialect: str,
+    schema: MappingSchema,
+    schemas: Mapping[ModelName, Sequence[Column]],
+    undeclared: bool,
+    text: str,
+    refused: Sequence[Unclear],
+    is_stored: bool,
+) -> CanonicalQuery:
+    """A query over tables whose columns are known; ``refused`` is what was found unclear so far."""
     documented = _described(query)
     plain = _prepared(query)
     own = is_spark(dialect)
@@ -150,7 +173,7 @@ def canonicalize(
         if not is_stored:
             _refuse(refused)
         if not undeclared and not own and not refused:
-            spark_text(timed)  # what has no form there is refused now, not when it is to run
+            spark_text(timed)  # what Spark's SQL cannot express is refused now, not at run time
         typed = with_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
         note_types(qualified, schema=schema, dialect=dialect)
@@ -175,9 +198,9 @@ def _open(
     schemas: Mapping[ModelName, Sequence[Column]],
     text: str,
 ) -> tuple[CanonicalQuery, Sequence[Unclear]]:
-    """A query over tables whose columns are not known: bound as far as nothing else can be meant.
+    """A query over tables whose columns are not known: bound as far as names are unambiguous.
 
-    With it what of it means nothing certain. What depends on types that are not known is no error.
+    Returned with its ambiguous parts. What depends on types that are not known is no error.
     """
     unclear: Sequence[Unclear] = ()
     plain, documented = _prepared(query), _described(query)
@@ -210,7 +233,7 @@ def _open(
 
 
 def _bound(query: exp.Query, schema: MappingSchema, dialect: str) -> exp.Query:
-    """A query with all its columns bound; those that a table of known columns lacks are told."""
+    """A query with all its columns bound; unknown columns of known tables are reported."""
     named = bind_to_open_tables(query, schema=schema, dialect=dialect)
     try:
         return qualify(named, dialect=dialect, schema=schema, quote_identifiers=False)
@@ -223,15 +246,15 @@ def _bound(query: exp.Query, schema: MappingSchema, dialect: str) -> exp.Query:
 
 
 def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Column, ...]:
-    """The columns of a query; none where ``*`` or a macro stands for some that are not known."""
+    """The columns of a query; none if ``*`` or a macro stands for some that are not known."""
     open_ended = any(each.is_star or is_star_macro(each) for each in query.selects)
     return () if open_ended else tuple(_columns(query, documented))
 
 
 def schema_of(schemas: Mapping[ModelName, Sequence[Column]], dialect: str) -> MappingSchema:
-    """The columns of tables for the optimizer: names in lower case, which it need not read again.
+    """The columns of tables for the optimizer: names in lower case, which it need not parse again.
 
-    A header of a CSV file may hold names that no dialect reads.
+    A header of a CSV file may have names that no dialect can parse.
     """
     mapping: dict[str, dict[str, dict[str, exp.DataType]]] = {}
     for name, columns in schemas.items():
@@ -255,7 +278,7 @@ def _unresolved(
     schema: MappingSchema,
     dialect: str,
 ) -> list[Finding]:
-    """The columns that cannot be bound; none where something else hides them."""
+    """The columns that cannot be bound; none if another error hides them."""
     try:
         expanded = expand_star_macros(query.copy(), schemas=schemas)
         return list(unresolved_columns(expanded, schema=schema, dialect=dialect))
@@ -264,13 +287,13 @@ def _unresolved(
 
 
 def _finding(error: Refused, line: int | None = None) -> Finding:
-    """An error as what is wrong with a query."""
+    """An error as a finding about a query."""
     advice = as_sentence(error.advice) or "Name what the SELECT reads as it is called there."
     return Finding(message=error.message, advice=advice, line=line)
 
 
 def _misunderstood(error: Exception, query: exp.Query) -> Finding:
-    """What the optimizer says in one line, whose last word is mostly a name of the query."""
+    """The optimizer's message in one line; its last word is mostly a name in the query."""
     message = first_line(error)
     word = message.rstrip(".").rsplit(maxsplit=1)[-1].strip("'`\"").lower()
     named = [each for each in query.find_all(exp.Identifier) if each.name.lower() == word]
@@ -301,7 +324,7 @@ def _prepared(query: exp.Query) -> exp.Query:
 
 
 def _described(query: exp.Query) -> dict[str, str]:
-    """Column comments that stand beside the top projections of a query as written."""
+    """Column comments next to the top projections of a query as written."""
     return {
         projection.alias_or_name.lower(): " ".join(comment.strip() for comment in found)
         for projection in query.selects
@@ -320,7 +343,7 @@ def _comments_of(projection: exp.Expr) -> list[str]:
 
 
 def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column]:
-    """Names and types of the result; a type that cannot be told is ``unknown``."""
+    """Names and types of the result; a type that is not known is ``unknown``."""
     for projection in typed.selects:
         kind = projection.type
         known = kind is not None and not kind.is_type(

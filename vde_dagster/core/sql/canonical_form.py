@@ -11,7 +11,7 @@ from vde_dagster.core.sql.precedence import lacks_parentheses
 def canonical_form(expression: exp.Expr) -> str:
     """A text that is equal for syntax trees of one meaning. It is for hashing, not for reading.
 
-    Parentheses that every dialect has in mind anyway, quotes around identifiers (their names are
+    Parentheses that every dialect implies anyway, quotes around identifiers (their names are
     normalized before), and the case of keywords, macros and functions without a class of their own
     do not count.
     """
@@ -59,7 +59,7 @@ def is_uncased(node: exp.Expr) -> bool:
 
 
 def is_spelling(node: exp.Expr, key: str, argument: object) -> bool:
-    """Whether an argument tells how something was written, and nothing about what it means."""
+    """Whether an argument says how something was written, and nothing about its meaning."""
     match node:
         case exp.Identifier():
             return key == "quoted"

@@ -1,9 +1,9 @@
 """Names whose case is data: fields of structs, keys of maps, what UNPIVOT writes into rows.
 
 The case of a column or table never counts in Spark. But a field of a struct becomes a key of JSON
-or an element of XML as it is written, also where a column lends its name: in ``struct(userId)``, or
-in ``struct(*)`` over a sub-query. Such names stay as they are written while all others become lower
-case.
+or an element of XML as it is written, also if its name is that of a column: in ``struct(userId)``,
+or in ``struct(*)`` over a sub-query. Such names stay as they are written while all others become
+lower case.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _FIELDS: Final = "fields"
 _COLUMNS: Final = "columns"
 _SHOWN: Final = "shown"
 _GENERATED: Final = "_col_"
-"""Begins what the optimizer calls a column without a name."""
+"""The start of the name that the optimizer gives a column without one."""
 _LENDING: Final = (exp.Struct, exp.Tuple, exp.ArraysZip)
-"""What makes structs whose fields are called like the columns in it."""
+"""Functions that make structs whose fields have the names of the columns in them."""
 _COMPARING: Final = (
     exp.Cube,
     exp.Group,
@@ -40,13 +40,13 @@ _COMPARING: Final = (
     exp.Tuple,
     exp.Values,
 )
-"""Where a tuple is no struct that anybody sees."""
+"""Parents in which a tuple is no struct."""
 
 
 def keep_data_names(query: exp.Expr) -> None:
     """Note how names are written, and keep those of fields from being normalized.
 
-    The query is changed; it is to be a copy, whose nodes stand at one place each.
+    The query is changed in place; pass a copy in which no node occurs twice.
     """
     for node in query.walk():
         match node:
@@ -69,16 +69,16 @@ def keep_data_names(query: exp.Expr) -> None:
 
 
 def normalized_names(node: ExprT, dialect: str) -> ExprT:
-    """A copy of an expression or statement whose names are normalized, but for those of fields."""
+    """A copy of an expression or statement whose names are normalized, except those of fields."""
     copy = node.copy()
     keep_data_names(copy)
     return normalize_identifiers(copy, dialect=dialect)
 
 
 def lent_names(node: exp.Expr) -> Sequence[str]:
-    """What the fields of a struct are called after the columns that stand in it.
+    """The names that the fields of a struct get from the columns in it.
 
-    Of what has a name of its own for calls that take all columns, that name.
+    A column with a name of its own for calls that take all columns gives that name.
     """
     shown = node.meta_get(_SHOWN)
     if shown is not None:
@@ -90,19 +90,19 @@ def lent_names(node: exp.Expr) -> Sequence[str]:
 
 
 def shown_name(projection: exp.Expr) -> str:
-    """What a column of a SELECT is called for calls that take all columns."""
+    """The name of a column of a SELECT for calls that take all columns."""
     alias = projection.args.get("alias")
     shown = alias.meta_get(_SHOWN) if isinstance(alias, exp.Identifier) else None
     return projection.alias_or_name if shown is None else str(shown)
 
 
 def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str, text: str) -> None:
-    """Write names of a qualified query as they were written, where their case may be data.
+    """Restore the author's spelling of names in a qualified query if their case may be data.
 
-    These are keys of what is no struct for certain, as the tables of ``schema`` have it, what PIVOT
-    and UNPIVOT name, and, where a call takes ``*``, what sub-queries call their columns. Spark
-    calls a column without a name by how its expression is written: for these the ``text`` of the
-    whole query counts.
+    These are keys of anything that is not known to be a struct by the tables of ``schema``, the
+    names in PIVOT and UNPIVOT and, if a call takes ``*``, the columns of sub-queries. Spark names a
+    column without a name by the text of its expression: for these the ``text`` of the whole query
+    counts.
     """
     dots = list(query.find_all(exp.Dot))
     if dots:
@@ -118,12 +118,12 @@ def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str, 
 
 
 def takes_all_names(query: exp.Expr) -> bool:
-    """Whether a call takes all columns of something, so that it may see what they are called."""
+    """Whether a call takes all columns of something, so that it may see their names."""
     return any(map(_is_star_in_call, query.find_all(exp.Star)))
 
 
 def has_nameless_columns(query: exp.Expr) -> bool:
-    """Whether something selects an expression to which nobody gives a name."""
+    """Whether something selects an expression without a name."""
     return any(
         _is_nameless(each) for select in query.find_all(exp.Select) for each in select.expressions
     )
@@ -140,7 +140,7 @@ def words_of(text: str) -> str:
 
 
 def _listed(node: exp.Expr) -> list[str]:
-    """What an alias calls the columns of a sub-query."""
+    """The names that an alias gives the columns of a sub-query."""
     alias = node.args.get("alias")
     return [each.name for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
 
@@ -159,7 +159,7 @@ def _lends(node: exp.Expr) -> bool:
 
 
 def _last_name(node: exp.Expr) -> str:
-    """What a struct calls the field that is made of a column or field; empty for all others."""
+    """The name of the struct field made of a column or field; empty for other expressions."""
     inner = node.unnest()
     match inner:
         case exp.Column(this=exp.Identifier() as name):
@@ -168,7 +168,7 @@ def _last_name(node: exp.Expr) -> str:
             return str(name.this)
         case exp.Identifier() | exp.Alias():
             return inner.alias_or_name
-        case exp.PropertyEQ(expression=exp.Paren() as value):  # the parser does not look into it
+        case exp.PropertyEQ(expression=exp.Paren() as value):  # the parser does not parse its parts
             return _last_name(value)
         case _:
             return ""
@@ -202,7 +202,7 @@ def _restore(name: exp.Identifier) -> None:
 def _restore_columns(query: exp.Expr, text: str) -> None:
     """Give the columns of all sub-queries the names that they have in Spark."""
     names: dict[int, Mapping[str, str]] = {}
-    for scope in traverse_scope(query):  # those inside come before those around them
+    for scope in traverse_scope(query):  # inner queries before outer ones
         if isinstance(scope.expression, exp.Select):
             names[id(scope.expression)] = _restored(scope.expression, scope, names, text)
     for alias in query.find_all(exp.TableAlias):
@@ -213,7 +213,7 @@ def _restore_columns(query: exp.Expr, text: str) -> None:
 def _restored(
     select: exp.Select, scope: Scope, names: Mapping[int, Mapping[str, str]], text: str
 ) -> Mapping[str, str]:
-    """What a SELECT calls its columns, by their names in lower case."""
+    """The author's names of a SELECT's columns, by their names in lower case."""
     found: dict[str, str] = {}
     listed = select.meta_get(_COLUMNS) or ()
     for each, name in zip_longest(select.selects, listed):
@@ -239,7 +239,7 @@ def _restored(
 def _inherited(
     column: exp.Column, scope: Scope, names: Mapping[int, Mapping[str, str]]
 ) -> str | None:
-    """The name of a column that ``*`` stood for: that which it has in the sub-query below."""
+    """The name of a column that ``*`` stood for: the one that it has in the sub-query."""
     source = scope.sources.get(column.table)
     if not isinstance(source, Scope):
         return None

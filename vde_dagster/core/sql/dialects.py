@@ -1,7 +1,7 @@
 """Which dialects are Spark's own: what is written in them runs as it is written (rule R13).
 
-Databricks' and Hive's SQL are read by Spark itself. What only they have is an error of Spark's, and
-gives no other rows.
+Databricks' and Hive's SQL are read by Spark itself. What only they have is an error in Spark; it
+never gives other rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What sqlglot raises for texts that it does not understand.
+"""The errors that sqlglot raises for texts that it does not understand.
 
-Besides its own errors, its parsers and its optimizer end in plain Python errors on some texts.
+Besides its own errors, its parsers and its optimizer raise plain Python errors on some texts.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _INSIDES: Final = (
     (re.compile(r" but got <Token .*", re.DOTALL), ""),
     (re.compile(r"^Required keyword: .*", re.DOTALL), "Something is missing"),
 )
-"""What sqlglot's messages say of its own objects, and what a person is told instead."""
+"""Parts of sqlglot's messages about its own objects, and what replaces them."""
 
 
 def first_line(error: Exception) -> str:
-    """What is wrong, in one line for a person."""
+    """What is wrong, in one line."""
     if not isinstance(error, SqlglotError):
         return "the parser cannot make sense of it"
     details = getattr(error, "errors", None)

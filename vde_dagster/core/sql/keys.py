@@ -8,7 +8,7 @@ from vde_dagster.core.sql.text import closed
 
 
 def key_expression(key: str) -> exp.Expr:
-    """A key over the columns of one table: a column's name in quotes, an expression as written."""
+    """A key over one table's columns: a column's name in quotes, an expression as written."""
     column = _column(key)
     if column is None:
         return exp.Paren(this=exp.Var(this=closed(key)))

@@ -42,7 +42,7 @@ class TimeRange:
 
 
 EPOCH_DAY: Final = TimeRange(start=EPOCH, end=None, execution_time=EPOCH)
-"""What the macros stand for where no range is given (seed 001, the output of ``render``)."""
+"""What the macros stand for if no range is given (seed 001, the output of ``render``)."""
 
 
 def timestamp_literal(instant: datetime) -> exp.Cast:

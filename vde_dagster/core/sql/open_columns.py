@@ -1,9 +1,8 @@
 """Binding the columns of a query that reads tables whose columns are not known.
 
-sqlglot looks a column up in what is read. Where a table's columns are not known ("open"), a name
-can still belong to one place only, given that the query is valid: the tables whose columns are
-known do not have it, so the one open table does. What could be several things is left alone, and
-said to be unclear.
+sqlglot looks a column up in the tables that are read. If a table's columns are not known ("open"),
+a name may still be unambiguous, given that the query is valid: if no table with known columns has
+it, the only open table must. An ambiguous name is left alone, and reported as unclear.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from vde_dagster.core.sql.select_clauses import FromClause, SelectClauses, claus
 
 
 class ColumnsUnclear(Refused):
-    """Some column of a query may come from several places, since not all columns are known."""
+    """Some column of a query may come from several tables, since not all columns are known."""
 
 
 def name_tables(query: exp.Query, *, schema: MappingSchema, dialect: str) -> exp.Query:
@@ -45,21 +44,21 @@ def bind_to_open_tables(query: exp.Query, *, schema: MappingSchema, dialect: str
     """A copy of a query in which each column of an open table is bound to it.
 
     Columns of tables whose columns are known are left to `qualify`. An alias that GROUP BY or
-    HAVING names is written out where it cannot be a column of the open table.
+    HAVING names is written out if it cannot be a column of the open table.
 
     Args:
         query: Without macros that stand for columns.
         schema: The columns of the tables that it reads; open ones have none.
-        dialect: How its identifiers are normalized, as `canonicalize` has it.
+        dialect: How its identifiers are normalized, as in `canonicalize`.
 
     Raises:
-        ColumnsUnclear: A column may come from several places, or a number in GROUP BY or ORDER BY
+        ColumnsUnclear: A column may come from several tables, or a number in GROUP BY or ORDER BY
             counts columns that are not known.
         sqlglot.errors.SqlglotError: The query cannot be understood.
     """
     named = name_tables(query, schema=schema, dialect=dialect)
     settled: set[int] = set()
-    for scope in traverse_scope(named):  # those inside come before those around them
+    for scope in traverse_scope(named):  # inner queries before outer ones
         if isinstance(scope.expression, exp.Select | exp.UDTF):
             _Binding(scope=scope, reads=_Reads.of(scope, schema), settled=settled).bind()
     return named
@@ -67,9 +66,9 @@ def bind_to_open_tables(query: exp.Query, *, schema: MappingSchema, dialect: str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reads:
-    """What a SELECT or a table function can see: columns by alias, empty ones of open tables.
+    """What a SELECT or a table function can see: columns by alias, none for open tables.
 
-    ``outer`` are those around it, as far as it may refer to them, from the inside.
+    ``outer`` are the queries around it that it may refer to, innermost first.
     """
 
     columns: Mapping[str, Sequence[str]]
@@ -80,25 +79,25 @@ class _Reads:
         """What a scope can see."""
         around = Resolver(scope, schema).outer_resolvers()
         if scope.is_udtf:
-            around = around[1:]  # what stands beside a table function in FROM are its own sources
+            around = around[1:]  # the other items of FROM are a table function's own sources
         outer = tuple(cls(columns=_columns(each.scope, schema)) for each in around)
         return cls(columns=_columns(scope, schema), outer=outer)
 
     @property
     def open_tables(self) -> list[str]:
-        """The aliases of what has columns that are not known."""
+        """The aliases of sources whose columns are not known."""
         return [alias for alias, known in self.columns.items() if not known or "*" in known]
 
     def knows(self, name: str) -> bool:
-        """Whether something that is read is known to have a column."""
+        """Whether a source is known to have a column."""
         return any(name in known for known in self.columns.values())
 
     def sees(self, alias: str) -> bool:
-        """Whether something is called so here or around."""
+        """Whether a source here or in an outer query has this name."""
         return any(alias in each.columns for each in (self, *self.outer))
 
     def may_be_outside(self, name: str) -> bool:
-        """Whether a column may as well be one of a query around this one."""
+        """Whether a column may also be one of an outer query."""
         return any(each.open_tables or each.knows(name) for each in self.outer)
 
 
@@ -117,8 +116,8 @@ def _columns(scope: Scope, schema: MappingSchema) -> dict[str, Sequence[str]]:
 class _Binding:
     """The columns of one SELECT or table function.
 
-    ``settled`` are the columns, by identity, that a query inside has already: those around it do
-    not get them. ``merged`` are those that USING makes one of two.
+    ``settled`` are the columns, by identity, that an inner query has bound already: outer ones
+    leave them alone. ``merged`` are those that USING makes one of two.
     """
 
     scope: Scope
@@ -129,7 +128,7 @@ class _Binding:
     merged: set[str] = field(default_factory=set)
 
     def bind(self) -> None:
-        """Bind what belongs to an open table."""
+        """Bind the columns that belong to an open table."""
         query = self.scope.expression
         own = list(self.scope.find_all(exp.Column))
         from_ = from_of(query)
@@ -149,7 +148,7 @@ class _Binding:
             self._write_out(query, shadowed)
 
     def _note_aliases(self, query: exp.Select, own: Sequence[exp.Column]) -> None:
-        """Which names are aliases, and which of them must be columns of what is read, too."""
+        """Note which names are aliases, and which of them must be columns of a source, too."""
         for index, each in enumerate(query.selects):
             if isinstance(each, exp.Alias):
                 self.aliased.setdefault(each.alias, (index, each.this))
@@ -162,14 +161,14 @@ class _Binding:
         }
 
     def _may_be_alias(self, column: exp.Column, place: str) -> bool:
-        """Whether an unqualified column stands where an alias of its SELECT could."""
+        """Whether an unqualified column is where an alias of its SELECT could be."""
         if place == "expressions":
             position = _within(column, self.scope.expression).index or 0
             return self.aliased[column.name][0] < position
         return place not in _BEFORE_ALIASES
 
     def _bind(self, column: exp.Column, place: str) -> bool:
-        """Bind a column where it is clear; False where it may be an alias of the SELECT instead."""
+        """Bind a column if it is clear; False if it may be an alias of the SELECT instead."""
         if id(column) in self.settled or self._is_no_reference(column, place):
             return True
         root = column.parts[0].name
@@ -215,9 +214,9 @@ class _Binding:
         self.settled.add(id(bound))
 
     def _write_out(self, query: exp.Select, shadowed: Sequence[exp.Column]) -> None:
-        """Put what an alias stands for in its place, where nothing else can be meant.
+        """Replace an alias by its expression, if nothing else can be meant.
 
-        What GROUP BY does not name cannot stand outside of an aggregate, so an alias that GROUP BY
+        What GROUP BY does not name cannot be outside of an aggregate, so an alias that GROUP BY
         names is no column of the same name unless something else groups its expression.
         """
         grouping = [each for each in shadowed if isinstance(each.parent, exp.Group)]
@@ -238,7 +237,7 @@ _ORDERING: Final = frozenset({"order", "sort", "cluster", "distribute"})
 
 
 def _within(node: exp.Expr, query: exp.Expr) -> exp.Expr:
-    """The direct part of a query that a node stands in."""
+    """The direct part of a query that contains a node."""
     while node.parent is not None and node.parent is not query:
         node = node.parent
     return node
@@ -257,7 +256,7 @@ def _joins_naturally(from_: FromClause) -> bool:
 
 
 def _counts_columns(select: SelectClauses) -> bool:
-    """Whether a number stands for a column of a SELECT that begins with unknown ones."""
+    """Whether a number stands for a column of a SELECT after unknown ones."""
     if not any(each.is_star for each in select.projections):
         return False
     group, order = select.group, select.ending.order

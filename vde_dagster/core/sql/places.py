@@ -1,7 +1,7 @@
 """Finding the places in an author's text: the tables that it names, and its time macros.
 
-Names are found through the syntax tree, whose identifiers know where they stand, so that scopes
-decide what is a table and what a common table expression. Everything else stays to the letter.
+Names are found through the syntax tree, whose identifiers have positions, so that scopes decide
+what is a table and what a common table expression. Everything else stays to the letter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BEFORE_ALIAS: Final = frozenset({"TABLESAMPLE", "REPEATABLE"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A stretch of the text, from its first to behind its last character, and what goes there."""
+    """A half-open range of characters of the text, and what replaces it."""
 
     start: int
     end: int
@@ -62,10 +62,10 @@ def placed(
     temporary: Collection[str] = (),
     columns: Mapping[ModelName, Sequence[str]] | None = None,
 ) -> SqlText:
-    """A statement with its places. Tables that it writes are none: they keep their names.
+    """A statement with its places. Tables that it writes are not among them: they keep their names.
 
     Args:
-        text: In Spark's dialect; time macros may stand in it.
+        text: In Spark's dialect, perhaps with time macros.
         catalog: The project's own; it is no part of a model's name.
         temporary: Names, in lower case, of temporary views: they are no models.
         columns: Those that models have, as far as they are known. A table that has others when
@@ -106,7 +106,7 @@ def _names(
     known: Mapping[ModelName, tuple[str, ...]],
     catalog: str,
 ) -> Iterator[_Found]:
-    """The places of tables, and what stands for them in columns."""
+    """The places of tables, and of their names before columns."""
     by_node = {id(each.node): each for each in tables}
     scopes = Scopes(_Known(named=by_node, known=known, catalog=catalog))
     qualified = list(_qualified(tree, scopes))
@@ -123,7 +123,7 @@ def macros_placed(text: str) -> SqlText:
 
 
 def with_catalog(text: str, catalog: str) -> str:
-    """A query whose two-part table names are those of a catalog; all else stays to the letter.
+    """A query whose two-part table names are completed with a catalog; all else stays.
 
     Raises:
         sqlglot.errors.SqlglotError: The text is not understood.
@@ -158,7 +158,7 @@ def _macros(tokens: Sequence[Token]) -> Iterator[_Found]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NamedTable:
-    """A table's node, the model that it names, and where its name stands."""
+    """A table's node, the model that it names, and the place of its name."""
 
     node: exp.Table
     name: ModelName
@@ -188,15 +188,15 @@ def _named_tables(
         try:
             name = ModelName.of([each.name for each in parts]).within(catalog)
         except InvalidName:
-            continue  # it was refused when the project was loaded, or is nothing of the project
+            continue  # it was refused when the project was loaded, or is no table of the project
         start, end = parts[0].meta.get("start"), parts[-1].meta.get("end")
-        assert start is not None, f"the parser tells where {name} stands"
-        assert end is not None, f"the parser tells where {name} ends"
+        assert start is not None, f"the parser says where {name} stands"
+        assert end is not None, f"the parser says where {name} ends"
         yield _NamedTable(node=table, name=name, start=start, end=end + 1)
 
 
 def _is_in_hint(node: exp.Expr) -> bool:
-    """Whether a name stands in a hint, which is kept; such names do not know their places."""
+    """Whether a name is in a hint, which is kept; such names have no positions."""
     return node.find_ancestor(exp.Hint) is not None
 
 
@@ -234,7 +234,7 @@ _CAN_READ: Final = (exp.From, exp.Join, exp.Merge, exp.Subquery)
 
 
 def _alias_place(tokens: Sequence[Token], last: int) -> int:
-    """Where an alias goes behind a table's name: after the sample that is taken of it."""
+    """Where an alias goes after a table's name: behind its TABLESAMPLE."""
     at = last
     while at + 1 < len(tokens) and tokens[at + 1].text.upper() in _BEFORE_ALIAS:
         at += 2
@@ -248,7 +248,7 @@ def _alias_place(tokens: Sequence[Token], last: int) -> int:
     return tokens[at].end + 1
 
 
-# -- what stands for the tables in columns
+# -- table names before columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,11 +292,11 @@ def _qualified(tree: exp.Expr, scopes: Scopes) -> Iterator[_Qualified]:
 def _own_names(
     tree: exp.Expr, tables: Sequence[_NamedTable], columns: Sequence[_Qualified]
 ) -> Mapping[int, str]:
-    """What tables without an alias are called when the statement runs, by their nodes' ids.
+    """The names of tables without an alias when the statement runs, by their nodes' ids.
 
-    It is the name that they have. It is that with the schema where a column has it, too, and the
-    name alone might mean something else there: another table (``SELECT a.t.id FROM a.t JOIN b.t``),
-    or, in a query inside, a column with fields.
+    It is the name that they have; with the schema if a column has that, too, and the name alone
+    might mean something else there: another table (``SELECT a.t.id FROM a.t JOIN b.t``), or, in an
+    inner query, a column with fields.
     """
     called: dict[str, set[ModelName | None]] = {}
     own = {id(each.node): each.name for each in tables if each.is_without_alias}
@@ -318,7 +318,7 @@ _SOURCES: Final = (exp.Table, exp.Subquery, exp.Lateral)
 
 
 def _qualifiers(columns: Sequence[_Qualified], named: Mapping[int, str]) -> Iterator[_Found]:
-    """What stands for the tables in columns: names in full, and those of tables called anew."""
+    """Table names before columns that change: full names, and those of tables with new aliases."""
     for each in columns:
         called = named.get(id(each.found.source))
         if called is None or each.found.at == 0:
@@ -333,7 +333,7 @@ def _qualifiers(columns: Sequence[_Qualified], named: Mapping[int, str]) -> Iter
 
 def _start(identifier: exp.Expr) -> int:
     start = identifier.meta.get("start")
-    assert isinstance(start, int), "the parser tells where a column stands"
+    assert isinstance(start, int), "the parser says where a column stands"
     return start
 
 
@@ -345,7 +345,7 @@ def _quoted(name: str) -> str:
 
 
 def _depends_on_columns(tree: exp.Expr, columns: Mapping[ModelName, tuple[str, ...]]) -> bool:
-    """Whether a statement may mean something else once a table that it reads has more columns.
+    """Whether a statement may mean something else when a table that it reads gets more columns.
 
     ``*``, PIVOT and ``AS t(a, b)`` take all columns; a name without its table may be that of a
     new column, too.
@@ -369,9 +369,9 @@ def _depends_on_columns(tree: exp.Expr, columns: Mapping[ModelName, tuple[str, .
 def _may_be_fields(
     columns: Sequence[_Qualified], called: Mapping[int, str], scopes: Scopes
 ) -> bool:
-    """Whether ``t.x`` may come to be a field ``x`` of a later column ``t``, or no longer be one.
+    """Whether ``t.x`` may become a field ``x`` of a later column ``t``, or cease to be one.
 
-    What a SELECT reads goes before the tables of those around it, also with its columns' fields.
+    The sources of a SELECT, and the fields of their columns, go before those of outer queries.
     """
     return any(
         scopes.called(each.column, [each.column.parts[0].name])
@@ -384,7 +384,7 @@ def _may_be_fields(
 def _may_bind_otherwise(
     select: exp.Select, bare: Collection[str], columns: Mapping[ModelName, tuple[str, ...]]
 ) -> bool:
-    """Whether a name without its table may be bound to a column that a table has later."""
+    """Whether a name without its table may be bound to a column that a table gets later."""
     from_ = from_of(select)
     first = from_.first.node if from_.first is not None else None
     if any(each.method == "NATURAL" for each in from_.joins):

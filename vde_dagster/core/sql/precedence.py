@@ -1,8 +1,8 @@
 """Where parentheses decide what an expression means, whatever a dialect's table of precedence says.
 
-A syntax tree has no parentheses, so it holds what the parser takes to bind tighter. Parsers differ
-from Spark where bit operators, shifts, ``||``, comparisons or casts by ``::`` meet other operators:
-there, what has no parentheses is never the same as what has some.
+A syntax tree reflects the precedence that its parser assumes. Parsers differ from Spark when bit
+operators, shifts, ``||``, comparisons or casts by ``::`` meet other operators: there, an expression
+without parentheses is never the same as one with some.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _NO_OPERATORS: Final = (exp.Connector, exp.Dot, exp.PropertyEQ, exp.SubqueryPred
 
 
 def lacks_parentheses(node: exp.Expr) -> bool:
-    """Whether an operator stands among others as the parser has it, which may not be Spark's way.
+    """Whether an operator is among others in the parser's order, which may not be Spark's.
 
-    What stands in parentheses, or comes out of a sub-query, is an operand for certain.
+    An expression in parentheses, or from a sub-query, is certainly one operand.
     """
     return node.parent is not None and _is_contested(node.parent, node)
 

@@ -1,4 +1,4 @@
-"""From a canonical query to the query of one evaluation."""
+"""Renders a canonical query as the query of one evaluation."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def render_interval(
 
 
 def _quoted(name: str) -> exp.Identifier:
-    """A column's name as it is, also where it is a reserved word."""
+    """A column's name in quotes, since it may be a reserved word."""
     return exp.to_identifier(name, quoted=True)
 
 
 def within(
     column: exp.Column, interval: Interval, *, time_type: str, time_format: str = ""
 ) -> exp.Expr:
-    """The condition that a time column lies in an interval, in the column's own type.
+    """The condition that a time column is in an interval, in the column's own type.
 
-    A DATE stands for the midnight that starts the day, so within a day no date lies; so does a text
-    or a number for the start of the smallest unit that its format writes.
+    A DATE stands for the midnight that starts the day; a text or a number stands for the start of
+    the smallest unit that its format writes.
     """
     low, high = (
         _border(each, time_type.lower(), time_format or ISO_DATE)
@@ -80,7 +80,7 @@ def within(
 
 
 def _border(instant: datetime, time_type: str, time_format: str) -> exp.Expr:
-    """The first value of a type that does not lie before an instant, as a literal."""
+    """The first value of a type that is not before an instant, as a literal."""
     match time_type:
         case "date":
             return date_literal(Grain.DAY.ceil(instant))
@@ -145,17 +145,17 @@ def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query
 def _refuse_time_travel(table: exp.Table, name: ModelName) -> None:
     if any(table.args.get(key) for key in ("version", "when", "system_time")):
         raise Refused(
-            f"{name} is read as of a version or a time, but it is no table: its query stands in "
-            "the queries that read it",
-            advice="Read the tables below it so.",
+            f"{name} is read as of a version or a time, but it is no table: its query is inlined "
+            "in the queries that read it",
+            advice="Read its upstream tables as of a version or a time.",
         )
 
 
 def with_own_names(statement: exp.Expr) -> exp.Expr:
     """A copy in which no two common table expressions have one name; outer ones keep theirs.
 
-    They are all written in front of the statement, since older Sparks take no other place. The
-    names of queries that were written apart and now stand in one another may meet there.
+    They are all written in front of the statement, since older Spark versions take no other place.
+    There, the names of queries that were inlined in one another may clash.
     """
     named = statement.copy()
     meant = [(each, meaning_of_name(each)) for each in named.find_all(exp.Table) if not each.db]
@@ -181,10 +181,10 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def spark_form(query: exp.Query) -> exp.Query:
-    """A query as Spark's dialect reads it: what is looked at is what runs.
+    """A query as Spark's dialect reads it, so that the analysed query is the one that runs.
 
-    Every identifier is quoted, so that no name of a column is taken for a keyword. What sqlglot
-    would leave out, such as the format of a function, is refused: the rows would be other ones.
+    Every identifier is quoted, so that no column's name is read as a keyword. What sqlglot would
+    leave out, such as the format of a function, is refused: the rows would be other ones.
 
     Raises:
         Refused: It cannot be written in Spark's SQL.
@@ -199,7 +199,7 @@ def spark_form(query: exp.Query) -> exp.Query:
 
 
 def in_spark(parts: Iterable[exp.Expr | None]) -> str:
-    """Parts of a statement of another dialect in Spark's, time macros as an author writes them.
+    """Parts of another dialect's statement in Spark's SQL, time macros as an author writes them.
 
     Raises:
         Refused: One has no form there.

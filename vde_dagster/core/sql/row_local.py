@@ -31,7 +31,7 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
 
 
 def why_not_row_local(query: exp.Query, source: ModelName) -> str | None:
-    """What keeps a query from being row-local over ``source``; None where nothing does."""
+    """What keeps a query from being row-local over ``source``; None if nothing does."""
     if not isinstance(query, exp.Select):
         return "a set operation"
     for kind, name in _FORBIDDEN.items():

@@ -1,9 +1,9 @@
 """The clauses of a query, read in one place, in the order in which SQL applies them.
 
 These are WITH, FROM with its joins, WHERE, GROUP BY, HAVING, WINDOW, QUALIFY, SELECT, DISTINCT,
-ORDER BY and its like, LIMIT and OFFSET. Whatever else a query has is among its ``others``, by
-sqlglot's name for it: who concludes something from a query asks for them first, so that no clause
-is passed over.
+ORDER BY, SORT BY and so on, LIMIT and OFFSET. Whatever else a query has is among its ``others``, by
+sqlglot's name for it: code that concludes something from a query checks them first, so that no
+clause is passed over.
 
 The nodes are those of the tree: once that has changed, its clauses are read again.
 """
@@ -18,7 +18,7 @@ from sqlglot import exp
 
 
 def given(node: exp.Expr) -> frozenset[str]:
-    """What a node has: sqlglot's names of its parts and flags, without those that are not set."""
+    """Sqlglot's names of a node's parts and flags, without those that are not set."""
     return frozenset([key for key, value in node.args.items() if value])
 
 
@@ -47,9 +47,9 @@ class FromItem:
 
     Args:
         node: The item itself.
-        inside: What its parentheses are around where that is no query, as in ``(a JOIN b)``.
-        joins: What is joined to it inside of parentheses around both.
-        laterals: What is unfolded from it there.
+        inside: What its parentheses enclose if that is no query, as in ``(a JOIN b)``.
+        joins: Its joins inside of parentheses around both sides.
+        laterals: Its LATERAL VIEWs there.
     """
 
     node: exp.Expr
@@ -59,7 +59,7 @@ class FromItem:
 
     @property
     def alias(self) -> str:
-        """The name by which columns name it, in lower case."""
+        """The name by which columns refer to it, in lower case."""
         return self.node.alias_or_name.lower()
 
     @property
@@ -75,11 +75,11 @@ class FromItem:
 
     @property
     def grouped(self) -> FromItem | None:
-        """What its parentheses only group; None where they have a name, or there are none."""
+        """What its parentheses only group; None if they have an alias, or there are none."""
         return None if self.node.alias else self.inside
 
     def sources(self) -> Iterator[exp.Expr]:
-        """Whatever has columns in it, in the order in which it is written."""
+        """The sources of columns in it, in the order in which they are written."""
         yield from [self.node] if self.grouped is None else self.grouped.sources()
         for join in self.joins:
             yield from join.item.sources()
@@ -88,7 +88,7 @@ class FromItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinClause:
-    """A join, or an item behind a comma, with its condition."""
+    """A join, or an item after a comma, with its condition."""
 
     node: exp.Join
     item: FromItem
@@ -106,7 +106,7 @@ class JoinClause:
 
     @property
     def method(self) -> str:
-        """``NATURAL`` and its like, or empty."""
+        """``NATURAL`` and so on, or empty."""
         return self.node.method
 
     @property
@@ -116,13 +116,13 @@ class JoinClause:
 
     @property
     def is_by_condition(self) -> bool:
-        """Whether its words and its condition say all of it."""
+        """Whether it has nothing but its keywords and its condition."""
         return given(self.node) <= _OF_PLAIN_JOINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromClause:
-    """What is read: the first item, what is joined to it, and what LATERAL VIEW unfolds."""
+    """FROM: the first item, its joins, and its LATERAL VIEWs."""
 
     first: FromItem | None
     joins: tuple[JoinClause, ...]
@@ -136,11 +136,11 @@ class FromClause:
 
     @property
     def is_single(self) -> bool:
-        """Whether nothing stands beside the first item."""
+        """Whether there is only the first item."""
         return not self.joins and not self.laterals
 
     def sources(self) -> Iterator[exp.Expr]:
-        """Whatever has columns, also inside of parentheses, in the order in which it is written."""
+        """The sources of columns, also inside of parentheses, in the order of the text."""
         for item in self.items:
             yield from item.sources()
         yield from self.laterals
@@ -148,7 +148,7 @@ class FromClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupClause:
-    """GROUP BY. ``sets`` are ROLLUP, CUBE and GROUPING SETS that stand apart from the keys."""
+    """GROUP BY. ``sets`` are ROLLUP, CUBE and GROUPING SETS, which are separate from the keys."""
 
     node: exp.Group
     keys: tuple[exp.Expr, ...]
@@ -165,7 +165,7 @@ class GroupClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderClauses:
-    """How the rows of a query are ordered, and which of them it takes then."""
+    """The clauses that order the rows of a query, and those that then limit them."""
 
     order: exp.Expr | None
     sort: exp.Expr | None
@@ -186,7 +186,7 @@ class OrderClauses:
 
     @property
     def limits(self) -> tuple[exp.Expr, ...]:
-        """What leaves rows out."""
+        """The clauses that leave rows out."""
         return tuple(filter(None, (self.limit, self.offset)))
 
 
@@ -213,16 +213,16 @@ class SelectClauses:
 
     @property
     def others(self) -> frozenset[str]:
-        """What stands in it beside the clauses that are read here."""
+        """Its clauses besides those that are read here."""
         return self.given - _OF_SELECTS | _others_of(self.with_)
 
     @property
     def distinct_on(self) -> exp.Expr | None:
-        """The keys of DISTINCT ON, of whose rows one is chosen each."""
+        """The keys of DISTINCT ON, which keeps one row for each value of them."""
         return None if self.distinct is None else self.distinct.args.get("on")
 
     def besides(self, names: Iterable[str]) -> list[exp.Expr]:
-        """What stands in other clauses than those that sqlglot calls so, in its order."""
+        """The nodes of other clauses than those with these names in sqlglot, in its order."""
         apart = (key for key in self.node.args if key not in names)
         return [each for key in apart for each in parts_named(self.node, key)]
 
@@ -314,7 +314,7 @@ def with_of(query: exp.Expr) -> WithClause | None:
 
 
 def from_of(node: exp.Expr) -> FromClause:
-    """What a query or another statement reads in FROM and its joins."""
+    """The FROM of a query or another statement, with its joins."""
     from_ = node.args.get("from_")
     return FromClause(
         first=None if from_ is None else item_of(from_.this),
@@ -324,7 +324,7 @@ def from_of(node: exp.Expr) -> FromClause:
 
 
 def item_of(node: exp.Expr) -> FromItem:
-    """An item of FROM, with what stands in its parentheses."""
+    """An item of FROM, with what is in its parentheses."""
     inner = node.this if isinstance(node, exp.Subquery) else None
     return FromItem(
         node=node,
@@ -340,7 +340,7 @@ def is_only_around(parentheses: exp.Subquery) -> bool:
 
 
 def without_parentheses(query: exp.Expr) -> exp.Expr:
-    """What stands in parentheses around a query, whatever clauses these have."""
+    """The query inside of parentheses, whatever clauses these have."""
     while isinstance(query, exp.Subquery):
         query = query.this
     return query
@@ -354,7 +354,7 @@ def listed_columns(node: exp.Expr) -> tuple[str, ...]:
 
 
 def parts_named(node: exp.Expr, name: str) -> list[exp.Expr]:
-    """The nodes of one clause, by sqlglot's name for it; none where it is not there."""
+    """The nodes of one clause, by sqlglot's name for it; none if it is not there."""
     value = node.args.get(name)
     parts = value if isinstance(value, list) else [value]
     return [each for each in parts if isinstance(each, exp.Expr)]

@@ -1,7 +1,7 @@
-"""@STAR and @UNION: columns that are only known once the parents of a model are.
+"""@STAR and @UNION: their columns are only known once those of a model's parents are.
 
-Until then each is a call of a function that no SQL text can name. `expand_star_macros` puts the
-columns in their place.
+Until then each is a call of a function that no SQL text can name. `expand_star_macros` replaces
+them by the columns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vde_dagster.core.sql.spark.reading import read_spark
 STAR: Final = "@STAR"
 UNION: Final = "@UNION"
 STAR_PLACE: Final = "star_"
-"""Begins the name under which a node stands in the author's text: ``@star_0`` is the first one."""
+"""The start of a node's name in the author's text: ``@star_0`` is the first one."""
 _UNKNOWN: Final = "unknown"
 
 Relation = tuple[str, ...]
@@ -33,7 +33,7 @@ Relation = tuple[str, ...]
 
 
 class StarMacroInvalid(Refused):
-    """@STAR or @UNION names a relation or column that is not there; the text says which."""
+    """@STAR or @UNION names a relation or column that does not exist; the message says which."""
 
 
 class UnionKind(Enum):
@@ -51,9 +51,9 @@ def star_node(
     prefix: str = "",
     suffix: str = "",
 ) -> exp.Anonymous:
-    """The node that stands for all columns of a relation but some, with their names changed.
+    """The node that stands for all columns of a relation except some, with their names changed.
 
-    ``alias`` is what the relation is called in the query, where that is not clear.
+    ``alias`` is the relation's alias in the query, if that is ambiguous.
     """
     texts = [
         exp.Tuple(expressions=[exp.Literal.string(each) for each in excluded]),
@@ -78,7 +78,7 @@ def union_query(relations: Sequence[Relation], *, kind: UnionKind) -> exp.Query:
 
 
 def is_star_macro(node: exp.Expr) -> bool:
-    """Whether a projection stands for columns whose names are not known before the graph is."""
+    """Whether a projection stands for columns that are not known before the graph is built."""
     return isinstance(node, exp.Anonymous) and node.name in {STAR, UNION}
 
 
@@ -88,7 +88,7 @@ def expand_star_macros(
     """A copy of a query with the columns in place of each @STAR and @UNION.
 
     Args:
-        query: It is returned as it is where it has neither.
+        query: It is returned unchanged if it has neither.
         schemas: The columns of the tables that it reads.
 
     Raises:
@@ -229,7 +229,7 @@ def _united(node: exp.Expr, scope: Scope, columns: _Columns) -> Iterator[exp.Exp
 
 
 def _alias_in(scope: Scope, relation: Relation) -> str:
-    """What a relation is called in a scope's FROM and JOIN."""
+    """The alias of a relation in a scope's FROM and JOIN."""
     sources = scope.selected_sources
     if len(relation) == 1:
         called = [alias for alias in sources if alias.lower() == relation[0].lower()]
@@ -376,7 +376,7 @@ def _model(relation: Relation) -> ModelName:
 
 
 def _known_as(name: ModelName, known: Collection[ModelName]) -> ModelName:
-    """A name as the others are: the project's own catalog is left out of those before."""
+    """A name in the form of the known ones, which leave out the project's own catalog."""
     return name if name in known else replace(name, catalog="")
 
 

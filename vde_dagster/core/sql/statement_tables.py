@@ -1,4 +1,4 @@
-"""Which tables a statement beside a query writes, and which names in it are only its own."""
+"""Which tables a pre- or post-statement writes, and which names in it are only its own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from vde_dagster.core.sql.table_names import definition_of, meaning_of_name
 
 
 def written_tables(statement: exp.Expr) -> Iterator[exp.Table]:
-    """The tables and views that a statement changes, makes or drops; no temporary views.
+    """The tables and views that a statement changes, creates or drops; no temporary views.
 
-    What it reads is not among them. A statement that the parser does not know tells nothing.
+    What it reads is not among them. Nothing is found in a statement that the parser does not know.
     """
     match statement:
         case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.Alter():
@@ -32,7 +32,7 @@ def written_tables(statement: exp.Expr) -> Iterator[exp.Table]:
 
 
 def temporary_names(statements: Iterable[exp.Expr]) -> frozenset[str]:
-    """The names, in lower case, of the temporary views that statements make."""
+    """The names, in lower case, of the temporary views that statements create."""
     return frozenset(
         table.name.lower()
         for statement in statements
@@ -43,7 +43,7 @@ def temporary_names(statements: Iterable[exp.Expr]) -> frozenset[str]:
 
 
 def defined_tables(statements: Iterable[exp.Expr]) -> frozenset[ModelName]:
-    """The tables behind the functions, temporary views and variables that statements define.
+    """The tables that the functions, temporary views and variables of statements read.
 
     A query that uses such a function reads them, although it does not name them.
     """
@@ -69,7 +69,7 @@ def _is_table(statement: exp.Create | exp.Drop) -> bool:
 
 
 def _table(named: object) -> Iterator[exp.Table]:
-    """The table that a statement names, perhaps with its columns behind it."""
+    """The table that a statement names, perhaps followed by its columns."""
     if isinstance(named, exp.Schema):
         named = named.this
     if isinstance(named, exp.Table):

@@ -36,7 +36,7 @@ def project_names(query: exp.Query, catalog: str, *, copy: bool = True) -> exp.Q
         copy: Whether the query itself stays as it is.
 
     Raises:
-        SqlglotError: The query's scopes cannot be told apart.
+        SqlglotError: The query's scopes are ambiguous.
     """
     named = strip_catalog(query, catalog, copy=copy)
     _spell_alike(named)
@@ -47,9 +47,9 @@ def project_names(query: exp.Query, catalog: str, *, copy: bool = True) -> exp.Q
 
 
 def _spell_alike(query: exp.Query) -> None:
-    """Spell the name of each common table expression as where it is defined, wherever it is read.
+    """Spell the name of each common table expression as in its definition, wherever it is read.
 
-    The case of names does not count in Spark, but to sqlglot's scopes.
+    The case of names does not count in Spark, but it does in sqlglot's scopes.
     """
     for table in query.find_all(exp.Table):
         meant = meaning_of_name(table) if isinstance(table.this, exp.Identifier) else None
@@ -60,11 +60,11 @@ def _spell_alike(query: exp.Query) -> None:
 def project_names_of_statement(
     statement: exp.Expr, catalog: str, *, temporary: Collection[str] = ()
 ) -> exp.Expr:
-    """A copy of a statement beside a query, its tables named as `project_names` names them.
+    """A copy of a pre- or post-statement, its tables named as `project_names` names them.
 
-    In statements about other things than tables a name alone may be a function's or a schema's; it
-    stays, but for queries that define something. So do the names of ``temporary`` views, which are
-    in lower case and in no schema.
+    In a statement about something else than tables a single name may be a function's or a
+    schema's, so it stays, except in queries that define something. The names of ``temporary``
+    views, which are in lower case and in no schema, stay, too.
     """
     named = strip_catalog(statement, catalog)
     body = named if _is_about_tables(named) else definition_of(named)

@@ -1,7 +1,6 @@
 """SQL as text with places in it: what runs is what the author wrote (rule R13).
 
-Between the pieces of the author's text stand the tables that it reads and the time macros; only
-these are replaced.
+The places are the tables that the text reads and its time macros; only these are replaced.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from vde_dagster.core.sql.macros import TimeRange, time_literal
 
 
 def closed(text: str) -> str:
-    """A text behind which others can stand: a comment at its end goes no further."""
+    """A text that others can follow: a line comment at its end is closed."""
     return f"{text}\n" if "--" in text else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlace:
-    """Where the name of a model or source stands.
+    """The place of a model's or source's name.
 
-    ``written`` is the author's own spelling. ``columns`` are those that the table is read with,
-    where the text would mean something else once it has others; else None.
+    ``written`` is the author's own spelling. ``columns`` are those that the table is read with, if
+    the text would mean something else once it has others; else None.
     """
 
     name: ModelName
@@ -35,7 +34,7 @@ class TablePlace:
 
 @dataclass(frozen=True, slots=True)
 class MacroPlace:
-    """Where a time macro stands, by its name in lower case."""
+    """The place of a time macro, with its name in lower case."""
 
     name: str
 
@@ -84,7 +83,7 @@ class SqlText:
 
         Args:
             outer: A syntax tree.
-            hole: The node of it in whose place this statement goes, by identity.
+            hole: The node of it that this statement replaces, by identity.
         """
         mark = exp.Var(this=_MARK)
         hole.replace(mark)
@@ -106,7 +105,7 @@ def _written(piece: Piece) -> str:
 
 
 def with_columns(table: str, columns: tuple[str, ...] | None) -> str:
-    """A table's text, read with these columns only; with all where they are None."""
+    """A table's text, read with these columns only; with all if they are None."""
     if columns is None:
         return table
     mark = exp.Var(this=_MARK)

@@ -1,4 +1,4 @@
-"""Whether a query chooses by time what it reads (seed 001, *INCREMENTAL_BY_TIME_RANGE*)."""
+"""Whether a query filters its input by time (seed 001, *INCREMENTAL_BY_TIME_RANGE*)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def filters_by_time(query: exp.Query) -> bool:
 
 
 def _compares(condition: exp.Expr, borders: Container[str]) -> bool:
-    """Whether a condition has both in it; what stands in conditions inside it does not count."""
+    """Whether a condition contains both; nested conditions do not count."""
     own = list(condition.walk(prune=lambda node: isinstance(node, _CONDITIONS)))
     columns = [each for each in own if isinstance(each, exp.Column)]
     made = [each for each in columns if each.name.lower() in borders]

@@ -1,4 +1,4 @@
-"""The types of the parts of a query, as sqlglot tells them, and of what table functions make."""
+"""The types of the parts of a query by sqlglot's rules, and of the columns of table functions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MAKING: Final[Sequence[type[exp.Expr]]] = (
     *exp.Explode.__subclasses__(),
     *exp.Posexplode.__subclasses__(),
 )
-"""Functions that make rows of the entries of an array or a map."""
+"""Functions that return the entries of an array or a map as rows."""
 
 
 def with_types(query: _Query, *, schema: MappingSchema, dialect: str) -> _Query:
-    """A query whose parts have their types; it is changed.
+    """A query with the types of its parts noted in it; it is changed.
 
     sqlglot gives the columns of ``LATERAL VIEW explode(a)`` the type of ``a``: here they have that
     of its entries.
@@ -37,9 +37,9 @@ def with_types(query: _Query, *, schema: MappingSchema, dialect: str) -> _Query:
 
 @cache
 def _rules(dialect: str) -> dict[type[exp.Expr], Any]:
-    """How types are told in a dialect, with those of table functions.
+    """The rules by which types are derived in a dialect, with those of table functions.
 
-    Of Spark, sqlglot takes one of several INTs for a BIGINT (Hive's rule).
+    For Spark, sqlglot would derive BIGINT from several INTs (Hive's rule).
     """
     known = Dialect.get_or_raise(dialect).EXPRESSION_METADATA
     chosen: dict[type[exp.Expr], Any] = {
@@ -50,7 +50,7 @@ def _rules(dialect: str) -> dict[type[exp.Expr], Any]:
 
 
 def _annotate(_: object, function: exp.Expr) -> None:
-    """A struct of the columns that a table function makes, which is how sqlglot looks them up."""
+    """Type a table function as a struct of its columns, which is how sqlglot looks them up."""
     kinds, lateral = _made_by(function), function.parent
     if isinstance(lateral, exp.Lateral):
         fields = [
@@ -63,7 +63,7 @@ def _annotate(_: object, function: exp.Expr) -> None:
 
 
 def _made_by(function: exp.Expr) -> Sequence[exp.DataType]:
-    """Of an array its entries, of a map its keys and values; in front of them their place."""
+    """The types of an array's entries, or a map's keys and values; with a position before."""
     kind = function.this.type
     is_known = kind is not None and kind.is_type(_Type.ARRAY, _Type.MAP)
     place = [exp.DataType(this=_Type.INT)] if isinstance(function, exp.Posexplode) else []

@@ -1,4 +1,4 @@
-"""The columns of a query that nothing which it reads has, or that several of its tables have."""
+"""The columns of a query that none of its tables has, or that several have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlglot.schema import MappingSchema
 from vde_dagster.core.errors import Finding
 
 Sources = Mapping[str, tuple[str, Sequence[str]]]
-"""What a SELECT reads, by alias: a name for people, and the columns."""
+"""What a SELECT reads, by alias: a name for messages, and the columns."""
 
 _MOST_COLUMNS: Final = 30
 
@@ -25,12 +25,12 @@ _MOST_COLUMNS: Final = 30
 def unresolved_columns(
     query: exp.Query, *, schema: MappingSchema, dialect: str
 ) -> Iterator[Finding]:
-    """Tell every column that cannot be bound to one table, with what could have been meant.
+    """Report every column that cannot be bound to one table, with what could have been meant.
 
     Args:
         query: Without macros that stand for columns; it is changed.
         schema: The columns of the tables that it reads.
-        dialect: How its identifiers are normalized, as `canonicalize` has it.
+        dialect: How its identifiers are normalized, as in `canonicalize`.
 
     Raises:
         sqlglot.errors.SqlglotError: The query is wrong in another way than by its columns.
@@ -45,7 +45,7 @@ def unresolved_columns(
     )
     reported: set[Finding] = set()
     around: dict[int, list[Sources]] = {}
-    for scope in traverse_scope(qualified):  # those inside come before those around them
+    for scope in traverse_scope(qualified):  # inner queries before outer ones
         if not isinstance(scope.expression, exp.Select):
             continue
         sources = _sources(scope, schema)
@@ -58,9 +58,9 @@ def unresolved_columns(
 
 
 def line_of(node: exp.Expr) -> int | None:
-    """The line of a model's file on which a part of its query begins, where that is known.
+    """The line of a model's file on which a part of its query begins, if that is known.
 
-    Of a part that says none itself it is that of what it stands in.
+    A part without a position has the line of what contains it.
     """
     named = [each.meta.get("line") for each in node.find_all(exp.Identifier)]
     lines = [line for line in named if isinstance(line, int)]
@@ -73,7 +73,7 @@ def line_of(node: exp.Expr) -> int | None:
 
 
 def guess(word: str, known: Sequence[str]) -> str:
-    """The start of an advice: the known word that is closest, or nothing where none is close."""
+    """The start of an advice: the closest known word, or nothing if none is close."""
     close = difflib.get_close_matches(word, known, n=1)
     return f"Did you mean {close[0]}? " if close else ""
 
@@ -100,7 +100,7 @@ def _findings(
 
 
 def _unbound(column: exp.Column, inside_out: Sequence[Sources]) -> Finding:
-    """A column that has no table, or one that nothing is called."""
+    """A finding about a column that has no table, or one that does not exist."""
     name, line = column.name, line_of(column)
     every = [each for sources in inside_out for each in sources.values()]
     if column.table:
@@ -131,7 +131,7 @@ def _sources(scope: Scope, schema: MappingSchema) -> Sources:
 
 
 def _shown(alias: str, source: exp.Table | Scope) -> str:
-    """What people call a table or a query inside a query."""
+    """The name of a table or an inner query in messages."""
     if isinstance(source, Scope) or not isinstance(source.this, exp.Identifier):
         return alias
     name = ".".join(part.name for part in source.parts)

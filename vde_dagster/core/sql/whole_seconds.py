@@ -1,12 +1,12 @@
-"""Filters by ``@end_epoch`` and ``@end_millis`` that leave out the end of an interval.
+"""Finds filters by ``@end_epoch`` and ``@end_millis`` that miss the end of an interval.
 
-These macros are whole numbers, of the last second and of the last millisecond of the range. What
-has fractions of them is later than the macro for the rest of that second, and so is what counts in
-smaller units than the macro, such as an instant.
+These macros are whole numbers: the last second and the last millisecond of the range. A value with
+fractions, or in smaller units, such as an instant, is later than the macro for the rest of that
+second.
 
-Only what decides which rows there are is looked at: WHERE, ON, HAVING, QUALIFY and FILTER. What a
-comparison is meant for that is a value, as in ``f <= @end_epoch AS early`` or inside of CASE, is
-not known, so it is left to the author.
+Only conditions that filter rows are checked: WHERE, ON, HAVING, QUALIFY and FILTER. The purpose of
+a comparison that is a value, as in ``f <= @end_epoch AS early`` or inside of CASE, is not known, so
+it is left to the author.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FILTERS: Final = (exp.Where, exp.Having, exp.Qualify)
 
 
 class _Form(Enum):
-    """What a macro was made into before it is compared."""
+    """How a macro was converted before it is compared."""
 
     NUMBER = auto()
     SMALLER_UNITS = auto()
@@ -58,7 +58,7 @@ class _Form(Enum):
 
 
 def cut_off(query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]) -> Iterator[Finding]:
-    """The filters of a query that leave out rows at the end of each interval.
+    """The filters of a query that miss rows at the end of each interval.
 
     Args:
         query: In its canonical form, with its time macros.
@@ -79,7 +79,7 @@ def cut_off(query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]) -> 
 
 
 def _bound(macro: exp.Expr) -> tuple[exp.Expr, _Form]:
-    """The side of a comparison that is a macro, and what the macro was made into."""
+    """The side of a comparison that is a macro, and how the macro was converted."""
     node, form = macro, _Form.NUMBER
     while (whole := node.parent) is not None:
         match whole:
@@ -104,7 +104,7 @@ def _bound(macro: exp.Expr) -> tuple[exp.Expr, _Form]:
 
 
 def _values_before(bound: exp.Expr, comparison: exp.Expr) -> Iterator[exp.Expr]:
-    """The values that rows are kept for where they are not later than a bound."""
+    """The values whose rows are kept if they are not later than a bound."""
     kept = _kept_for(comparison)
     for smaller, larger in _ordered(comparison):
         if larger is bound and True in kept:
@@ -114,7 +114,7 @@ def _values_before(bound: exp.Expr, comparison: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _ordered(comparison: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """What a comparison says the order of, the smaller first."""
+    """The pairs of operands that a comparison orders, the smaller first."""
     match comparison:
         case exp.LT(this=left, expression=right) | exp.LTE(this=left, expression=right):
             yield left, right
@@ -128,7 +128,7 @@ def _ordered(comparison: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
 
 
 def _kept_for(comparison: exp.Expr) -> frozenset[bool]:
-    """For which of its outcomes rows may be kept; none where it stands in no filter."""
+    """The outcomes of a condition for which rows may be kept; none if it is in no filter."""
     outcomes = frozenset({True})
     node, whole = comparison, comparison.parent
     while whole is not None and not isinstance(whole, exp.Query):
@@ -148,7 +148,7 @@ def _kept_for(comparison: exp.Expr) -> frozenset[bool]:
 
 
 def _may_be_later(value: exp.Expr, form: _Form) -> bool:
-    """Whether a value may lie inside of the unit that a bound begins, as far as that is known."""
+    """Whether a value may be inside of the unit that a bound begins, as far as that is known."""
     kind = value.type if isinstance(value.type, exp.DataType) else None
     if form is not _Form.NUMBER:
         return kind is None or form is _Form.SMALLER_UNITS or kind.this not in _COARSE

@@ -18,17 +18,17 @@ def number_parts(copy: exp.Expr) -> None:
 
 
 def keep_number(part: exp.Expr, *, of: exp.Expr) -> None:
-    """Let a part stand for what it was made of, unless it has a number of its own."""
+    """Give a part the number of what it replaces, unless it has a number of its own."""
     if _NUMBER in of.meta:
         part.meta.setdefault(_NUMBER, of.meta[_NUMBER])
 
 
 def written_part(part: exp.Expr, *, original: exp.Expr, dialect: str) -> str:
-    """The text of a part in its author's dialect: of what it was made of, or stands in.
+    """The author's text of a part: of what it replaced, or of what contains it.
 
     Args:
-        part: Of a tree whose parts were numbered.
-        original: What that tree is a copy of, unchanged.
+        part: A part of a tree whose parts were numbered.
+        original: The unchanged tree that it is a copy of.
         dialect: The one that it was written in.
     """
     around: exp.Expr | None = part

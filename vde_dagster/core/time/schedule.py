@@ -124,8 +124,8 @@ def missing_sequential(
 ) -> tuple[Interval, ...]:
     """What of `missing` can be evaluated by a model that builds each interval on those before it.
 
-    What lies behind a unit that is due, blocked and not loaded has to wait for it: built without
-    it, it would have to be made again.
+    What comes after a unit that is due, blocked and not loaded has to wait for it: built without
+    it, it would have to be evaluated again.
     """
     found = missing(model, loaded, now, blocked)
     wanted = due_interval(model, now)
@@ -194,7 +194,7 @@ def _cut(interval: Interval, unit: IntervalUnit, size: int) -> list[Interval]:
 
 
 def lacking(model: Scheduled, holds: Sequence[Interval]) -> tuple[Interval, ...]:
-    """What a model's intervals will hold one day, and do not hold yet: all before its end.
+    """The times that a model has not loaded yet and will load one day: all before its end.
 
     Nothing is lacking before its start and after its end.
     """

@@ -30,7 +30,7 @@ def duration(node: exp.Expr) -> Duration | None:
 
 
 def whole_number(node: exp.Expr | None) -> int | None:
-    """What an expression of whole numbers is worth; None for all others."""
+    """The value of an expression of whole numbers; None for all others."""
     match node:
         case exp.Paren():
             return whole_number(node.this)

@@ -1,10 +1,10 @@
-"""D-SHAs as Spark computes them: what rows are hashed to, and the exact sums of many rows.
+"""D-SHAs on Spark: each row is hashed, and the hashes of many rows are summed exactly.
 
 There are two ways to the same sums:
 
-- `observed` takes them while the rows are written, in the same job. They are only as good as that
-  job was simple: `Observed.sums` returns None where it counted other rows than were committed.
-- `row_sums` reads the staged rows again, and can tell groups of rows apart.
+- `observed` takes them while the rows are written, in the same job. If Spark runs a part of that
+  job twice, `Observed.sums` finds that other rows were counted than committed, and returns None.
+- `row_sums` reads the staged rows again, and can sum groups of rows separately.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def row_sums(
     """The sums of all rows of a frame, or of each group of rows, in one Spark job.
 
     Args:
-        frame: The rows, as they lie in a table. All columns count, in order, but those ``apart``.
+        frame: The rows, with a table's columns. All columns count, in order, except ``apart``.
         algorithm: One of `vde_dagster.core.ledger.dsha.ALGORITHMS`.
         group: What to group by. Without it there is one sum, under the key None.
         apart: Columns that are no part of the rows, and that ``group`` may look at.
@@ -65,10 +65,10 @@ class Observed:
         self._observation = observation
 
     def sums(self, committed_rows: int) -> Mapping[object, RowSum] | None:
-        """The sum of all rows, under the key None; or None where these are not the rows committed.
+        """The sum of all rows, under the key None; or None if other rows were committed.
 
-        Then `row_sums` over what was committed tells it. Call this after the write returned, never
-        after one that failed: it would wait for ever.
+        In that case use `row_sums` over what was committed. Call this after the write returned,
+        never after one that failed: it would wait for ever.
 
         Args:
             committed_rows: How many rows the commit added, as its Iceberg snapshot's summary says.
@@ -77,7 +77,7 @@ class Observed:
         return {None: found} if found is not None and found.rows == committed_rows else None
 
     def _found(self) -> RowSum | None:
-        """What was observed; None where Spark does not tell it in time.
+        """What was observed; None if Spark does not report it in time.
 
         The figures come with an event, and Spark drops events when it has too many of them.
         """
@@ -92,22 +92,22 @@ class Observed:
 
 
 def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
-    """The same rows, and what will know their sum once they were written.
+    """The same rows, and an object that has their sum once they are written.
 
-    Spark may run what lies below a range distribution (``WRITE ORDERED BY``), a failed stage or a
-    second action twice; the count shows it.
+    Spark may run a part of a plan twice: what feeds a range distribution (``WRITE ORDERED BY``), a
+    failed stage, a second action. The count of rows shows it.
 
     Args:
-        frame: The rows, with exactly the table's columns and types, in order: what Spark casts on
-            the way to the files was hashed as it was before.
+        frame: The rows, with exactly the table's columns and types, in order: a value that Spark
+            casts while writing is hashed as it was before the cast.
         algorithm: One of `vde_dagster.core.ledger.dsha.ALGORITHMS`.
 
     Raises:
         ValueError: There is no such algorithm.
     """
     upper, lower = _halves(frame, algorithm)
-    # What observes is not compiled, and would compute each half several times: the rows come to it
-    # with their halves, and leave without them.
+    # An observation is not compiled and would compute each half several times: so the halves are
+    # computed as columns before it, and dropped after it.
     names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
     hashed = frame.select("*", upper.alias(names[0]), lower.alias(names[1]))
     observation = Observation()

@@ -1,11 +1,11 @@
 """The algorithm `murmur3_128` as Spark runs it: MurmurHash3 x64 128 of each row's canonical bytes.
 
 Spark has no such hash, so the rows go to Python workers as Arrow batches; see `murmur_rows` for the
-bytes and `murmur_hash` for the hash. What this costs is mostly the way there.
+bytes and `murmur_hash` for the hash. Most of its cost is sending the rows there.
 
 Executors need what every Arrow function of Spark needs: the driver's minor version of Python with
-numpy and pyarrow. This package they do not need: its code travels with the tasks. Where they have
-``mmh3``, rows of many kilobytes are hashed much faster, to the same.
+numpy and pyarrow. They do not need this package: its code is shipped with the tasks. If they have
+``mmh3``, rows of many kilobytes are hashed much faster, to the same values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def murmur_sums(
     Only sums leave the workers: one for each group in each task.
 
     Args:
-        frame: The rows. All columns count, in order, but those ``apart``.
+        frame: The rows. All columns count, in order, except ``apart``.
         group: What to group by, of an atomic type. Without it there is one sum, under the key None.
         apart: Columns that are no part of the rows, and that ``group`` may look at.
     """

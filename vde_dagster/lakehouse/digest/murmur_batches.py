@@ -1,7 +1,7 @@
 """What Spark's Python workers do with an Arrow batch of rows for `murmur3_128`.
 
-Executors get this module with the task (see `murmur`): of ours it imports only what goes the same
-way.
+Executors get this module with the task (see `murmur`): of this package it imports only modules that
+are shipped the same way.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Written from the public-domain description of the algorithm by Austin Appleby (MurmurHash3.cpp of
 SMHasher, function ``MurmurHash3_x64_128``). Position ``i`` of every array belongs to string ``i``.
 
-Executors get this module with the task (see `murmur`), so it imports nothing of ours.
+Executors get this module with the task (see `murmur`), so it imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Murmur3:
 
         Args:
             lengths: How many bytes each string has.
-            rest: Two words with the bytes behind the last whole block and zeros behind them. What
-                has whole blocks only needs none.
+            rest: Two words with the bytes after the last whole block, filled with zeros. Not needed
+                if all strings are whole blocks.
         """
         low, high = self._low, self._high
         if rest:

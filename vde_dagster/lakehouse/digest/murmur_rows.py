@@ -25,11 +25,11 @@ of a map's entry. All numbers are little-endian words of 8 bytes. A record is:
    MurmurHash3, read as little-endian numbers: the entries of a map have no order.
 
 A variant counts as a struct of two strings: its JSON text with instants in UTC, and its schema,
-which tells a date from its text. A change of this encoding gets a new name in
+which distinguishes a date from its text. A change of this encoding gets a new name in
 `vde_dagster.core.ledger.dsha.ALGORITHMS`.
 
-Executors get this module with the task (see `murmur`): of ours it imports only what
-goes the same way.
+Executors get this module with the task (see `murmur`): of this package it imports only modules that
+are shipped the same way.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _BEHIND: Final = 2 * _BLOCK
 _WORD: Final = 8
 _FLAGS: Final = 64
 _SHORT_DECIMAL: Final = 18
-# Bytes from which on a record is hashed alone: few others are left that share a step with it.
+# Records of at least so many bytes are hashed alone: few others have as many blocks.
 _LONG: Final = 1 << 12
 # The lowest n bytes of a word, for n from 0 to 8.
 _LOWEST_BYTES: Final = np.array([(1 << (8 * n)) - 1 for n in range(_WORD + 1)], np.uint64)
 
 
 class Strings:
-    """Byte strings that lie somewhere in one buffer.
+    """Byte strings at any places of one buffer.
 
     Args:
         data: The buffer, with at least two blocks behind the last string.
@@ -103,7 +103,7 @@ class Records:
     Args:
         records: How many there are.
         words: Flags and fixed parts: each array has one word of each record.
-        strings: What lies behind them.
+        strings: What follows them.
     """
 
     def __init__(self, records: int, words: Sequence[Words], strings: Sequence[Strings]) -> None:
@@ -195,7 +195,7 @@ def _fields(columns: Sequence[pa.Array]) -> tuple[list[Words], list[Strings]]:
 
 
 def _parts(column: pa.Array) -> tuple[list[Words], list[Strings]]:
-    """The fixed part of a field in each record, and what lies behind it."""
+    """The fixed part of a field in each record, and the bytes that follow the fixed parts."""
     of = column.type
     if pa.types.is_struct(of):  # a field of a NULL struct comes out as NULL
         return _fields(column.flatten()) if of.num_fields else ([], [])
@@ -239,9 +239,9 @@ def _entries(column: pa.Array) -> Strings:
 
 
 def _within(column: pa.Array, values: Sequence[pa.Array]) -> tuple[Positions, list[pa.Array]]:
-    """What the arrays or maps of a column hold, and the borders between them: one more.
+    """The elements of a column's arrays or maps, and the borders between them: one more.
 
-    A NULL array may have values that count for nothing.
+    A NULL array may have values; they are ignored.
     """
     borders = _buffer(column, 1, np.int32, extra=1).astype(np.int64)
     valid, counts = _valid(column), np.diff(borders)

@@ -17,13 +17,14 @@ By type a value enters as
 - numbers, booleans, dates, timestamps, times, intervals: Spark's own hash of the value. -0.0 is 0.0
   and all NaN are one. A TIMESTAMP is an instant and a TIMESTAMP_NTZ a reading of the clock, both as
   microseconds, whatever the session's zone. Decimals are hashed by value at the column's scale; the
-  digest of a D-SHA holds the scale with the schema.
+  digest of a D-SHA contains the scale with the schema.
 - text and binary: the bytes as stored, padding included, whatever the collation.
 - struct: a chain of its own over its fields.
 - array: its length, then a chain of its own for each element.
 - map: its length, then a chain of its own for each entry's key and value, sorted by what they hash
   to, so that entries have no order.
-- variant: its JSON text with instants in UTC, and its schema, which tells a date from its text.
+- variant: its JSON text with instants in UTC, and its schema, which distinguishes a date from its
+  text.
 
 A change of this encoding gets a new name in `vde_dagster.core.ledger.dsha`.
 """
@@ -61,13 +62,13 @@ def halves(frame: DataFrame, *, apart: Collection[str] = ()) -> tuple[Column, Co
 
 
 def hashed_values(values: Sequence[tuple[Column, DataType]]) -> tuple[Column, Column]:
-    """The same of values with their types."""
+    """The same for values with their types."""
     upper, lower = (_chain(salt, values) for salt in _SALTS)
     return upper, lower
 
 
 def _chain(salt: int, values: Sequence[_Value]) -> Column:
-    """One hash over values, which starts with what is NULL among them."""
+    """One hash over values, which starts with flags of those that are NULL."""
     words = [_flags(values[at : at + _FLAGS]) for at in range(0, len(values), _FLAGS)]
     return F.xxhash64(F.lit(salt), *words, *(_hashable(salt, value, of) for value, of in values))
 
@@ -82,7 +83,7 @@ def _flags(values: Sequence[_Value]) -> Column:
 
 
 def _hashable(salt: int, value: Column, of: DataType) -> Column:
-    """A value in a form that `xxhash64` tells apart from every other value of its type."""
+    """A value in a form that `xxhash64` distinguishes from every other value of its type."""
     match of:
         case StructType():
             fields = [(value.getField(each.name), each.dataType) for each in of.fields]

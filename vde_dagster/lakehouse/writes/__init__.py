@@ -1,4 +1,4 @@
-"""What each write does to a branch: one file per way of writing."""
+"""The ways of writing to a branch, one module each."""
 
 from __future__ import annotations
 

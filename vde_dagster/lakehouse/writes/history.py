@@ -1,7 +1,7 @@
 """Keeping the history of rows (seed 001, *SCD Type 2*): the open rows are replaced in one commit.
 
-Open and closed rows lie in different partitions, hence in different files. So what is written are
-the open rows and those that were closed just now; files of older history are never written again.
+Open and closed rows are in different partitions, hence in different files. So only the open rows
+and those that were closed just now are written; files of older history are never written again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from vde_dagster.lakehouse.branch import Branch
 
 _NAMED: Final = 5
-"""How many of the keys that several rows have are named."""
+"""How many duplicate keys a message names at most."""
 
 
 def with_validity(frame: DataFrame, history: History) -> DataFrame:
@@ -58,8 +58,8 @@ def with_validity(frame: DataFrame, history: History) -> DataFrame:
 def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Written:
     """Close the rows that changed or are gone, and open new ones.
 
-    The source is read once, and of closed rows no more than keys and times. The open rows are read
-    once more, for the sum of what was replaced.
+    The source is read once, and only keys and times of closed rows. The open rows are read once
+    more, for the sum of what was replaced.
 
     Args:
         branch: Where to write.
@@ -100,7 +100,7 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
         change = changed_sum(branch, before)
     else:
         change = seen - whole_sum(were_open, branch.staging.algorithm)
-    # Closed rows only ever come, so no file that went is opened for them.
+    # Closed rows are only ever added, so no removed file is opened for them.
     just_closed = branch.inserted_since(before).where(~is_open)
     staged = branch.rows().where(is_open).unionByName(just_closed)
     return exchanged(branch, staged, write.interval, change, before=before, loaded=loaded)
@@ -115,7 +115,7 @@ def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
     ]
     if found:
         raise EvaluationFailed(
-            f"Spark does not compare values of {', '.join(found)}, so it cannot be told whether "
+            f"Spark does not compare values of {', '.join(found)}, so it is not known whether "
             "they changed",
             advice="Name other columns in `columns`, or compare a text, as in to_json(a_column) AS "
             "a_text",
@@ -142,7 +142,7 @@ def _own_columns(frame: DataFrame, history: History) -> list[str]:
 
 @contextmanager
 def _naming_shared_keys(branch: Branch, history: History, source: exp.Table) -> Iterator[None]:
-    """Looks for more such keys where a write failed for one; only then is the source read again."""
+    """Looks for more duplicate keys if a write failed for one; only then reads the source again."""
     try:
         yield
     except Exception as error:
@@ -150,6 +150,6 @@ def _naming_shared_keys(branch: Branch, history: History, source: exp.Table) -> 
             raise
         query = duplicate_keys(history, source.name, limit=_NAMED + 1)
         keys = [row["key"] for row in branch.spark.sql(query.sql("spark")).collect()]
-        if not keys:  # a source that is not the same twice
+        if not keys:  # the source returned other rows this time
             raise
         raise EvaluationFailed(shared_key(history, keys, limit=_NAMED)) from error

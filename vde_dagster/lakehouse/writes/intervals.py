@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteIntervals) -> Written:
-    """Replace exactly the rows of some intervals, also by none. Rows outside never enter.
+    """Replace exactly the rows of some intervals, also by none; rows outside are not written.
 
-    Where the intervals are whole partitions, files are exchanged in one commit. Otherwise the old
-    rows are deleted, which rewrites only the files they lie in, and the new ones are appended.
+    If the intervals are whole partitions, files are exchanged in one commit. Otherwise the old
+    rows are deleted, which rewrites only the files that have them, and the new ones are appended.
 
     Raises:
         EvaluationFailed: An interval does not consist of whole units.
@@ -46,7 +46,7 @@ def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteInterv
 
 
 def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToIntervals) -> Written:
-    """Add the rows that lie in some intervals.
+    """Add the rows that are in some intervals.
 
     Raises:
         EvaluationFailed: An interval does not consist of whole units.
@@ -71,10 +71,10 @@ def _put(
     write: OverwriteIntervals | AppendToIntervals,
     act: Callable[[DataFrameWriterV2], None],
 ) -> tuple[int, RowSum | None]:
-    """Write rows; the sum of a single unit is taken on the way, those of several are read again.
+    """Write rows; a single unit is summed while writing, several are read again.
 
-    A sum for each of several units costs several times as much on the way (docs/dsha.md). So are
-    those of texts, which may lie between the borders of a unit and still be no time.
+    A sum for each of several units costs several times as much while writing (docs/dsha.md).
+    Times that are texts are read again, too: one may sort within a unit and still be no time.
     """
     if len(_units(write)) == 1 and not write.axis.is_formatted:
         return put(branch, rows, act)
@@ -105,7 +105,7 @@ def _written(
 def _sums(
     branch: Branch, rows: DataFrame, write: OverwriteIntervals | AppendToIntervals, added: int
 ) -> Mapping[Interval | None, RowSum]:
-    """The sums of the rows that were written, by their units; no job where there are none."""
+    """The sums of the rows that were written, by their units; no job if there are none."""
     return unit_sums(rows, write.axis, branch.staging.algorithm) if added else {}
 
 
@@ -117,7 +117,7 @@ def _units(write: OverwriteIntervals | AppendToIntervals) -> list[Interval]:
 
 
 def _inside(axis: TimeAxisSpec, intervals: Iterable[Interval]) -> exp.Expr:
-    """The condition that a row's time lies in one of the intervals."""
+    """The condition that a row's time is in one of the intervals."""
     column = exp.column(axis.column, quoted=True)
     ranges = [
         within(column, each, time_type=axis.type, time_format=axis.format)

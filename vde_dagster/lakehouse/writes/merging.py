@@ -22,7 +22,7 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
     """Insert rows whose key is new, and update those whose key is there; all others stay.
 
     NULL is a key like any other, so rows without a key do not pile up. The new rows are computed
-    once, although MERGE looks at them twice: for the files that it concerns, and for the rows.
+    once, although MERGE reads them twice: to find the files concerned, and for the rows.
 
     Raises:
         EvaluationFailed: Two new rows have one key; the text names some keys.
@@ -40,7 +40,7 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
 
 
 def _of_keys(rows: DataFrame, of: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """The rows whose keys another frame has, too."""
+    """The rows whose keys another frame has as well."""
     left, right = rows.alias(TARGET), of.alias(SOURCE)
     same = same_key(key).sql("spark", identify=True)
     return left.join(right, F.expr(same), "left_semi")

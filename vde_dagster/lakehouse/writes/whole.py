@@ -27,7 +27,7 @@ def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
     before = branch.head
     added, seen = put(branch, frame, lambda writer: writer.append())
     if not added and before is not None:
-        branch.go_back(before)  # nobody takes the table for changed
+        branch.go_back(before)  # so the table does not count as changed
     return _written(branch, branch.added_since(before), write, added, seen)
 
 

@@ -22,7 +22,7 @@ _NOT_ALONE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The staged rows of what was processed, read when somebody looks, and the intervals' sums."""
+    """The staged rows of what was processed, read lazily, and the sums of the intervals."""
 
     rows: DataFrame
     sums: Mapping[Interval, RowSum]
@@ -31,16 +31,16 @@ class Written:
 def put(
     branch: Branch, frame: DataFrame, act: Callable[[DataFrameWriterV2], None]
 ) -> tuple[int, RowSum | None]:
-    """Write rows to a branch, and take their sum on the way.
+    """Write rows to a branch, and sum them while they are written.
 
     Args:
         branch: The branch.
         frame: The rows, in exactly the table's columns and types.
-        act: What to do with them: appends, or overwrites something by them.
+        act: Writes them: appends them, or overwrites something by them.
 
     Returns:
-        How many rows the commit added, and their sum; None where what was seen on the way are other
-        rows than these, because a part of the work was done twice.
+        How many rows the commit added, and their sum; None if the rows that were summed are not
+        these, because Spark did a part of the work twice.
     """
     rows, seen = observed(frame, branch.staging.algorithm)
     act(branch.writer(rows))
@@ -55,7 +55,7 @@ def whole_sum(rows: DataFrame, algorithm: str) -> RowSum:
 
 
 def changed_sum(branch: Branch, before: int) -> RowSum:
-    """By what commits changed the table's sum: what came with added files less what went.
+    """By what commits changed the table's sum: the rows of added files less those of removed ones.
 
     The files that the commits exchanged are read, and no others.
     """
@@ -77,21 +77,21 @@ def exchanged(
     before: int,
     loaded: int | None,
 ) -> Written:
-    """What commits left that put rows in the place of others.
+    """The result of commits that replaced rows by others.
 
-    Where these are the same rows, the branch goes back to where it was: the table keeps its files
-    and its Iceberg snapshot, so nobody takes it for changed.
+    If the rows are the same, the branch goes back to where it was: the table keeps its files and
+    its Iceberg snapshot, so it does not count as changed.
 
     Args:
-        branch: The branch, behind the commits.
+        branch: The branch, after the commits.
         rows: The staged rows of what was processed; they stay readable.
         interval: What the change is recorded for.
         change: By what they changed the table's sum.
         before: Where the branch was.
-        loaded: How many rows lay there; None where that is not known.
+        loaded: How many rows it had then; None if that is not known.
 
     Raises:
-        EvaluationFailed: Other rows changed than are in the sum.
+        EvaluationFailed: The rows that changed are not those in the sum.
     """
     now = branch.loaded
     if loaded is not None and now is not None and change.rows != now - loaded:
@@ -108,7 +108,7 @@ def check_count(sums: Iterable[RowSum], committed: int) -> None:
     """Every row that was committed is in a sum, once.
 
     Raises:
-        EvaluationFailed: It is not so; nothing was published.
+        EvaluationFailed: A row is missing or counted twice; nothing was published.
     """
     counted = total(sums).rows
     if counted != committed:

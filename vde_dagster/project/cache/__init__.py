@@ -1,1 +1,1 @@
-"""Models and their queries as they were read before, kept in a file of the project."""
+"""A cache of models and their queries as they were read, in a file of the project."""

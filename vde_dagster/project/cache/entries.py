@@ -1,7 +1,7 @@
 """The file of a cache: entries by their keys, each with a checksum.
 
-Nothing that is wrong with the file is an error. What cannot be read is a miss, what cannot be
-written is not kept, and a file that is broken is rebuilt.
+A damaged file is never an error. What cannot be read is a miss, what cannot be written is not
+kept, and a broken file is rebuilt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 Parts = Sequence[bytes]
-"""What stands under one key: some pieces of bytes."""
+"""The value of one key: some pieces of bytes."""
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 """How large a file may become. A model takes about 3 KB."""
@@ -35,7 +35,7 @@ _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 @dataclass(slots=True, kw_only=True)
 class Entries:
-    """One look into a file: it is read at once, and what is new is written at the end."""
+    """One session with a cache file: values are read when asked for, and written at the end."""
 
     connection: sqlite3.Connection | None = None
     is_damaged: bool = False
@@ -43,7 +43,7 @@ class Entries:
     new: dict[str, bytes] = field(default_factory=dict)
 
     def get(self, key: str) -> Parts | None:
-        """What is kept under a key; None where nothing is, or nothing that can be trusted."""
+        """What is kept under a key; None if there is nothing, or the checksum is wrong."""
         if self.connection is None:
             return None
         try:
@@ -58,19 +58,19 @@ class Entries:
         return parts
 
     def put(self, key: str, parts: Parts) -> None:
-        """Keep something under a key from the end of this look on."""
+        """Keep something under a key; it is written when this session ends."""
         self.new[key] = _sealed(key, parts)
 
 
 @contextmanager
 def opened(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Entries]:
-    """Look into a file, which may be missing.
+    """Open a cache file, which may be missing.
 
     Args:
-        path: The file. It is made, with its folder, by the first look that has something to keep
-            and ends well: a project that cannot be read leaves nothing behind.
-        most_bytes: How large it may become. What was not used for longest goes first, never what
-            was used in this look.
+        path: The file. It is created, with its folder, by the first session that has something to
+            keep and ends without an error: a project that cannot be read leaves nothing behind.
+        most_bytes: How large it may become. The least recently used entries are dropped first,
+            never those of this session.
     """
     connection = _connected(path) if _is_there(path) else None
     entries = Entries(connection=connection)
@@ -97,7 +97,7 @@ def _connected(path: Path) -> sqlite3.Connection | None:
         connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
     except sqlite3.Error:
         return None
-    with suppress(sqlite3.Error):  # told again by what is read or written
+    with suppress(sqlite3.Error):  # reading or writing reports it again
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
     return connection
@@ -140,7 +140,7 @@ def _add(path: Path, entries: Entries, most_bytes: int) -> None:
 
 
 def _drop_old(connection: sqlite3.Connection, look: int, most_bytes: int) -> None:
-    """Drop whole looks, the oldest first, until the rest fits into half of the space."""
+    """Drop the entries of whole sessions, the oldest first, until the rest fits half the space."""
     rows = connection.execute(
         "SELECT used, SUM(LENGTH(value)) FROM entries GROUP BY used"
     ).fetchall()
@@ -172,7 +172,7 @@ def _sealed(key: str, parts: Parts) -> bytes:
 
 
 def _unsealed(key: str, value: object) -> Parts | None:
-    """The pieces of a sealed value; None where it is another one than was written for this key."""
+    """The pieces of a sealed value; None if it is not what was written for this key."""
     if not isinstance(value, bytes):
         return None
     check, content = value[:_CHECK_BYTES], value[_CHECK_BYTES:]

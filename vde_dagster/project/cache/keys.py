@@ -1,4 +1,4 @@
-"""What a model follows from, as digests: its texts, and the code that reads them."""
+"""Digests of all that a model depends on: its texts, and the code that reads them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from vde_dagster.project.model_files import is_macro_file
 from vde_dagster.version import __version__
 
 _READING: Final = ("core", "project")
-"""The rooms whose code decides what a model is."""
+"""The packages whose code decides what a model is."""
 
 
 @lru_cache(maxsize=1)
 def code_digest() -> str:
-    """This package's own code, and the versions of what it reads SQL with."""
+    """A digest of this package's own code, and of the versions of what it reads SQL with."""
     own = hashlib.blake2b(digest_size=16)
     for room in _READING:
         for name, content in _python_files(files("vde_dagster") / room, room):
@@ -49,7 +49,7 @@ def _python_files(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
 
 
 def source_digest(source: ModelSource) -> str:
-    """The text of a model with its settings and all files that are attached to it."""
+    """A digest of a model's text with its settings and all files that are attached to it."""
     return hash_parts(
         source.path.as_posix(),
         source.text,
@@ -65,15 +65,15 @@ def _flat(mapping: Mapping[str, str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _digest(text: str) -> str:
-    """The same files are attached to many models, so each text is hashed once."""
+    """A text's digest; cached, since the same files are attached to many models."""
     return hash_parts(text)
 
 
 def is_lasting(source: ModelSource) -> bool:
-    """Whether a model follows from its texts alone.
+    """Whether a model depends on its texts alone.
 
-    A Python model's code is run when it is read, and may do whatever Python can. So may a macro's,
-    but most macros do not.
+    Python models and macros are code that runs when a model is read, and may do anything. Most
+    macros read nothing but their arguments.
     """
     return source.path.suffix == ".sql" and all(
         _is_closed(text) for path, text in source.attachments.items() if is_macro_file(path)
@@ -88,7 +88,7 @@ _CLOSED: Final = frozenset(
         "statistics", "string", "textwrap", "types", "typing", "unicodedata", "vde_dagster",
     }
 )  # fmt: skip
-"""Modules whose functions give the same for the same arguments, but for those in `_OPEN`."""
+"""Modules whose functions are deterministic, except those in `_OPEN`."""
 
 _OPEN: Final = frozenset(
     {
@@ -102,7 +102,7 @@ _OPEN: Final = frozenset(
 def _is_closed(text: str) -> bool:
     """Whether code reads nothing but its arguments: no file, no clock, no setting of the machine.
 
-    Judged by the names in it, and in doubt it does.
+    Decided by the names in it; in doubt the answer is no.
     """
     try:
         tree = ast.parse(text)

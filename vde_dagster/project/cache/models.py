@@ -1,8 +1,8 @@
-"""Models as they were read before, and what was derived of them, in a file of the project.
+"""The cache of models as they were read, and of what was derived from them.
 
-An entry is found by a digest of all that it follows from, so it is never wrong, only missing: after
-any edit, and after any change of the code that reads. Syntax trees stay packed until somebody
-asks for them. What is wrong with a model is never kept.
+An entry's key is a digest of all that it depends on, so an entry is never wrong, only missing:
+after any edit, and after any change of the code that reads. Syntax trees stay packed until
+somebody asks for them. A model with problems is never kept.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _COLUMNS: Final = tuple[Column, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCache:
-    """The file in which models are kept. Where it cannot be used, all is read again.
+    """The file in which models are kept. If it cannot be used, all models are read again.
 
-    ``code`` identifies the code that reads them: what other code has read is not found.
+    ``code`` identifies the code that reads them: entries of other code are not found.
     """
 
     path: Path
@@ -47,14 +47,14 @@ class ModelCache:
 
     @contextmanager
     def known(self) -> Iterator[KnownModels]:
-        """What is kept; what is learned meanwhile is written at the end."""
+        """The kept models; models that are read meanwhile are written at the end."""
         with opened(self.path) as entries:
             yield KnownModels(entries, self.code)
 
 
 @contextmanager
 def known_models(cache: ModelCache | None) -> Iterator[KnownModels]:
-    """What a cache has; without one nothing is known, and nothing kept."""
+    """The models of a cache; without one nothing is known, and nothing is kept."""
     if cache is None:
         yield KnownModels(None, "")
     else:
@@ -64,7 +64,7 @@ def known_models(cache: ModelCache | None) -> Iterator[KnownModels]:
 
 @dataclass(slots=True)
 class KnownModels:
-    """Models and what was derived of them: looked up, and else noted (`Derivations`)."""
+    """Looks up models and what was derived from them, and notes new ones (`Derivations`)."""
 
     entries: Entries | None
     code: str
@@ -90,7 +90,7 @@ class KnownModels:
     def find(
         self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
     ) -> Derived | None:
-        """What follows from a model beside the nodes above it."""
+        """What was derived from a model and its upstream nodes."""
         key = self._key(model, upstream, undeclared=undeclared)
         if self.entries is None or key is None:
             return None
@@ -105,7 +105,7 @@ class KnownModels:
         *,
         undeclared: bool,
     ) -> None:
-        """Know it from now on."""
+        """Keep what was derived from a model."""
         key = self._key(model, upstream, undeclared=undeclared)
         if key is not None:
             self._put(key, lambda: _packed_derived(derived))
@@ -121,10 +121,10 @@ class KnownModels:
     def _key(
         self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
     ) -> str | None:
-        """A model, and what it may know of those above it; None where that is more than texts."""
+        """A digest of a model and of what it sees upstream; None if that is more than texts."""
         parts = [self.code, str(undeclared)]
         waiting, seen = [model], {model.name}
-        while waiting:  # an EMBEDDED parent stands in the query: what that reads counts, too
+        while waiting:  # an EMBEDDED parent is a part of the query: what that reads counts, too
             each = waiting.pop()
             if not is_lasting(each.source):
                 return None
@@ -138,7 +138,7 @@ class KnownModels:
         return f"derived {hash_parts(*parts)}"
 
     def _columns_of(self, node: Node) -> str:
-        """A digest of a node's columns, made once for all that read it."""
+        """A digest of a node's columns, computed once for all its readers."""
         columns, digest = self._columns.get(node.name, ((), ""))
         if columns is not node.columns or not digest:
             texts = (text for each in node.columns for text in (each.name, each.type))

@@ -21,7 +21,7 @@ from vde_dagster.project.cache.trees import Unkept, nodes_of, tree_of
 
 @lru_cache(maxsize=65_536)
 def _text_of(name: ModelName) -> str:
-    """A name as a text that is read as this name again; not so where a part has a dot inside."""
+    """A name as a text that reads as this name again; impossible if a part has a dot inside."""
     text = str(name)
     if text.count(".") not in (1, 2) or known_name(text) != name:
         raise Unkept(text)

@@ -35,13 +35,13 @@ _EXPANDED: Final = (
     "physical_properties",
     "signals",
 )
-"""Properties whose items are names with values, each on a line of its own if there are several."""
+"""Properties that are lists of names with values; several go on a line each."""
 _VERBATIM: Final = ("incremental_predicates", "merge_filter", "when_matched")
 """Options whose value is SQL, in which commas separate no items."""
 
 
 def format_block(text: str, block: Block, *, path: Path, dialect: str) -> str:
-    """The block of a file with what stands before it, laid out; it ends with its semicolon.
+    """A file's MODEL block and the comments before it, laid out; it ends with its semicolon.
 
     Args:
         text: The whole file.
@@ -88,7 +88,7 @@ class _Layout:
     def value(
         self, value: Value, indent: int, *, kind: bool = False, top: bool = False, key: str = ""
     ) -> str:
-        """A value on one line where it fits, otherwise with one item of its list on each."""
+        """A value on one line if it fits, otherwise with one item of its list on each line."""
         listed = _list_of(value)
         head = _head(value, listed)
         if listed is not None and any(self._gaps(_until(value, listed))):
@@ -107,7 +107,7 @@ class _Layout:
         return head + self.broken(listed, indent)
 
     def flat(self, value: Value) -> str | None:
-        """A list on one line; None where a comment or a text of several lines is in it."""
+        """A list on one line; None if it has a comment or a text of several lines."""
         first, last = value.tokens[0].start, value.tokens[-1].end + 1
         raw = self.text[first:last]
         if "\n" not in raw:
@@ -124,9 +124,9 @@ class _Layout:
     def broken(
         self, value: Value, indent: int, beside: tuple[str, ...] = (), *, top: bool = False
     ) -> str:
-        """A list with one item on each line, the comments beside its items kept.
+        """A list with one item on each line, its comments kept next to the items.
 
-        ``beside`` are comments that stand around the list; they go into it.
+        ``beside`` are comments around the list; they are moved into it.
         """
         opening, closing = value.tokens[0], value.tokens[-1]
         pad = INDENT * (indent + 1)
@@ -162,7 +162,7 @@ class _Layout:
 
 
 def _behind(lines: list[str], comments: tuple[str, ...], pad: str) -> list[str]:
-    """Lines with comments behind the last one, or below it where they cannot stand there."""
+    """Lines with comments after the last one, or on lines below it if they cannot go there."""
     if not comments:
         return lines
     written = on_one_line(comments)
@@ -176,14 +176,14 @@ def _items(value: Value) -> tuple[Value, ...]:
 
 
 def _list_of(value: Value) -> Value | None:
-    """The list that a value is, or that stands behind its name."""
+    """The list that a value is, or that follows its name."""
     if value.tokens[0].token_type in _OPENING:
         return value if value.items() != (value,) else None
     return value.after_name() if value.group() is not None else None
 
 
 def _head(value: Value, listed: Value | None) -> str:
-    """What stands before the list; all of the value where it has none."""
+    """The text before the list; all of the value if it has none."""
     if listed is None:
         return value.raw
     head = value.text[value.tokens[0].start : listed.tokens[0].start]
@@ -196,7 +196,7 @@ def _until(value: Value, listed: Value) -> tuple[Token, ...]:
 
 
 def _joined(tokens: Sequence[Token], text: str) -> Iterator[str]:
-    """Tokens on one line: a line break is one space, none beside parentheses and before commas."""
+    """Tokens on one line: a line break is one space, none next to parentheses or before commas."""
     for before, after in itertools.pairwise(tokens):
         yield text[before.start : before.end + 1]
         gap = text[before.end + 1 : after.start]

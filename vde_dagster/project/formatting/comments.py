@@ -28,11 +28,11 @@ class Between:
 
 
 def comments_between(gap: str, *, after_token: bool = True, nested: bool = False) -> Between:
-    """The comments in a text that holds nothing else but spaces, commas and semicolons.
+    """The comments in a text that otherwise has only spaces, commas and semicolons.
 
     Args:
-        gap: What stands between two tokens, or before the first one.
-        after_token: Whether a token stands before it.
+        gap: The text between two tokens, or before the first one.
+        after_token: Whether a token precedes it.
         nested: Whether the dialect has comments in comments.
     """
     trailing: list[str] = []
@@ -51,7 +51,7 @@ def comments_between(gap: str, *, after_token: bool = True, nested: bool = False
 
 
 def _end_of(gap: str, start: int, nested: bool) -> int:
-    """Where the comment that starts here ends; ``start`` where none does."""
+    """Where the comment that starts here ends; ``start`` if none does."""
     for opening, closing in _PAIRS.items():
         if gap.startswith(opening, start):
             return _closed(gap, start, opening, closing, nested)
@@ -83,7 +83,7 @@ def ends_line(comment: str) -> bool:
 
 
 def as_inline(comment: str) -> str | None:
-    """A comment in the form that may stand within a line; None where it has none."""
+    """A comment as ``/* ... */``, which can be within a line; None if that is impossible."""
     if not ends_line(comment):
         return comment
     mark = next(mark for mark in _LINE_MARKS if comment.startswith(mark))
@@ -97,7 +97,7 @@ def ends_with_line(comments: Sequence[str]) -> bool:
 
 
 def on_one_line(comments: tuple[str, ...]) -> str | None:
-    """Comments behind each other at the end of a line; None where one has no such form."""
+    """Several comments at the end of one line; None if one cannot be on a line with others."""
     inline = [as_inline(each) for each in comments[:-1]]
     known = [each for each in inline if each is not None]
     return " ".join([*known, comments[-1]]) if len(known) == len(inline) else None

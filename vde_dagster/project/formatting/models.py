@@ -18,9 +18,10 @@ from vde_dagster.project.properties.model_block import Block, read_block
 def format_model(text: str, *, path: Path, dialect: str) -> str:
     """The same model in one layout: its MODEL block, then its statements.
 
-    Properties stand on lines of their own, in two spaces. Statements are laid out by sqlglot in the
-    model's dialect; macros and comments stay as they are written, and so do audits and a statement
-    that sqlglot cannot write without changing its tree. Formatting twice changes nothing more.
+    Each property is on its own line, indented by two spaces. Statements are laid out by sqlglot in
+    the model's dialect; macros and comments stay as they are written, and so do audits and a
+    statement that sqlglot cannot write without changing its tree. Formatting twice changes nothing
+    more.
 
     Args:
         text: The whole file.
@@ -28,7 +29,7 @@ def format_model(text: str, *, path: Path, dialect: str) -> str:
         dialect: The project's, in which a block is read. The block may name another one.
 
     Returns:
-        The text itself where it cannot be read.
+        The new text; the old one if it cannot be read.
     """
     if path.suffix != ".sql":
         return text
@@ -56,7 +57,7 @@ def _dialect_of(block: Block | None, default: str) -> str:
 
 
 def _same_block(text: str, head: str, block: Block, dialect: str) -> bool:
-    """Whether a block has the same tokens as before, but for the case of words."""
+    """Whether a block has the same tokens as before, apart from the case of words."""
     read = Dialect.get_or_raise(dialect)
     before = [each.text.upper() for each in read.tokenize(text[: block.query_offset])]
     after = [each.text.upper() for each in read.tokenize(head)]

@@ -1,8 +1,8 @@
 """The layout of statements: sqlglot's, with macros and comments exactly as they are written.
 
-A statement is laid out without its macros and comments. Macros come back in the place of names that
-stood for them, comments to the token at which they stood. Where the new text does not read as the
-same tree with the same comments, the statement stays as it is.
+For layout, names stand in for macros and comments are taken out. Then macros replace their names
+and comments return to their tokens. If the new text does not parse to the same tree with the same
+comments, the statement stays as it is.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from vde_dagster.project.formatting.statement_pieces import (
 from vde_dagster.project.macros.tokens import MacroError, too_deep
 
 _ROUNDS: Final = 4
-"""sqlglot puts parentheses around some values, which makes other lines of them the next time."""
+"""sqlglot adds parentheses around some values, so the second layout may differ from the first."""
 
 
 def format_statements(text: str, *, dialect: str) -> str:
@@ -77,7 +77,7 @@ def format_statements(text: str, *, dialect: str) -> str:
 
 
 def _behind(written: list[str], semicolon: Piece) -> list[str]:
-    """Statements with the comments of a semicolon behind the last one."""
+    """Statements, the last one followed by the comments of its semicolon."""
     beside = "".join(f" {each}" for each in _inline((*semicolon.leading, *semicolon.trailing)))
     below = "".join(f"\n{each}" for each in semicolon.below)
     if not written:  # a semicolon without a statement before it
@@ -97,7 +97,7 @@ def _statement(text: str, pieces: list[Piece], dialect: Dialect, prefix: str) ->
 
 
 def _settled(text: str, pieces: list[Piece], dialect: Dialect, prefix: str) -> str | None:
-    """The layout of a statement that stays when it is laid out again; None where none does."""
+    """A layout that does not change when it is laid out again; None if there is none."""
     for _ in range(_ROUNDS):
         tree = parse_pieces(pieces, dialect, text)
         if tree.find(exp.Command) is not None:
@@ -112,7 +112,7 @@ def _settled(text: str, pieces: list[Piece], dialect: Dialect, prefix: str) -> s
 
 
 def _laid_out(text: str, pieces: list[Piece], tree: exp.Expr, dialect: Dialect) -> Iterator[str]:
-    """The new texts that a statement may have, the best one first; none where it cannot be."""
+    """The possible new texts of a statement, the best one first; none if it has no layout."""
     try:
         sql = _with_bare_words(tree, dialect).sql(
             dialect=dialect, pretty=True, comments=False, normalize_functions=False
@@ -134,7 +134,7 @@ def _laid_out(text: str, pieces: list[Piece], tree: exp.Expr, dialect: Dialect) 
 
 
 def _with_bare_words(tree: exp.Expr, dialect: Dialect) -> exp.Expr:
-    """A tree in which words that may be columns have parentheses where they are written so."""
+    """A tree that writes words such as CURRENT_DATE with parentheses only if the text does."""
     if not is_spark(dialect):
         return tree
     copy = tree.copy()
@@ -149,7 +149,7 @@ def _with_bare_words(tree: exp.Expr, dialect: Dialect) -> exp.Expr:
 
 @dataclass(slots=True)
 class _Word:
-    """A token of the new text, or the macro in its place, with the comments that come to it."""
+    """A token of the new text, or the macro in its place, with its comments."""
 
     sql: str
     token: Token
@@ -176,7 +176,7 @@ def _gaps(sql: str, tokens: Sequence[Token]) -> list[str]:
 
 
 def _drop_select(words: list[_Word], gaps: list[str]) -> None:
-    """Take the SELECT out that was written before each macro that is a query."""
+    """Remove the SELECT that was put before each macro that is a query."""
     for at in range(len(words) - 1, 0, -1):
         piece = words[at].piece
         if piece is not None and piece.is_query and words[at - 1].key == "SELECT":
@@ -185,7 +185,7 @@ def _drop_select(words: list[_Word], gaps: list[str]) -> None:
 
 
 def _attach(text: str, pieces: Sequence[Piece], words: list[_Word]) -> None:
-    """Give the comments of each piece to the word that it became, or to the one before that."""
+    """Attach the comments of each piece to the word that it became, or to the one before."""
     if not any(piece.comments for piece in pieces):
         return
     before = [_key(text, piece) for piece in pieces]
@@ -210,7 +210,7 @@ def _key(text: str, piece: Piece) -> str:
 
 
 def _move_behind_commas(words: Sequence[_Word]) -> None:
-    """Let a comment to the end of a line stand behind the comma that would follow it."""
+    """Move a comment that ends its line behind the comma that would follow it."""
     for word, following in pairwise(words):
         if following.key == "," and not following.leading and ends_with_line(word.trailing):
             following.trailing = (*word.trailing, *following.trailing)
@@ -218,7 +218,7 @@ def _move_behind_commas(words: Sequence[_Word]) -> None:
 
 
 def _joined(words: Sequence[_Word], gaps: Sequence[str]) -> str:
-    """The words with their gaps and comments; a comment may break a line, and never ends before."""
+    """The words with their gaps and comments; a ``--`` comment is always the end of its line."""
     written = ""
     for at, (word, gap) in enumerate(zip(words, gaps, strict=True)):
         breaks = at and "\n" not in gap and (word.leading or _must_break(words[at - 1]))
@@ -247,7 +247,7 @@ def _is_same(
     dialect: Dialect,
     prefix: str,
 ) -> bool:
-    """Whether a new text reads as the same tree, macros and comments."""
+    """Whether a new text parses to the same tree, macros and comments."""
     try:
         again = read_pieces(written, dialect, prefix)
         other = parse_pieces(again, dialect, written, comments=True)
@@ -269,7 +269,7 @@ def _is_same(
 
 
 def _by_spark(pieces: Sequence[Piece], tree: exp.Expr) -> tuple[object, ...]:
-    """What Spark sees of a text and a tree does not say: signs, and words that may be columns."""
+    """What matters to Spark in a text and is not in its tree: signs, words that may be columns."""
     return signs_in([each.token for each in pieces]), sorted(word for _, word in words_in(tree))
 
 
@@ -285,13 +285,13 @@ def _form(tree: exp.Expr, renamed: dict[str, str]) -> tuple[object, ...]:
 
 
 def _owner(node: exp.Expr) -> str:
-    """The kind and the name of what a comment on a node is about."""
+    """The kind and the name of the node that a comment belongs to."""
     while isinstance(node, exp.Identifier) and node.parent is not None:
         node = node.parent
     return f"{type(node).__name__} {node.alias_or_name}"
 
 
 def _inline(comments: Sequence[str]) -> list[str]:
-    """Comments behind each other, of which only the last one may go to the end of its line."""
+    """Comments one after another, of which only the last one may end its line."""
     inline = [as_inline(each) or each for each in comments[:-1]]
     return [*inline, *comments[-1:]]

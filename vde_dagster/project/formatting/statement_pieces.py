@@ -1,4 +1,4 @@
-"""Statements as tokens, each macro as one, with the comments that belong to each."""
+"""Statements as tokens, each with its comments; a macro is one token."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _PREFIX: Final = "vde_macro_"
 
 
 class NotReadable(Exception):
-    """A statement is no SQL of the dialect, so that it has no layout."""
+    """A statement is no SQL of the dialect, so it has no layout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A token, or a macro in the place of one, and the comments that belong to it.
 
-    ``leading`` stand before it, ``trailing`` behind it on its line, ``below`` on lines of their own
-    behind it, where a statement ends. ``end`` is where its text ends, exclusively. ``macro`` is the
-    text of a macro, or of a literal, that stays as it is written.
+    ``leading`` are the comments before it, ``trailing`` those after it on its line, ``below`` those
+    on lines of their own after the end of a statement. ``end`` is where its text ends, exclusively.
+    ``macro`` is the text of a macro, or of a literal, that stays as it is written.
     """
 
     token: Token
@@ -57,7 +57,7 @@ class Piece:
 
 
 def read_pieces(text: str, dialect: Dialect, prefix: str) -> list[Piece]:
-    """The tokens of a text, each macro as one, with the comments that belong to each.
+    """The tokens of a text, each with its comments; a macro is one token.
 
     Raises:
         TokenError: A quote or comment is never closed.
@@ -106,7 +106,7 @@ def _piece(text: str, item: Token | Call | Name, at: int, prefix: str) -> Piece:
     if isinstance(item, Token):
         bare = Token(item.token_type, item.text, item.line, item.col, item.start, item.end)
         if item.token_type is TokenType.HINT:
-            bare.comments = [text[item.start + 3 : item.end - 1]]  # where the parser looks for it
+            bare.comments = [text[item.start + 3 : item.end - 1]]  # where the parser expects it
         return Piece(token=bare, start=item.start, end=item.end + 1)
     first = item.tokens[0]
     if isinstance(item, Name) and item.quoted:
@@ -119,7 +119,7 @@ def _piece(text: str, item: Token | Call | Name, at: int, prefix: str) -> Piece:
 def _stand_in(
     text: str, tokens: Sequence[Token], at: int, prefix: str, *, is_query: bool = False
 ) -> Piece:
-    """A name in the place of some tokens, about as long as they are."""
+    """A name that stands in for some tokens, about as long as they are."""
     start, end = tokens[0].start, tokens[-1].end + 1
     name = f"{prefix}{at}".ljust(min(end - start, 40), "_")
     token = in_place_of(tokens, TokenType.VAR, name)
@@ -141,7 +141,7 @@ def _with_comments(piece: Piece, at: int, found: list[Piece], gaps: list[Between
 def parse_pieces(
     pieces: Sequence[Piece], dialect: Dialect, text: str, *, comments: bool = False
 ) -> exp.Expr:
-    """The tree of one statement, its macros as names.
+    """The tree of one statement, with names in place of its macros.
 
     Raises:
         NotReadable: It is no SQL of the dialect.
@@ -173,7 +173,7 @@ def parse_pieces(
 
 
 def unused_prefix(text: str) -> str:
-    """What no name in a text starts with."""
+    """A prefix that no name in a text has."""
     prefix = _PREFIX
     while prefix in text.lower():
         prefix += "x"
@@ -181,11 +181,11 @@ def unused_prefix(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A name without what only makes it as long as its macro."""
+    """A stand-in's name without the padding that makes it as long as its macro."""
     return name.rstrip("_").lower() if name.lower().startswith(_PREFIX) else name
 
 
 def _text_of(comment: str) -> str:
-    """What a comment says."""
+    """The text inside a comment."""
     inline = comment[2:] if comment.startswith(("--", "//", "/*", "{#")) else comment[1:]
     return inline if ends_line(comment) else inline[:-2]

@@ -62,7 +62,7 @@ def _if(expander: Expander, call: Call, frame: Frame, position: Position) -> lis
 
 
 def _refuse_times(condition: exp.Expr) -> None:
-    """Refuse a condition that is another one for each interval, also where that is in quotes."""
+    """Refuse a condition that differs by interval, also if its time macro is in quotes."""
     for node in condition.walk():
         text = node.name if isinstance(node, exp.Literal) and node.is_string else ""
         if time_macro_in_text(text) is not None:
@@ -104,7 +104,7 @@ def _items(expander: Expander, tokens: Tokens, frame: Frame) -> list[exp.Expr]:
 
 
 def _bracketed(expander: Expander, tokens: Tokens) -> Tokens | None:
-    """What stands in a list's brackets, also where the dialect takes them for quotes."""
+    """The tokens in a list's brackets, also if the dialect reads brackets as quotes."""
     inner = group_of(tokens)
     single = inner is None and len(tokens) == 1 and tokens[0].token_type is TokenType.IDENTIFIER
     listed = single and "," in tokens[0].text
@@ -182,7 +182,7 @@ def _union(expander: Expander, call: Call, frame: Frame, position: Position) -> 
 
 
 def _noted(expander: Expander, node: exp.Expr) -> exp.Expr:
-    """A node that waits for the columns of relations, which stands in the text by its number."""
+    """A placeholder node until the columns of relations are known; in the text it has a number."""
     expander.stars.append(node.copy())
     place = f"@{STAR_PLACE}{len(expander.stars) - 1}"
     return with_written(node, f"SELECT {place}" if isinstance(node, exp.Query) else place)

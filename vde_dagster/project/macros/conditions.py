@@ -40,7 +40,7 @@ class NotConstant(Exception):
 
 
 def is_true(condition: exp.Expr) -> bool:
-    """Whether a condition holds; NULL does not.
+    """Whether a condition is true; NULL is not.
 
     Raises:
         NotConstant: It reads a column or uses what is not evaluated here, or is no condition.

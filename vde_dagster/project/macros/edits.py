@@ -1,4 +1,4 @@
-"""Changes to the author's text: what becomes of a macro and of what stands around it.
+"""Changes to the author's text: what replaces a macro, and what is removed together with it.
 
 The text of a model in Spark's dialect is what runs (rule R13), so a macro is replaced at its place
 and everything else stays as it was written, to the letter.
@@ -18,7 +18,7 @@ from vde_dagster.project.macros.tokens import MacroError
 
 
 class Glue(Enum):
-    """What goes with a macro that gives nothing, seen from what is taken out so far."""
+    """What is removed together with a macro that gives nothing, next to what is removed so far."""
 
     ALIAS = auto()  # the name behind it
     PARENTHESES = auto()  # those around it
@@ -39,7 +39,7 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The text in place of a macro, ``wrapped`` in parentheses or not, and what goes with it."""
+    """The text in place of a macro, ``wrapped`` in parentheses or not, and what else is removed."""
 
     text: str
     wrapped: bool = False
@@ -47,7 +47,7 @@ class Edit:
 
     @property
     def written(self) -> str:
-        """The text as it goes into another one. A comment may end it."""
+        """The text as it is put into another one; it may end with a comment."""
         return f"({closed(self.text)})" if self.wrapped else self.text
 
 
@@ -61,7 +61,7 @@ def edited(text: str, tokens: Sequence[Token], edits: Iterable[tuple[int, int, E
             borders of tokens.
 
     Raises:
-        MacroError: Two edits meet, or what should go with a macro is not where it is looked for.
+        MacroError: Two edits overlap, or what is to be removed with a macro is not next to it.
     """
     places = {token.start: index for index, token in enumerate(tokens)}
     ends = {token.end: index for index, token in enumerate(tokens)}
@@ -133,7 +133,7 @@ _CLAUSE_WORDS: Final = frozenset(
 
 
 def _without_comma(tokens: Sequence[Token], span: _Span) -> _Span:
-    """An item of a list with the comma behind it, or before it; the only one has none."""
+    """An item of a list with the comma after or before it; a single item has none."""
     first, last = span.first, span.last
     if last + 1 < len(tokens) and tokens[last + 1].token_type is TokenType.COMMA:
         return _Span(first=first, last=last + 1)

@@ -1,7 +1,7 @@
-"""Expanding the macros of a text: parse around them, then put what they give into the tree.
+"""Expanding the macros of a text: parse around them, then put their results into the tree.
 
-A macro becomes one token that no text can contain. The parser takes it for a name, so that any
-dialect's grammar decides where it may stand; afterwards the nodes that it became are replaced. A
+A macro becomes one token that no text can contain. The parser reads it as a name, so that any
+dialect's grammar decides where it may be; afterwards the nodes that it became are replaced. A
 macro whose value is a literal or a name becomes that token at once, as if a person had typed it.
 """
 
@@ -98,7 +98,7 @@ class Expander:
     def expand(
         self, tokens: Tokens, frame: Frame, position: Position = Position.EXPRESSION
     ) -> list[exp.Expr]:
-        """What some tokens stand for: most often one expression. Raises as `statement` does."""
+        """The expressions that some tokens stand for, mostly one. Raises as `statement` does."""
         if not tokens:
             raise MacroError("an argument is empty", "Take a comma away, or write what is missing.")
         edits: _Edits = []
@@ -131,13 +131,13 @@ class Expander:
         return given
 
     def _write(self, given: Sequence[exp.Expr], tokens: Tokens, edits: _Edits) -> None:
-        """Let what some tokens stand for know its text, which is all of them after the edits."""
+        """Note on the expressions of some tokens their text: the tokens after the edits."""
         if self.is_kept and len(given) == 1:
             with_written(given[0], edited(self.text, tokens, edits))
 
     @property
     def is_kept(self) -> bool:
-        """Whether the author's text is what runs: it is in Spark's dialect, or one of its kin."""
+        """Whether the author's text is what runs: its dialect is Spark's, or one like it."""
         return is_spark(self.dialect)
 
     def one(self, tokens: Tokens, frame: Frame, *, what: str) -> exp.Expr:
@@ -149,7 +149,7 @@ class Expander:
         return found[0]
 
     def evaluate(self, call: Call, frame: Frame, position: Position) -> list[exp.Expr]:
-        """What a macro gives in a place. Raises as `statement` does."""
+        """The result of a macro in a position. Raises as `statement` does."""
         if call.arguments is None:
             return [self._value(call, frame)]
         if call.name in self.builtins:
@@ -163,7 +163,7 @@ class Expander:
         raise self._unknown(call.name)
 
     def variable(self, name: str) -> exp.Expr | None:
-        """A project variable's value; None where there is none of this name."""
+        """A project variable's value; None if there is none of this name."""
         self.used_variables.add(name)
         if name not in self.scope.variables:
             return None
@@ -212,7 +212,7 @@ class Expander:
             message = f"@{call.name} takes {len(names)} arguments ({shown}), and {len(found)} are"
             raise MacroError(f"{message} given", f"Write @{call.name}({shown}).")
         values = dict(zip(names, found, strict=True))
-        inner = replace(self, text=definition.text)  # it shares all that is noted
+        inner = replace(self, text=definition.text)  # it shares what this one notes
         return inner.expand(definition.body, frame.called(values, call), position)
 
     def _user(
@@ -246,7 +246,7 @@ class Expander:
             raise MacroError(message, "Return SQL of the model's dialect.") from error
 
     def _prepared(self, tokens: Tokens, frame: Frame, edits: _Edits) -> list[Token]:
-        """The tokens that the parser sees; notes which of them are not what the author wrote."""
+        """The tokens that the parser sees; notes which of them the author did not write."""
         prepared: list[Token] = []
         for item in find_macros(tokens, spaced=frozenset(self.builtins)):
             inner = [*self._prepare(item, frame, edits)]
@@ -290,7 +290,7 @@ class Expander:
         return (in_place_of(call.tokens[:1], TokenType.SELECT, "SELECT"), token)
 
     def _name(self, name: Name, frame: Frame) -> Token:
-        """An identifier with its references filled in: one token, whatever the values hold."""
+        """An identifier with its references filled in: one token, whatever the values contain."""
         texts: list[str] = []
         for part in name.parts:
             if isinstance(part, Reference):
@@ -320,7 +320,7 @@ class Expander:
         return len(tokens) == 1 and tokens[0].token_type in {TokenType.VAR, *names}
 
     def _parse(self, tokens: Sequence[Token], position: Position) -> exp.Expr:
-        """One tree: as the position wants it, or, where that cannot be, as a statement."""
+        """One tree: parsed as the position requires or, if that fails, as a statement."""
         kind = _PRODUCTIONS.get(position)
         try:
             return self._tree(tokens, kind)
@@ -370,14 +370,14 @@ def _is_call_of(name: str, item: Token | Call | Name) -> bool:
 
 
 def _in_from(call: Call, prepared: Sequence[Token]) -> bool:
-    """Whether a call of @UNION stands where a table may, so that parentheses go around it."""
+    """Whether a call of @UNION is in the place of a table, so that it needs parentheses."""
     starts = [index for index, token in enumerate(prepared) if token.start == call.tokens[0].start]
     before = prepared[starts[0] - 1].token_type if starts and starts[0] else None
     return before in {TokenType.FROM, TokenType.JOIN}
 
 
 def _places_of(leaf: exp.Expr, tokens: Tokens) -> list[tuple[int, int]]:
-    """Where a name stands in the text. Words, such as units, do not know their places."""
+    """Where a name is in the text. Words, such as units, have no positions."""
     start, end = leaf.meta.get("start"), leaf.meta.get("end")
     if start is not None and end is not None:
         return [(start, end)]
@@ -386,7 +386,7 @@ def _places_of(leaf: exp.Expr, tokens: Tokens) -> list[tuple[int, int]]:
 
 
 def _position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:
-    """What the grammar wants in the place of a leaf."""
+    """What the grammar requires in the place of a leaf."""
     slot = leaf.parent
     if slot is None or slot.parent is holder:
         return position
@@ -394,6 +394,6 @@ def _position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Positi
 
 
 def _at(error: MacroError, item: Call | Name) -> MacroError:
-    """An error with the place of the macro, where it has none that is more exact."""
+    """An error with the place of the macro, unless it has a more exact one."""
     error.token = error.token or item.tokens[0]
     return error

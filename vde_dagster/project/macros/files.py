@@ -1,7 +1,7 @@
 """Macros that a project writes in Python: ``macros/*.py``, functions with the @macro decorator.
 
-Such a file is run once, and may import the standard library, sqlglot and this package, nothing of
-the project: so all that a macro gives follows from its own file.
+Such a file is run once, and may import the standard library, sqlglot and this package, but nothing
+of the project: so the results of a macro depend on its own file alone.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def macro(name: str | None = None) -> Callable[[F], F]:
     Arguments come as sqlglot expressions, or as what their annotations ask for: ``str``, ``int``,
     ``float``, ``bool``, ``list[...]`` of these, a union with ``None``, or a class of sqlglot. The
     function returns an expression, SQL text in the model's dialect, a number, a boolean, a date, a
-    list of these, or None where the call is to vanish.
+    list of these, or None if the call is to vanish.
 
     Args:
-        name: The function's own where None.
+        name: The function's own if None.
 
     Raises:
         TypeError: It was written without parentheses, or the name is no text.

@@ -1,6 +1,6 @@
-"""The statements behind a MODEL block, with every macro but the time macros expanded.
+"""The statements after a MODEL block, with every macro but the time macros expanded.
 
-Macros are resolved while a model is read, into nodes of the syntax tree; no SQL is made from text.
+Macros are resolved while a model is read, into nodes of the syntax tree, not into text.
 Time macros stay `exp.Parameter` nodes until a query is rendered, @STAR and @UNION stay until the
 columns of the parents are known (see `vde_dagster.core.sql.star_macro`).
 """
@@ -43,7 +43,7 @@ __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
 _JINJA: Final = ("{{", "{%")
 _TEXTS: Final = (TokenType.STRING, TokenType.RAW_STRING)
 _TEMPLATE: Final = re.compile(r"\{\{-?\s*[^\W\d][^{}]*\}\}|\{%-?\s*[^\W\d].*?%\}", re.DOTALL)
-"""What a text of SQL has where Jinja is to fill it in; a text may have braces besides."""
+"""Jinja within a string of SQL; a string may also have other braces."""
 _JINJA_WORDS: Final = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN", "JINJA_END")
 _VIRTUAL_UPDATE: Final = re.compile(
     r"^\s*(ON_VIRTUAL_UPDATE_(?:BEGIN|END))\b", re.IGNORECASE | re.MULTILINE
@@ -56,9 +56,9 @@ class Statements:
     """The statements of a model in order, and what their macros used.
 
     ``texts`` are the statements as their author wrote them, with the macros replaced at their
-    places; empty where the dialect is not Spark's. Time macros stand in them, and ``@star_0`` for
-    the first of ``stars``, and so on. ``used_variables`` holds every name that was asked for, also
-    those that only had a default. ``used_files`` are the paths of macro files.
+    places; empty if the dialect is not Spark's. Time macros stay in them, and ``@star_0`` stands
+    for the first of ``stars``, and so on. ``used_variables`` has every name that was asked for,
+    also those that only had a default. ``used_files`` are the paths of macro files.
     """
 
     expressions: tuple[exp.Expr, ...]
@@ -74,7 +74,7 @@ def read_statements(
     """Parse statements in a dialect and expand their macros.
 
     Args:
-        text: What stands behind the MODEL block; it starts at ``place.line``.
+        text: What follows the MODEL block; it starts at ``place.line``.
         dialect: One of sqlglot's.
         place: The model's file, and the line at which the text starts.
         scope: The variables and macros of the project.
@@ -166,14 +166,14 @@ def _warn_of_texts(tokens: Sequence[Token], place: Place, problems: Problems) ->
 
 
 def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Problems) -> bool:
-    """Report what no statement may have in it; whether there is any."""
+    """Report what no statement may contain; returns whether there is any."""
     if NUL in text:
         problems.add(place, "the query has a NUL character in it", "Take it out.")
         return True
     if (deep := too_deep(tokens)) is not None:
         message = f"more than {MOST_STRUCTS} STRUCT(...) stand in each other"
         problems.add(
-            _place_of(deep, place), message, "Make the inner ones columns of a model above."
+            _place_of(deep, place), message, "Make the inner ones columns of an upstream model."
         )
         return True
     for token in tokens:
@@ -247,7 +247,7 @@ def _check_left(statement: exp.Expr, tokens: Tokens, dialect: Dialect) -> None:
             advice = "Put the macro where an expression, a name or a whole statement may stand."
             raise MacroError("a macro stands where it cannot be filled in", advice, token=tokens[0])
         if is_star_macro(node) and not isinstance(statement, exp.Query):
-            message = f"{node.name} stands in a statement beside the query, where the columns of "
+            message = f"{node.name} stands in a pre- or post-statement, where the columns of "
             message += "relations are not known"
             raise MacroError(message, "Name the columns.", token=tokens[0])
         if isinstance(node, exp.Parameter) and node.name.lower() not in TIME_MACROS:

@@ -1,4 +1,4 @@
-"""Putting what a macro gives into the place where the macro stood, in the tree and in the text.
+"""Replacing a macro by its result, in the tree and in the text.
 
 Each function that changes the tree returns the `Edit` that does the same to the author's text.
 """
@@ -31,27 +31,27 @@ _OPEN: Final = (
     exp.Tuple,
     exp.Where,
 )
-"""Nodes around an expression that needs no parentheses in them."""
+"""Parent nodes in which an expression needs no parentheses."""
 _OPERATORS: Final = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.AtTimeZone)
 _CLAUSES: Final = (exp.Where, exp.Having, exp.Qualify, exp.Limit, exp.Offset, exp.Group, exp.Order)
 _AROUND_QUERY: Final = ("with_", "order", "limit", "offset")
 _WORD: Final = re.compile(r"\w+")
 _TABLE_ADVICE: Final = "Let it give the name of one model or source, or a query."
 NO_MEMBERS: Final = "SELECT NULL WHERE FALSE"
-"""What nothing is IN, not even NULL: in the tree the whole condition is FALSE."""
+"""An empty list for IN: nothing is in it, not even NULL; in the tree the condition is FALSE."""
 
 
 def put(node: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
     """Replace a leaf (an identifier or variable of a tree) by expressions: none, one or several.
 
-    Several go where a list stands. None takes away the projection, condition or item that the leaf
-    was. What was a name becomes a name again, quoted where it has to be.
+    Several are possible in a list. None removes the projection, condition or item that the leaf
+    was. What was a name becomes a name again, quoted if needed.
 
     Returns:
-        What becomes of the leaf in the text.
+        The edit of the leaf in the text.
 
     Raises:
-        MacroError: What was found does not fit in there.
+        MacroError: The expressions do not fit there.
     """
     slot = _slot(node)
     found = [each.copy() for each in found]
@@ -85,7 +85,7 @@ def put_union(node: exp.Expr, union: exp.Query) -> None:
 
 
 def _slot(node: exp.Expr) -> exp.Expr:
-    """The node that a leaf is the whole of: a column, a table, or only the leaf itself."""
+    """The node that consists of a leaf alone: a column, a table, or the leaf itself."""
     parent = node.parent
     if isinstance(node, exp.Identifier) and node.arg_key == "this":
         if isinstance(parent, exp.Column) and len(parent.parts) == 1:
@@ -121,7 +121,7 @@ def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
 
 
 def _identifier(value: exp.Expr, text: str) -> exp.Identifier:
-    """A name as it was written, or one of a text."""
+    """A name as it was written, or one made from a text."""
     written = value.this if isinstance(value, exp.Column) else value
     return written.copy() if isinstance(written, exp.Identifier) else identifier_of(text)
 
@@ -191,7 +191,7 @@ def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
 
 
 def _may_be_named(slot: exp.Expr) -> bool:
-    """Whether ``... AS name`` may stand in a place."""
+    """Whether ``... AS name`` is possible in a place."""
     parent = slot.parent
     if parent is None or not isinstance(parent.args.get(slot.arg_key or ""), list):
         return False
@@ -204,7 +204,7 @@ def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> Edit:
         if isinstance(parent, exp.Paren):
             parent.replace(value.subquery(copy=False))
         elif isinstance(parent, exp.CTE | exp.Exists) or parent.parent is None:
-            slot.replace(value)  # the root is what holds a whole text
+            slot.replace(value)  # the root is the parent of a whole text
         else:
             slot.replace(value.subquery(copy=False))
             return Edit(text, wrapped=True)
@@ -232,7 +232,7 @@ def _fits(value: exp.Expr, slot: exp.Expr) -> bool:
 
 
 def _put_members(parent: exp.In, slot: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
-    """What stands behind IN; a list is all of its items, and an empty one holds nothing."""
+    """Put the members of IN: a list counts as its items, and an empty list as no member."""
     members = [
         item
         for each in found
@@ -261,7 +261,7 @@ def _put_members(parent: exp.In, slot: exp.Expr, found: Sequence[exp.Expr]) -> E
 
 
 def _put_ordered(parent: exp.Ordered, found: Sequence[exp.Expr]) -> Edit:
-    """Items of ORDER BY; those that say nothing of their direction have that behind the macro."""
+    """Put items of ORDER BY; those without a direction get the one after the macro."""
     items: list[exp.Expr] = []
     texts: list[str] = []
     for each in found:
@@ -279,7 +279,7 @@ def _put_ordered(parent: exp.Ordered, found: Sequence[exp.Expr]) -> Edit:
 
 
 def _direction(ordered: exp.Ordered) -> str:
-    """How an item of ORDER BY is sorted, where that is written."""
+    """How an item of ORDER BY is sorted, if that is written."""
     desc, first = ordered.args.get("desc"), ordered.args.get("nulls_first")
     if desc is None:
         return ""
@@ -294,11 +294,11 @@ _AROUND: Final[tuple[tuple[type[exp.Expr], Glue], ...]] = (
     (exp.Neg, Glue.BEFORE),
     (exp.Ordered, Glue.DIRECTION),
 )
-"""Nodes that mean nothing without what they are around."""
+"""Nodes that are removed when their only child is."""
 
 
 def _remove(slot: exp.Expr) -> list[Glue]:
-    """Take a node out, with what means nothing without it: in the text, what is around it."""
+    """Remove a node, with what means nothing without it, from the tree and the text."""
     parent = slot.parent
     assert parent is not None
     if isinstance(parent, exp.Connector):
@@ -325,7 +325,7 @@ def _remove(slot: exp.Expr) -> list[Glue]:
 
 
 def _may_be_empty(parent: exp.Expr) -> bool:
-    """Whether a list of expressions may lose its last one; the root may, as a text may vanish."""
+    """Whether a list of expressions may become empty; the root may, since a text may vanish."""
     return isinstance(parent, exp.Func | exp.Group) or parent.parent is None
 
 

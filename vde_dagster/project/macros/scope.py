@@ -1,4 +1,4 @@
-"""What macros may refer to, where they stand, and what is bound there."""
+"""What macros may refer to, and the names that are bound where they are called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vde_dagster.project.macros.tokens import Call, MacroError, Tokens
 from vde_dagster.project.macros.user import UserMacro
 
 MAX_DEPTH: Final = 40
-"""Calls of macros by macros; a circle ends here, long before Python's stack does."""
+"""How deep macros may call macros; a cycle ends here, long before Python's stack does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class MacroScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What @DEF defines, and the text that it stands in.
+    """What @DEF defines, and the text that it is a part of.
 
     ``parameters`` is None for a value, which has no parentheses.
     """
@@ -42,9 +42,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Where a text is expanded: the names that are bound around it, and how deep calls are.
+    """The context in which a text is expanded: bound names, and the depth of calls.
 
-    ``as_texts`` tells that bound names stand for their text, as they do in a condition.
+    With ``as_texts`` bound names stand for their text, as they do in a condition.
     """
 
     bindings: Mapping[str, exp.Expr] = field(default_factory=dict)
@@ -56,10 +56,10 @@ class Frame:
         return replace(self, bindings={**self.bindings, **values})
 
     def called(self, values: Mapping[str, exp.Expr], call: Call) -> Frame:
-        """The frame of a definition's body, which sees nothing of what is around the call.
+        """The frame of a definition's body, which sees no names around the call.
 
         Raises:
-            MacroError: Calls are nested so deeply that they can only go in a circle.
+            MacroError: Calls are nested so deeply that they must be a cycle.
         """
         if self.depth >= MAX_DEPTH:
             message = f"@{call.name} calls itself, or macros are nested more than {MAX_DEPTH} deep"
@@ -68,7 +68,7 @@ class Frame:
 
 
 class Position(Enum):
-    """What the grammar wants where a macro stands."""
+    """What the grammar requires in the place of a macro."""
 
     STATEMENT = "statement"
     ORDERED = "ordered"

@@ -1,7 +1,7 @@
-"""Where macros stand in a text: found by its tokens, so that strings and comments stay untouched.
+"""Finds the macros of a text by its tokens, so that strings and comments stay untouched.
 
 ``@name`` and ``@name(arguments)`` become a `Call`; identifiers with ``@{name}`` in them become a
-`Name`. What has another form (``@>`` and ``@ 5`` of Postgres, for one) stays as it is.
+`Name`. Other uses of ``@`` (such as ``@>`` and ``@ 5`` of Postgres) stay as they are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Call:
 
     @property
     def comments(self) -> list[str]:
-        """The comments on what is no argument: the name, parentheses and commas."""
+        """The comments on the name, the parentheses and the commas, but not on the arguments."""
         inner = {id(token) for argument in self.arguments or () for token in argument}
         return [each for token in self.tokens if id(token) not in inner for each in token.comments]
 
@@ -69,7 +69,7 @@ class Name:
 
 
 def find_macros(tokens: Sequence[Token], *, spaced: frozenset[str]) -> list[Token | Call | Name]:
-    """The tokens of a text, the outermost macros in it as one item each.
+    """The tokens of a text, each outermost macro as one item.
 
     Args:
         tokens: Of one statement or argument.
@@ -155,7 +155,7 @@ def _name(
 
 
 def closing_of(tokens: Sequence[Token], opening: int) -> int | None:
-    """Where the parenthesis, bracket or brace at ``opening`` is closed; None where it is not."""
+    """Where the parenthesis, bracket or brace at ``opening`` is closed; None if it is not."""
     depth = 0
     for index in range(opening, len(tokens)):
         if tokens[index].token_type in _PAIRS:
@@ -178,7 +178,7 @@ def split_statements(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
 
 
 def too_deep(tokens: Sequence[Token]) -> Token | None:
-    """The STRUCT( that stands in too many others; None where there is none.
+    """The STRUCT( that is nested in too many others; None if there is none.
 
     sqlglot tries a type first, which takes twice as long or more for each STRUCT( around another.
     """
@@ -194,12 +194,12 @@ def too_deep(tokens: Sequence[Token]) -> Token | None:
 
 
 def check_depth(tokens: Sequence[Token]) -> None:
-    """Refuse brackets in brackets as Python does, before a parser meets them.
+    """Refuse too deeply nested brackets as Python does, before a parser meets them.
 
     sqlglot's compiled form does not always notice, and would end the process.
 
     Raises:
-        RecursionError: More than `MOST_NESTED` stand in each other.
+        RecursionError: More than `MOST_NESTED` are nested.
     """
     depth = 0
     for token in tokens:
@@ -227,7 +227,7 @@ def _split(
 
 
 def group_of(tokens: Sequence[Token]) -> Tokens | None:
-    """What stands in the brackets or parentheses that are all of the tokens; None without such."""
+    """The tokens inside brackets or parentheses around all of them; None without such."""
     opened = bool(tokens) and tokens[0].token_type in {TokenType.L_BRACKET, TokenType.L_PAREN}
     if not opened or closing_of(tokens, 0) != len(tokens) - 1:
         return None
@@ -253,12 +253,12 @@ def keyword_of(tokens: Tokens) -> tuple[str | None, Tokens]:
 
 
 def word_of(tokens: Tokens) -> str | None:
-    """The single name that the tokens are, in lower case; None for all else."""
+    """The name, if the tokens are a single one, in lower case; else None."""
     return tokens[0].text.lower() if len(tokens) == 1 and _is_word(tokens[0]) else None
 
 
 def in_place_of(like: Sequence[Token], token_type: TokenType, text: str) -> Token:
-    """A token of another kind and text in the place of some tokens, without their comments."""
+    """A new token of a kind and text in place of some tokens, without their comments."""
     first, last = like[0], like[-1]
     return Token(token_type, text, first.line, first.col, first.start, last.end)
 
@@ -302,12 +302,12 @@ def _is_at(token: Token) -> bool:
 
 
 def _touches(tokens: Sequence[Token], index: int) -> bool:
-    """Whether nothing stands between a token and the next one."""
+    """Whether nothing is between a token and the next one."""
     return index + 1 < len(tokens) and tokens[index].end + 1 == tokens[index + 1].start
 
 
 def _is_bare(token: Token) -> bool:
-    """Whether a token's text is what stands in the file: no string, no quoted name."""
+    """Whether a token's text is exactly that of the file: no string, no quoted name."""
     return token.end - token.start + 1 == len(token.text)
 
 
@@ -326,7 +326,7 @@ def _is_glued(before: Token, at: Token) -> bool:
 
 def _glued(at: Token) -> MacroError:
     return MacroError(
-        "a macro stands right beside a name, without a space between them",
+        "a macro stands right next to a name, without a space between them",
         "Write name_@{variable} to make a name of parts.",
         token=at,
     )

@@ -1,4 +1,4 @@
-"""Trees that were parsed around macros: what became of placeholders, and what is refused."""
+"""Trees that were parsed around macros: their placeholders, and what is refused in them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from vde_dagster.project.macros.values import is_plain
 
 NUL: Final = "\0"
 MARK: Final = f"{NUL}\1"
-"""Starts a placeholder. A text with it is refused before; one with only a NUL is not."""
+"""The start of a placeholder. A text that has it already is refused."""
 _FREE: Final = (TokenType.IDENTIFIER, TokenType.STRING)
 """Tokens whose text may be anything."""
 
 
 def placeholders(holder: exp.Expr) -> Iterator[exp.Expr]:
-    """The nodes that placeholders became, from left to right, outer ones first."""
+    """The nodes that placeholders were parsed as, from left to right, outer ones first."""
     for node in holder.walk(bfs=False):
         name = node.args.get("this")
         if isinstance(name, str) and name.startswith(MARK):
@@ -28,7 +28,7 @@ def placeholders(holder: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def check_texts(holder: exp.Expr, tokens: Sequence[Token], written: set[int]) -> None:
-    """Refuse a tree in which a value's text stands where the generator would print it as it is.
+    """Refuse a tree with a value's text in a place where the generator prints it unquoted.
 
     Parsers take words, such as the unit of EXTRACT, from strings and quoted names as well.
 

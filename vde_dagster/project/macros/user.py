@@ -35,7 +35,7 @@ class UserMacro:
 
     @property
     def described(self) -> str:
-        """The macro with its place, for people."""
+        """The macro with its place, for messages."""
         return f"the macro @{self.name} ({self.path}:{self.line})"
 
     def call(self, arguments: Sequence[Tokens], expand: Expand) -> list[object]:
@@ -43,7 +43,7 @@ class UserMacro:
 
         Args:
             arguments: As written, ``name := value`` for those by name.
-            expand: Makes expressions of an argument.
+            expand: Expands an argument to expressions.
 
         Raises:
             MacroError: An argument does not fit, or the function fails.
@@ -56,7 +56,7 @@ class UserMacro:
             line = line_in(Path(self.path), error) or self.line
             what = f"{type(error).__name__}: {error}"
             message = f"the macro @{self.name} failed at {self.path}:{line}: {what}"
-            raise MacroError(message, "Mend the macro, or what it is called with.") from error
+            raise MacroError(message, "Fix the macro, or what it is called with.") from error
 
     def _bound(self, arguments: Sequence[Tokens], expand: Expand) -> inspect.BoundArguments:
         signature = inspect.signature(self.function)
@@ -101,10 +101,10 @@ class UserMacro:
 
 
 def convert(given: exp.Expr, wanted: object) -> object:
-    """An argument as the type of its annotation; as it is where there is none, or another one.
+    """An argument as the type of its annotation; unchanged without one, or with an unknown one.
 
     Raises:
-        TypeError: It has another type; the text says which one is wanted.
+        TypeError: It has another type; the message says which one is expected.
     """
     origin = typing.get_origin(wanted)
     if origin in {types.UnionType, typing.Union}:

@@ -43,19 +43,19 @@ def expression_of(value: object, *, what: str) -> exp.Expr:
 
 
 def with_written(expression: exp.Expr, text: str) -> exp.Expr:
-    """The same expression, which knows from now on how its author wrote it in Spark's dialect."""
+    """The same expression, with a note of how its author wrote it in Spark's dialect."""
     expression.meta[_WRITTEN] = text
     return expression
 
 
 def written_of(expression: exp.Expr) -> str:
-    """How the author wrote an expression; of one that code made, its form in Spark's dialect."""
+    """How the author wrote an expression; if code made it, its form in Spark's dialect."""
     known = expression.meta.get(_WRITTEN) if expression.meta else None
     return known if isinstance(known, str) else expression.sql("spark", comments=False)
 
 
 def forget_written(tree: exp.Expr) -> None:
-    """Take out of a tree how its parts were written, once that is known of the whole."""
+    """Remove from a tree the notes of how its parts were written, once the whole has one."""
     for node in tree.walk():
         if node.meta:
             node.meta.pop(_WRITTEN, None)
@@ -65,7 +65,7 @@ _WRITTEN: Final = "written"
 
 
 def text_of(expression: exp.Expr) -> str | None:
-    """The text that a value gives to a name: a literal's, or a plain name's; None for others."""
+    """The text of a value as a part of a name: a literal's, or a plain name's; else None."""
     match expression:
         case exp.Literal() | exp.Identifier() | exp.Var():
             return expression.name
@@ -78,7 +78,7 @@ def text_of(expression: exp.Expr) -> str | None:
 
 
 def names_of(expression: exp.Expr) -> tuple[str, ...] | None:
-    """The parts of a dotted name, such as schema and table; None for what is no name."""
+    """The parts of a dotted name, such as schema and table; None if it is no name."""
     match expression:
         case exp.Column() | exp.Table():
             parts = expression.parts
@@ -107,7 +107,7 @@ def is_plain(text: str) -> bool:
 
 
 def atoms_of(expression: exp.Expr, *, like: Sequence[Token]) -> list[Token] | None:
-    """A value as the tokens that a person would have typed for it; None where it takes more.
+    """The tokens that a person would type for a value; None if it is no literal or name.
 
     A literal is one token, whatever characters it has: nothing in it is read as SQL.
     """

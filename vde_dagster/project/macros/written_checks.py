@@ -1,4 +1,4 @@
-"""Whether the text that runs says what the tree says that is understood."""
+"""Checks that the text that runs means the same as the syntax tree that is analysed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from vde_dagster.project.macros.tokens import MacroError
 def check_text(
     tree: exp.Expr, text: str, stars: Sequence[exp.Expr], tokens: Sequence[Token]
 ) -> None:
-    """Refuse a statement whose text, with its macros replaced, is another one than its tree.
+    """Refuse a statement whose text, with its macros replaced, parses to another tree.
 
     Args:
-        tree: What was made of the statement.
+        tree: The statement with its macros expanded.
         text: The same as a text.
-        stars: The nodes that stand in the text by their numbers.
+        stars: The nodes of @STAR and @UNION, which are in the text by their numbers.
         tokens: What the author wrote.
 
     Raises:
@@ -33,7 +33,7 @@ def check_text(
         return
     try:
         read = _plain(_filled(read_spark(text), stars))
-        # What Python code builds may be another tree than what is read of its text.
+        # A tree that Python code builds may differ from the one that its text parses to.
         if read == _plain(tree) or read == _plain(read_spark(tree.sql("spark"))):
             return
     except SQL_ERRORS:
@@ -62,7 +62,7 @@ def _filled(tree: exp.Expr, stars: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _plain(tree: exp.Expr) -> exp.Expr:
-    """A tree without what tells only how it was written."""
+    """A tree without notes of how it was written."""
     holder = exp.Tuple(expressions=[tree.copy()])
     for node in list(holder.walk()):
         node.comments = None

@@ -62,15 +62,15 @@ def _calls(
                     written[key] = text
         given, own = tuple(sorted(arguments.items())), tuple(sorted(written.items()))
         if len(problems.found) > before:
-            continue  # what is missing then need not be missing
+            continue  # with problems here, missing arguments are not reported
         calls.append(Call(name=name.lower(), arguments=given, written=own, place=item.place))
     return tuple(calls)
 
 
 def read_argument(item: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> str | None:
-    """What stands behind an argument's name, as SQL in Spark's dialect.
+    """An argument's value, as SQL in Spark's dialect.
 
-    In Python a text is SQL where ``sql_texts``, and else itself.
+    In Python a text is SQL if ``sql_texts``, and else a literal.
     """
     rest = item.rest()
     if rest is None and not item.in_python:
@@ -99,7 +99,7 @@ def _is_read_again(sql: str) -> bool:
 
 
 def _written(value: Value | None) -> str | None:
-    """An argument as its author wrote it; None where Python code made it of several values."""
+    """An argument as its author wrote it; None if Python code built it from several values."""
     if value is None:
         return None
     if not value.in_python:
@@ -123,7 +123,7 @@ def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) ->
 
 
 def read_depends_on(value: Value | None, problems: Problems) -> dict[ModelName, Window | None]:
-    """Parents by hand, each perhaps with the window that it is read in (docs/models.md)."""
+    """Parents that the model names itself, each perhaps with its window (docs/models.md)."""
     found: dict[ModelName, Window | None] = {}
     for item in value.items() if value is not None else ():
         try:

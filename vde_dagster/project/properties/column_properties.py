@@ -53,7 +53,7 @@ def _column(item: Value, dialect: str, problems: Problems) -> Column | None:
 
 
 def _commented(value: Value) -> tuple[Value, str]:
-    """A type without the COMMENT behind it, and what that says."""
+    """A type without the COMMENT after it, and the comment's text."""
     tokens = value.tokens
     if len(tokens) < 3 or tokens[-2].text.upper() != "COMMENT":
         return value, ""
@@ -64,7 +64,7 @@ def _commented(value: Value) -> tuple[Value, str]:
 
 @lru_cache(maxsize=1024)
 def column_type(text: str, dialect: str = "spark") -> str | None:
-    """Spark's name for a type of a dialect; None where Spark has no such type.
+    """Spark's name for a type of a dialect; None if Spark has no such type.
 
     Its words are in lower case; fields of structs keep theirs: they are data where rows are JSON.
     """
@@ -102,11 +102,11 @@ _TYPES: Final = {
     exp.DataType.Type.VARCHAR,
     exp.DataType.Type.VARIANT,
 }
-"""What Spark's types are in sqlglot; its TIMESTAMP is TIMESTAMPTZ there."""
+"""Spark's types in sqlglot's terms; Spark's TIMESTAMP is TIMESTAMPTZ there."""
 
 
 def read_descriptions(value: Value | None, problems: Problems) -> dict[str, str]:
-    """``(column = 'text', ...)``: what columns are, for people."""
+    """``(column = 'text', ...)``: descriptions of columns."""
     found: dict[str, str] = {}
     pairs = read_options(value.items(), problems) if value is not None else []
     for key, each in pairs:

@@ -95,7 +95,7 @@ class _Options:
         return read_unique_key(self.given["unique_key"], self.dialect, self.problems)
 
     def period(self) -> tuple[str, str]:
-        """The names of the columns that tell from when and up to when a row is valid."""
+        """The names of the columns with the start and the end of a row's validity."""
         valid_from, valid_to = (self.column(each, each.removesuffix("_name")) for each in _PERIOD)
         if valid_from == valid_to:
             place = next(self.given[key].place for key in _PERIOD if key in self.given)
@@ -105,7 +105,7 @@ class _Options:
 
 
 def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | None:
-    """A model's kind; VIEW where nothing is said (seed 001). None where it cannot be read."""
+    """A model's kind; VIEW by default (seed 001). None if it cannot be read."""
     if value is None:
         return View()
     value = value.unquoted()
@@ -119,7 +119,7 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
     kept = _without_unsupported(keyword, written, problems)
     options = check_known(kept, known, f"the kind {keyword}", problems)
     if len(problems.found) > before:
-        return None  # what seems to be lacking may be what is misspelled
+        return None  # an option that seems to be missing may be a misspelled one
     for key in needed:
         if key not in options:
             _need(value.place, keyword, key, problems)
@@ -147,7 +147,7 @@ def _need(place: Place, keyword: str, key: str, problems: Problems) -> None:
 def _without_unsupported(
     keyword: str, written: list[tuple[str, Value]], problems: Problems
 ) -> list[tuple[str, Value]]:
-    """Options that others read are warned of; those that would mislead are refused by reason."""
+    """Warn of options that only other tools have; refuse those whose absence would change rows."""
     kept: list[tuple[str, Value]] = []
     for key, value in written:
         if key in _BATCHES and keyword in _UNBATCHED:
@@ -357,5 +357,5 @@ _KINDS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[_Op
     ),
     "MANAGED": ((), (), lambda _: Managed()),
 }
-"""By keyword: the options of a kind, those that it needs, and what makes it."""
+"""By keyword: the options of a kind, those that it needs, and the function that builds it."""
 KEYWORDS: Final = tuple(sorted(_KINDS))

@@ -1,4 +1,4 @@
-"""The property ``late_data`` (docs/models.md): read and checked here, decided on elsewhere."""
+"""The property ``late_data`` (docs/models.md), read and checked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _COLUMN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 def read_late_data(
     value: Value | None, problems: Problems, *, catalog: str
 ) -> LateDataPolicy | None:
-    """A policy; None where there is none, or (with problems) where it cannot be read.
+    """A policy; None if there is none, or (with problems) if it cannot be read.
 
     ``catalog`` is the project's own, which the names of sources may leave out.
     """
@@ -50,7 +50,7 @@ def read_late_data(
     sources = options.get("sources")
     tracked = _tracked(sources, problems, catalog) if sources is not None else ()
     lacking = [key for key in ("mode", "sources") if key not in options]
-    misspelled = any(key not in OPTIONS for key, _ in written)  # perhaps what is lacking
+    misspelled = any(key not in OPTIONS for key, _ in written)  # perhaps the missing option
     if lacking and not misspelled:
         advice = "Write `late_data (mode stateless, sources (raw.orders))`."
         problems.add(value.place, f"late_data needs {' and '.join(lacking)}", advice)
@@ -75,13 +75,13 @@ def read_late_data(
 
 
 def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Problems) -> None:
-    """Report a policy that no session can carry out for a kind."""
+    """Report a policy that no session can apply to a kind."""
     stateless = policy.mode is LateDataMode.STATELESS
     if isinstance(kind, IncrementalUnmanaged) and stateless:
         problems.reject(
             place,
-            "late_data is not for INCREMENTAL_UNMANAGED: without a time column nothing tells which "
-            "interval a late row belongs to",
+            "late_data is not for INCREMENTAL_UNMANAGED: without a time column it is not known "
+            "which interval a late row belongs to",
             "Use INCREMENTAL_BY_TIME_RANGE, or leave late_data out.",
         )
     elif not isinstance(kind, IncrementalByTimeRange):

@@ -32,13 +32,13 @@ _TRUNCATIONS: Final = ("date_trunc", "timestamp_trunc", "datetime_trunc", "trunc
 _FORMATS: Final = ("parquet", "orc", "avro")
 _RESERVED: Final = {
     "format-version": "Leave it out: every table has Iceberg's format version 2.",
-    "location": "Leave it out: the catalog's warehouse is where tables lie.",
-    "write.merge.mode": "Leave it out: what a merge changed is told from the files it wrote.",
+    "location": "Leave it out: tables are stored in the catalog's warehouse.",
+    "write.merge.mode": "Leave it out: what a merge changed is derived from the files it wrote.",
     "provider": "Leave it out: every table is Iceberg's.",
     "comment": "Write `description` instead.",
     "owner": "Write `owner` as a property of the model.",
 }
-"""Table properties that have another place, with what to do instead."""
+"""Table properties that are set elsewhere, with what to do instead."""
 PROPERTIES: Final = (
     "partitioned_by",
     "clustered_by",
@@ -84,7 +84,7 @@ def check_target_lag(kind: Kind, values: Mapping[str, Value], problems: Problems
 
 
 def check_partitions(kind: Kind, storage: Storage) -> str | None:
-    """What a kind lacks of its partitioning; None where nothing."""
+    """What is missing in a kind's partitioning; None if nothing is."""
     if isinstance(kind, IncrementalByPartition) and not storage.partitioned_by:
         return (
             "INCREMENTAL_BY_PARTITION replaces the partitions that its rows belong to, "
@@ -114,7 +114,7 @@ def _transformed(item: Value) -> PartitionField | None:
     if group is None:
         return None
     if name in _TRUNCATIONS and len(group) == 2:
-        # Spark has the unit first, BigQuery last; whichever is a unit is one.
+        # Spark has the unit first, BigQuery last; either order is accepted.
         for unit, column in (group, group[::-1]):
             if unit.written.lower() in _TRANSFORMS:
                 name, group = unit.written.lower(), (column,)

@@ -1,4 +1,4 @@
-"""Keys of rows, and what happens to rows whose key is there already (seed 001)."""
+"""Unique keys, and what happens to rows whose key exists already (seed 001)."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         key = _without_quotes(meant).sql("spark")
         if found.find(exp.Column) is None:
             message = f"the unique_key {item.raw} has no column in it"
-            problems.add(item.place, message, "Name the columns that tell rows apart.")
+            problems.add(item.place, message, "Name the columns that distinguish rows.")
         elif not _is_spark(key) and len(problems.unsupported) > before:
-            problems.found += problems.unsupported[before:]  # nor could an earlier version have it
+            problems.found += problems.unsupported[before:]  # no earlier version could have it
             del problems.unsupported[before:]
         elif not _is_spark(key):
             message = f"the unique_key {item.raw} cannot be written in Spark's SQL"
@@ -60,9 +60,9 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
 def read_written_merge(
     given: Mapping[str, Value], key: Sequence[str], dialect: str
 ) -> WrittenMerge:
-    """What runs of the options of a merge: as they are written, the sides called as here.
+    """The options of a merge as they are written, with the sides named source and target.
 
-    Nothing in other dialects than Spark's. What is wrong with them is a problem elsewhere.
+    Empty for other dialects than Spark's. What is wrong with them is reported elsewhere.
     """
     if not is_spark(dialect):
         return WrittenMerge()
@@ -90,7 +90,7 @@ def _key_text(written: Value, key: str) -> str:
 
 
 def _sided(text: str, before: str) -> str:
-    """A text with the names of the sides that it has here; nothing where it is not understood."""
+    """A text with its sides named source and target; empty if it is not understood."""
     try:
         columns = list(read_spark(before + text).find_all(exp.Column))
     except SQL_ERRORS:
@@ -111,7 +111,7 @@ _BEFORE: Final = "SELECT "
 
 
 def _in_spark(node: T, value: Value, dialect: str, problems: Problems) -> T:
-    """What a part means in Spark; what has no one meaning there is a problem."""
+    """A part translated for Spark; what has no single meaning there is a problem."""
     meant, unclear = part_with_spark_meaning(node, dialect=dialect)
     for _, why in unclear:
         problems.reject(value.place, *message_and_advice(why))
@@ -192,7 +192,7 @@ def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
         if isinstance(written, exp.Star) or (
             isinstance(written, exp.Column) and written.table != "source"
         ):
-            continue  # without a side it was told as such
+            continue  # a column without a side was reported already
         message = f"when_matched sets {written.sql('spark')!r}, which is no column of the target"
         problems.add(value.place, message, "Write `UPDATE SET target.a = ...`.")
 
@@ -246,7 +246,7 @@ def _is_list_of_texts(value: Value) -> bool:
 def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Problems) -> T | None:
     """A clause with its sides named source and target; a column that names none is a problem.
 
-    So is a sub-query; there is no clause then.
+    So is a sub-query, for which no clause is returned.
     """
     normalized = normalized_names(node, dialect)
     if normalized.find(exp.Query) is not None:

@@ -50,7 +50,7 @@ class Value:
 
     @property
     def written(self) -> str:
-        """The value as it stands in the file; a single string without its quotes."""
+        """The value as written in the file; a single string without its quotes."""
         return self.tokens[0].text if len(self.tokens) == 1 else self.raw
 
     @property
@@ -65,7 +65,7 @@ class Value:
 
     @property
     def raw(self) -> str:
-        """The value exactly as it stands in the file."""
+        """The value exactly as written in the file."""
         return self.text[self.tokens[0].start : self.tokens[-1].end + 1]
 
     @property
@@ -81,7 +81,7 @@ class Value:
 
     @property
     def in_python(self) -> bool:
-        """Whether the value was written in Python, where SQL is a text as all else is."""
+        """Whether the value was written in Python, where SQL is a text like other values."""
         return self.path.suffix == ".py"
 
     def first_word(self) -> Value:
@@ -100,7 +100,7 @@ class Value:
         return replace(self, tokens=self.tokens[:index])
 
     def unquoted(self) -> Value:
-        """What is in a string, as a value at the same place; the value itself if it is none."""
+        """The content of a string, as a value at the same place; the value itself if it is none."""
         if not self.is_string or not self.written.strip():
             return self
         text = "\n" * (self.tokens[0].line - 1) + self.written
@@ -111,7 +111,7 @@ class Value:
         return Value(tokens=tokens, text=text, path=self.path) if tokens else self
 
     def items(self) -> tuple[Value, ...]:
-        """The items of a list in parentheses or brackets; the value itself where it is no list."""
+        """The items of a list in parentheses or brackets; the value itself if it is no list."""
         first, last = self.tokens[0], self.tokens[-1]
         if first.token_type not in _LISTS or last.token_type is not OPENING[first.token_type]:
             return (self,)
@@ -120,7 +120,7 @@ class Value:
         return _split(self.tokens[1:-1], self.text, self.path)
 
     def group(self) -> tuple[Value, ...] | None:
-        """The items in the parentheses behind a name, as in ``NAME (a, b)``; None without any."""
+        """The items in the parentheses after a name, as in ``NAME (a, b)``; None without any."""
         rest = self.after_name()
         if self.is_string or rest is None or rest.tokens[0].token_type is not TokenType.L_PAREN:
             return None
@@ -135,15 +135,15 @@ class Value:
         return "".join(token.text for token in tokens)
 
     def after_name(self) -> Value | None:
-        """What follows the dotted name that a value starts with; None where nothing does."""
+        """What follows the dotted name that a value starts with; None if nothing does."""
         return self._from(self._name_length())
 
     def rest(self) -> Value | None:
-        """The value without its first word, and without a sign of assignment behind that."""
+        """The value without its first word, and without a sign of assignment after it."""
         return self.after(1)
 
     def after(self, index: int) -> Value | None:
-        """What follows so many tokens and a sign of assignment; None where nothing does."""
+        """What follows so many tokens and a sign of assignment; None if nothing does."""
         if index < len(self.tokens) and self.tokens[index].token_type in ASSIGNING:
             index += 1
         return self._from(index)
@@ -162,9 +162,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A file's MODEL block, and where the query starts: at which character, on which line.
+    """A file's MODEL block, and the character and line at which the query starts.
 
-    ``has_rest`` tells whether anything but comments stands there.
+    ``has_rest`` says whether anything but comments follows the block.
     """
 
     properties: tuple[tuple[str, Value], ...]
@@ -221,7 +221,7 @@ def read_block(text: str, *, path: Path, dialect: str, keyword: str = "MODEL") -
 
 
 def _with_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
-    """Tokens in which ``'it''s'`` is one string, also where a dialect would read two."""
+    """Tokens in which ``'it''s'`` is one string, even if a dialect would read two."""
     found: list[Token] = []
     for token in tokens:
         last = found[-1] if found else token
@@ -238,7 +238,7 @@ def _with_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
 
 
 def _split(tokens: Sequence[Token], text: str, path: Path) -> tuple[Value, ...]:
-    """What stands between the commas that are in no parentheses, brackets or nested type."""
+    """The tokens between commas that are in no parentheses, brackets or nested type."""
     values: list[Value] = []
     current: list[Token] = []
     depth = angles = 0
@@ -281,7 +281,7 @@ def _closing(tokens: Sequence[Token], opening: int) -> int | None:
 
 
 def _line_of(error: TokenError) -> int:
-    """The line that sqlglot names in its message; 1 where it names none."""
+    """The line that sqlglot names in its message; 1 if it names none."""
     words = str(error).replace(",", " ").replace(":", " ").split()
     for word, following in pairwise(words):
         if word.lower() == "line" and following.isdigit():

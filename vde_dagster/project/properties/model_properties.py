@@ -1,4 +1,4 @@
-"""What the properties of a MODEL block mean. Python models give the same ones as arguments."""
+"""Reads the properties of a MODEL block. Python models give the same ones as arguments."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ PROPERTIES: Final = (
 )
 _STATEMENTS: Final = "Write the statements before and behind the query, with `;` between them."
 _PYTHON_ONLY: Final = {
-    "deterministic": "Whether a query is, is seen by itself.",
+    "deterministic": "Leave it out: for a query this is derived from its SQL.",
     "pre_statements": _STATEMENTS,
     "post_statements": _STATEMENTS,
 }
@@ -108,9 +108,9 @@ UNSUPPORTED: Final = (
 class Properties:
     """A model's properties as values; see `vde_dagster.core.model.model.Model`.
 
-    ``places`` tells where each stands. Where ``is_known`` is false, name and kind stand in for ones
-    that could not be read. ``before`` and ``after`` are texts of SQL, of Python models alone, as
-    ``deterministic`` is.
+    ``places`` has the place of each. If ``is_known`` is false, name and kind are stand-ins for ones
+    that could not be read. ``before`` and ``after`` are texts of SQL; these and ``deterministic``
+    are of Python models alone.
     """
 
     is_known: bool
@@ -147,7 +147,7 @@ def read_properties(
     place: Place,
     problems: Problems,
 ) -> Properties:
-    """The properties of a block, with a default where one cannot be read (which is a problem)."""
+    """The properties of a block; one that cannot be read is a problem, and gets its default."""
     values = _known(written, problems)
     name = _name(values.get("name"), default_name, place, problems)
     dialect = _dialect(values.get("dialect"), defaults.dialect, problems)
@@ -221,7 +221,7 @@ def _known(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str
 
 
 def _complete(key: str, value: Value, problems: Problems) -> Value:
-    """A value without what does not belong to it: a forgotten comma swallows the next property."""
+    """A value cut before surplus tokens, such as the next property after a forgotten comma."""
     index = _surplus(key, value)
     if index is None:
         return value
@@ -233,7 +233,7 @@ def _complete(key: str, value: Value, problems: Problems) -> Value:
 
 
 def _surplus(key: str, value: Value) -> int | None:
-    """Where a value ends before its last token; None where it does not."""
+    """Where the surplus tokens of a value begin; None if there are none."""
     tokens, depth = value.tokens, 0
     for index in range(1, len(tokens)):
         token, before = tokens[index], tokens[index - 1]
@@ -248,7 +248,7 @@ def _surplus(key: str, value: Value) -> int | None:
     if key in ("kind", "name"):
         after = value.after_name()
         named = len(tokens) - (len(after.tokens) if after is not None else 0)
-        if key == "name":  # what touches it is part of it, right or wrong
+        if key == "name":  # a token without a space before it is part of the value, right or wrong
             named = max(named, len(value.first_word().tokens))
         elif value.group() is not None:
             named = len(tokens)
@@ -310,7 +310,7 @@ def _dialect(value: Value | None, default: str, problems: Problems) -> str:
 def _check_session(
     dialect: str, value: Value | None, defaults: Defaults, place: Place, problems: Problems
 ) -> None:
-    """Refuse another dialect in a session whose casts and numbers are not Spark's own."""
+    """Refuse another dialect if the session changes Spark's defaults of casts and numbers."""
     settings = json.loads(defaults.session) if defaults.session else {}
     against = () if is_spark(dialect) else against_translation(settings)
     if against:

@@ -1,4 +1,4 @@
-"""The statements that a Python model has before its function and behind it."""
+"""The pre- and post-statements of a Python model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_pre_and_post(
     every = tuple(each for found in read.values() for each in found.expressions)
     named = [_named(found, every, properties, settings, own[key]) for key, found in read.items()]
     for key, problem in own.items():
-        # Where the lines of a text stand in the file is not known.
+        # Which lines of the file a text comes from is not known.
         place = properties.places.get(key, Place(path=settings.source.path))
         for each in problem.found:
             problems.add(place, f"{key}: {each.message}", each.advice)
@@ -56,14 +56,14 @@ def _read(
         return _NONE
     files = settings.source.attachments.items()
     macros = {path: text for path, text in files if path.startswith("macros/")}
-    functions, _ = load_user_macros(macros)  # what is wrong with a file is told at the file
+    functions, _ = load_user_macros(macros)  # what is wrong with a file is reported at the file
     text = "\n;\n".join(each.written for each in texts)
     scope = MacroScope(variables=settings.variables, functions=functions)
     read = read_statements(
         text, dialect=properties.dialect, place=place, scope=scope, problems=problems
     )
     if read is not None and any(isinstance(each, exp.Query) for each in read.expressions):
-        message = "a statement beside the function is a query, whose rows nobody reads"
+        message = "a pre- or post-statement is a query, whose rows nobody reads"
         problems.add(place, message, "Take it out, or read the rows in the function.")
     return read or _NONE
 

@@ -13,7 +13,7 @@ from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.project.properties.model_block import Value
 
-_MOST_BITS: Final = 1024  # far more than any column holds; Python refuses to write huge ones
+_MOST_BITS: Final = 1024  # far more than any column can have; Python refuses to write huge ones
 
 
 def written_value(key: str, value: object, *, path: Path, line: int) -> Value:

@@ -1,4 +1,4 @@
-"""The properties about time: when a model is due, in which units, from when and until when."""
+"""The properties about time: cron, interval unit, start and end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vde_dagster.project.properties.values import read_choice, read_end, read_st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a model is due, and which time it covers; see `vde_dagster.core.model.model.Model`."""
+    """When a model is due, and its time range; see `vde_dagster.core.model.model.Model`."""
 
     cron: str
     cron_tz: str
@@ -32,7 +32,7 @@ class Schedule:
 def read_schedule(
     values: Mapping[str, Value], defaults: Defaults, place: Place, problems: Problems
 ) -> Schedule:
-    """The schedule that a model's properties ask for; a default where one cannot be read."""
+    """The schedule that a model's properties ask for; one that cannot be read gets its default."""
     cron, unit = _cron(values, defaults.cron, place, problems)
     start = read_start(values["start"], problems) if "start" in values else defaults.start
     end = read_end(values["end"], problems) if "end" in values else None
@@ -49,9 +49,9 @@ def read_schedule(
 
 
 def warn_of_borders(values: Mapping[str, Value], schedule: Schedule, problems: Problems) -> None:
-    """Report a start or an end of the model's own that is no border of its intervals.
+    """Report a start or an end of the model that is no border of its intervals.
 
-    What is cut is no interval (`vde_dagster.core.time.schedule.due_interval`).
+    A partial interval is never due (`vde_dagster.core.time.schedule.due_interval`).
     """
     with suppress(OverflowError):  # at the ends of the calendar nothing is due
         if "start" in values:

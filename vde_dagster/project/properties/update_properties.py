@@ -1,4 +1,4 @@
-"""The properties about changes upstream: how soon, and of which parents, they reach a model."""
+"""The properties ``freshness`` and ``updates_on``: when changes upstream recompute a model."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ELSEWHERE: Final[Mapping[type[Kind], str]] = {
     External: "is written by others",
     Managed: "is kept fresh by its target_lag",
 }
-"""Kinds that no change upstream recomputes by itself, and what holds for them."""
+"""Kinds that no change upstream recomputes by itself, with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Updates:
-    """What bounds how often a model is recomputed; see `vde_dagster.core.graph.freshness`."""
+    """Limits on how often a model is recomputed; see `vde_dagster.core.graph.freshness`."""
 
     freshness: timedelta | None
     updates_on: UpdatesOn
@@ -41,9 +41,9 @@ class Updates:
 def read_updates(
     values: Mapping[str, Value], kind: Kind | None, defaults: Defaults, problems: Problems
 ) -> Updates:
-    """What a model's properties ask for; the project's defaults where they say nothing.
+    """What a model's properties ask for; else the project's defaults.
 
-    The defaults reach the kinds that are recomputed; another kind that asks for it is refused.
+    The defaults apply to the kinds that are recomputed; another kind that asks for it is refused.
     """
     freshness, updates_on = defaults.freshness, defaults.updates_on
     if FRESHNESS in values:

@@ -1,4 +1,4 @@
-"""From the text of a property to a value of a type, each with the problem that a person reads."""
+"""Converts the text of a property to a typed value, and reports what does not fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 def read_flag(value: Value, what: str, problems: Problems, *, default: bool) -> bool:
-    """``true`` or ``false``. ``what`` is the property or option, here and below."""
+    """``true`` or ``false``. ``what`` names the property or option, here and below."""
     found = _FLAGS.get(value.written.lower())
     if found is None:
         message = f"{what} {value.written!r} is neither true nor false"
@@ -81,7 +81,7 @@ def read_end(value: Value, problems: Problems) -> datetime | None:
     try:
         return found + timedelta(days=1) if found is not None and day else found
     except OverflowError:
-        message = f"end {value.written!r} lies behind every date"
+        message = f"end {value.written!r} is after every date"
         problems.add(value.place, message, "Leave it out: without an end there is none.")
         return None
 
@@ -140,7 +140,7 @@ def column_name(value: Value) -> str | None:
 
 
 def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr | None:
-    """An expression in a dialect; None (and a problem) where it does not parse."""
+    """An expression in a dialect; None (and a problem) if it does not parse."""
     try:
         return read_sql(value.sql, dialect)
     except (*SQL_ERRORS, RecursionError):
@@ -157,7 +157,7 @@ def note_unreadable(value: Value, problems: Problems) -> None:
 def check_known(
     given: Iterable[tuple[str, Value]], known: Iterable[str], what: str, problems: Problems
 ) -> dict[str, Value]:
-    """Options by name, without those that are not known or given twice (both are problems)."""
+    """Options by name, without unknown and repeated ones (both are problems)."""
     options = tuple(known)
     found: dict[str, Value] = {}
     for key, value in given:

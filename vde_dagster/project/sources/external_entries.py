@@ -1,4 +1,4 @@
-"""The entries of ``external_models.yaml``: where their text stands, and what differs in them."""
+"""The entries of ``external_models.yaml``: their places in the text, and how they differ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WrittenColumns = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
-    """A source as the catalog has it: its columns in order, and what it is, for people."""
+    """A source in the catalog: its columns in order, and its comment."""
 
     columns: tuple[Column, ...]
     description: str = ""
@@ -29,7 +29,7 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChange:
-    """One column that differs; no ``old`` type where it is new, no ``new`` one where it is gone."""
+    """One column that differs; no ``old`` type if it is new, no ``new`` one if it is gone."""
 
     column: str
     old: str | None
@@ -38,7 +38,7 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredSource:
-    """One source of the file, with the nodes that its text is made of."""
+    """One source of the file, with the YAML nodes of its text."""
 
     name: ModelName
     columns: WrittenColumns
@@ -49,7 +49,7 @@ class DeclaredSource:
 
 
 def read_root(text: str, path: Path) -> yaml.SequenceNode | None:
-    """The list of a file's text; None where there is none yet.
+    """The root list of a file's text; None if there is none yet.
 
     Raises:
         ProjectInvalid: The text is no YAML, or no list of sources.
@@ -75,7 +75,7 @@ def read_root(text: str, path: Path) -> yaml.SequenceNode | None:
 
 
 def declared_sources(root: yaml.SequenceNode | None, *, catalog: str) -> list[DeclaredSource]:
-    """The entries that have a good name; others are left to the project's loader.
+    """The entries with a valid name; others are reported by the project's loader.
 
     ``catalog`` is the project's own, which names may leave out.
     """
@@ -114,14 +114,14 @@ def _written(node: yaml.Node | None) -> WrittenColumns:
 
 
 def says_the_same(written: WrittenColumns, columns: Sequence[Column]) -> bool:
-    """Whether an entry says what the catalog does; two names of one type are the same."""
+    """Whether an entry agrees with the catalog; two names of one type are the same."""
     return [(name, canonical_type(kind) or kind) for name, kind in written] == [
         (each.name.lower(), canonical_type(each.type) or each.type) for each in columns
     ]
 
 
 def canonical_type(kind: str) -> str | None:
-    """One spelling for all spellings of a Spark type; None for what is no type."""
+    """One spelling for all spellings of a Spark type; None if it is no type."""
     try:
         found = exp.DataType.build(kind.lower(), dialect="spark")
     except (SqlglotError, ValueError, RecursionError):
@@ -142,5 +142,5 @@ def column_changes(written: WrittenColumns, columns: Sequence[Column]) -> tuple[
 
 
 def _canonical(types: Mapping[str, str], name: str) -> str | None:
-    """A column's type in one spelling; None where there is no such column."""
+    """A column's type in one spelling; None if there is no such column."""
     return canonical_type(types[name]) or types[name] if name in types else None

@@ -1,4 +1,4 @@
-"""Writing ``external_models.yaml``: what the catalog says of sources, among what people wrote.
+"""Updating ``external_models.yaml`` from the catalog, keeping what people wrote in it.
 
 Only what differs is written. Every other line stays as it is, with its comments and its order.
 """
@@ -60,7 +60,7 @@ def refresh(
     """The file's text with these tables as the catalog has them.
 
     Args:
-        text: What the file holds; empty where there is none.
+        text: The file's text; empty if there is none.
         tables: The sources that models read and that the catalog has.
         catalog: The project's own, which names may leave out.
         path: The file, for messages.
@@ -93,13 +93,13 @@ def refresh(
 
 
 def _edit(text: str, entry: DeclaredSource, table: SourceTable) -> _Edit | None:
-    """How an entry's columns become those of the catalog; None where the text is too intricate."""
+    """The edit that gives an entry the catalog's columns; None if the text is too intricate."""
     node, key = entry.columns_node, entry.columns_key
     if node is None or key is None:
         return _columns_inserted(text, entry, table)
     start, end = node.start_mark.index, node.end_mark.index
     if start < key.end_mark.index:
-        return None  # an alias: its text stands somewhere else
+        return None  # an alias: its text is somewhere else
     if isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
         return _lines_replaced(text, node, after=key.end_mark.index, table=table)
     if isinstance(node, yaml.CollectionNode) or entry.node.flow_style:
@@ -154,7 +154,7 @@ def _lines_replaced(
 def _additions(
     text: str, root: yaml.SequenceNode | None, tables: Mapping[ModelName, SourceTable]
 ) -> list[_Edit]:
-    """New entries behind all others."""
+    """New entries after all others."""
     if not tables:
         return []
     newline = _newline(text)
@@ -205,14 +205,14 @@ def _line(column: Column, *, indent: int, newline: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """A text behind a value, without what YAML refuses in comments; empty where there is none."""
+    """A comment after a value, without characters that YAML refuses; empty if there is none."""
     said = "".join(each for each in " ".join(text.split()) if each.isprintable())
     return f"  # {said}" if said else ""
 
 
 def _scalar(text: str) -> str:
     """A text as YAML on one line, quoted where it has to be."""
-    if not text.isprintable():  # escapes say what it is, and keep it on one line
+    if not text.isprintable():  # escapes mark it as a text, and keep it on one line
         return str(yaml.safe_dump(text, default_style='"', width=10**9)).strip()
     listed = yaml.safe_dump([text], default_flow_style=True, width=10**9, allow_unicode=True)
     return str(listed).strip().removeprefix("[").removesuffix("]")
@@ -245,10 +245,10 @@ def _check(
     *,
     path: Path,
 ) -> None:
-    """Every entry of the new text, read again, must say what is meant.
+    """Read the new text again, and compare every entry with what it should say.
 
     Raises:
-        Refused: It does not.
+        Refused: One differs.
     """
     said = {entry.name: entry.columns for entry in after}
     others = {entry.name: entry.columns for entry in before if entry.name not in tables}

@@ -1,4 +1,4 @@
-"""Sources that models read and that nothing declares, for who does not need their columns."""
+"""Sources that models read and that nothing declares, for uses without their columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def undeclared_sources(
     Args:
         models: All that can be read and is enabled, declared sources among them.
         unread: Models whose files could not be read.
-        disabled: Models that are switched off: who reads one is wrong.
+        disabled: Models that are switched off: reading one is an error.
         defaults: The project's settings.
     """
     read = {parent for model in models for parent in model.parents}

@@ -131,7 +131,7 @@ def test_what_is_blocked_ends_a_whole_and_leaves_a_hole_in_intervals() -> None:
     [
         ([], [days(1, 2)], [days(0, 1)]),
         ([], [days(0, 1)], []),
-        ([days(0, 2)], [days(1, 2)], [days(2, 3)]),  # what is loaded was built in its turn
+        ([days(0, 2)], [days(1, 2)], [days(2, 3)]),  # what is loaded was built in order
         ([days(0, 1)], [days(2, 9)], [days(1, 2)]),
         ([days(0, 3)], [days(1, 2)], []),
     ],

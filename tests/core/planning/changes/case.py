@@ -161,17 +161,17 @@ ROWS: Final = replace(BREAKING(ALL), undecidable=False)
 UNREAD: Final = NON_BREAKING(None, "no model reads")
 """A column goes or has other values, and nobody in the project reads it."""
 REACHED_ROWS: Final = REACHED(ALL)
-"""Other rows because of what is above."""
+"""Other rows because of what is upstream."""
 REBUILT: Final = replace(BREAKING, outcomes=(*BREAKING.outcomes, *REACHED.outcomes))
 """Other rows or values; whether its own query counts as another depends on how stars are read."""
 UNDECIDABLE: Final = replace(BREAKING, undecidable=True)
-"""Breaking because nothing can be told."""
+"""Breaking because nothing is known."""
 EDITED: Final = replace(
     BREAKING, outcomes=(*BREAKING.outcomes, *NON_BREAKING.outcomes), undecidable=None
 )
-"""Its own query is another; whether its rows are too would take more than its columns to tell."""
+"""Its own query is another; whether its rows are too is not known from its columns alone."""
 AT_REST: Final = replace(KEPT, outcomes=(*KEPT.outcomes, *UNCHANGED.outcomes))
-"""Nothing reaches it; that what is above was edited may show, or not."""
+"""Nothing reaches it; that something upstream was edited may show, or not."""
 REFACTORED: Final = replace(
     NON_BREAKING(""), outcomes=(*NON_BREAKING.outcomes, *UNCHANGED.outcomes), rebuild=None
 )

@@ -27,7 +27,7 @@ ADDING = [
     edit("functions that look at several values of one row are no aggregates", "SELECT a FROM raw.t", "SELECT a, GREATEST(a, 1) AS g, SIZE(e) AS s, COALESCE(b, 'p') AS d FROM raw.t", NON_BREAKING("g s d"), y=("SELECT a FROM m.x", KEPT)),
     edit("a function with a lambda is added", "SELECT a FROM raw.t", "SELECT a, TRANSFORM(e, v -> v + a) AS f FROM raw.t", NON_BREAKING("f"), y=("SELECT a FROM m.x", KEPT)),
     edit("a struct is added", "SELECT a FROM raw.t", "SELECT a, STRUCT(b, c) AS s FROM raw.t", NON_BREAKING("s"), y=("SELECT a FROM m.x", KEPT)),
-    edit("a star below an added column has one more, too", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT * FROM m.x", NON_BREAKING("b", "adds", "`b`")), z=("SELECT a FROM m.y", KEPT)),
+    edit("a star downstream of an added column has one more, too", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT * FROM m.x", NON_BREAKING("b", "adds", "`b`")), z=("SELECT a FROM m.y", KEPT)),
     edit("stars carry an added column down through four models", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT * FROM m.x", NON_BREAKING("b")), z=("SELECT * FROM m.y", NON_BREAKING("b")), w=("SELECT z.*, 1 AS one FROM m.z AS z", NON_BREAKING("b")), v=("SELECT one, a FROM m.w", KEPT)),
     edit("the star of one table of a join has one more column", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT x.*, u.c AS uc FROM m.x AS x JOIN raw.u AS u ON x.a = u.a", NON_BREAKING("b"))),
     edit("the star of the other table of a join has not", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT u.* FROM m.x AS x JOIN raw.u AS u ON x.a = u.a", KEPT)),
@@ -52,8 +52,8 @@ ADDING = [
 
 REMOVING = [
     edit("a column that nobody reads is removed", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", UNREAD("b", "removes", "`b`"), y=("SELECT a FROM m.x", KEPT)),
-    edit("a column is removed where no model is below", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", UNREAD("b", "`b`")),
-    edit("a column is removed above a count of rows", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", UNREAD("b"), y=("SELECT COUNT(*) AS n FROM m.x", KEPT), z=("SELECT 1 AS one FROM m.x", KEPT)),
+    edit("a column is removed where no model is downstream", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", UNREAD("b", "`b`")),
+    edit("a column is removed upstream of a count of rows", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", UNREAD("b"), y=("SELECT COUNT(*) AS n FROM m.x", KEPT), z=("SELECT 1 AS one FROM m.x", KEPT)),
     edit("a column is removed that a star reads", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", BREAKING("b", "removes", "`b`", "m.y"), y=("SELECT * FROM m.x", UNREAD("b", "`b`")), z=("SELECT a FROM m.y", KEPT)),
     edit("a column is removed from groups whose key stays", "SELECT a, b, COUNT(*) AS n FROM raw.t GROUP BY a, b", "SELECT a, COUNT(*) AS n FROM raw.t GROUP BY a, b", UNREAD("b"), y=("SELECT n FROM m.x", KEPT)),
     edit("one of two aggregates over all rows is removed", "SELECT COUNT(*) AS n, MAX(c) AS m FROM raw.t", "SELECT COUNT(*) AS n FROM raw.t", UNREAD("m"), y=("SELECT n FROM m.x", KEPT)),
@@ -74,8 +74,8 @@ REMOVING = [
     ),
     edit("another table's column stands in for a removed one", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", BREAKING("b", "m.y"), y=("SELECT t.a FROM raw.t AS t WHERE EXISTS (SELECT 1 FROM m.x AS x WHERE x.a = t.a AND b = 'p')", ROWS)),
     edit("an added column stands in for another table's", "SELECT a FROM raw.t", "SELECT a, UPPER(b) AS b FROM raw.t", NON_BREAKING("b"), y=("SELECT t.a FROM raw.t AS t WHERE EXISTS (SELECT 1 FROM m.x AS x WHERE x.a = t.a AND b = 'p')", ROWS)),
-    edit("an added column stands in for one that the query below defines", "SELECT a FROM raw.t", "SELECT a, c AS v FROM raw.t", NON_BREAKING("v"), y=("SELECT a + 1 AS v, v * 2 AS w FROM m.x", BREAKING("w")), z=("SELECT w FROM m.y", REACHED("w")), w=("SELECT v FROM m.y", KEPT)),
-    edit("an added column stands in for a key that the query below defines", "SELECT a FROM raw.t", "SELECT a, b AS k FROM raw.t", NON_BREAKING("k"), y=("SELECT 1 AS k, COUNT(*) AS n FROM m.x GROUP BY k", ROWS)),
+    edit("an added column stands in for one that the downstream query defines", "SELECT a FROM raw.t", "SELECT a, c AS v FROM raw.t", NON_BREAKING("v"), y=("SELECT a + 1 AS v, v * 2 AS w FROM m.x", BREAKING("w")), z=("SELECT w FROM m.y", REACHED("w")), w=("SELECT v FROM m.y", KEPT)),
+    edit("an added column stands in for a key that the downstream query defines", "SELECT a FROM raw.t", "SELECT a, b AS k FROM raw.t", NON_BREAKING("k"), y=("SELECT 1 AS k, COUNT(*) AS n FROM m.x GROUP BY k", ROWS)),
 ]  # fmt: skip
 
 B, LOWER = "SELECT a, b, c FROM raw.t", "SELECT a, LOWER(b) AS b, c FROM raw.t"
@@ -86,7 +86,7 @@ CHANGING = [
     edit("a column that is read has other values", B, LOWER, READ, y=("SELECT b FROM m.x", REACHED("b")), z=("SELECT a, c FROM m.x", KEPT)),
     edit("a star reads a column that has other values", B, LOWER, READ, y=("SELECT * FROM m.x", REACHED("b")), z=("SELECT a FROM m.y", KEPT)),
     edit("a star leaves out the column that has other values", B, LOWER, UNREAD("b"), y=("SELECT * EXCEPT (b) FROM m.x", KEPT)),
-    edit("a column has other values above a count of rows", B, LOWER, UNREAD("b"), y=("SELECT COUNT(*) AS n, COUNT(a) AS k FROM m.x", KEPT)),
+    edit("a column has other values upstream of a count of rows", B, LOWER, UNREAD("b"), y=("SELECT COUNT(*) AS n, COUNT(a) AS k FROM m.x", KEPT)),
     edit("values of a column are counted", B, "SELECT a, NULLIF(b, 'p') AS b, c FROM raw.t", READ, y=("SELECT COUNT(*) AS n, COUNT(b) AS k FROM m.x", REACHED("k"))),
     edit("different values of a column are counted", B, LOWER, READ, y=("SELECT a, COUNT(DISTINCT b) AS k FROM m.x GROUP BY a", REACHED("k")), z=("SELECT a FROM m.y", KEPT)),
     edit("the changed column chooses rows", B, LOWER, READ, y=("SELECT a FROM m.x WHERE b = 'p'", REACHED_ROWS)),

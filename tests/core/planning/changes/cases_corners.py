@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Reads and chances that do not meet the eye: other dialects, column lists, macros, odd functions."""
+"""Hidden reads and random values: other dialects, column lists, macros, odd functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ AGGREGATES = [
 
 
 def thrown(call: str) -> Case:
-    """A column that is another each time, beside an added one."""
+    """A column with another value each time, next to an added one."""
     return edit(
         f"{call} is another each time that its table is made",
         f"SELECT a, {call} AS k FROM raw.t",
@@ -66,11 +66,11 @@ CHANCE = [
         "@execution_ts", "DATEDIFF(CURRENT_DATE, day)", "TRANSFORM(e, v -> v + RAND())", "SUM(RAND()) OVER (PARTITION BY a)",
         "(SELECT u.c FROM raw.u AS u LIMIT 1)", "(SELECT MAX(RAND()) FROM raw.u)",
     )),
-    edit("rows that a limit takes in an order by chance are others", "SELECT a FROM raw.t ORDER BY RAND() LIMIT 3", "SELECT a, b FROM raw.t ORDER BY RAND() LIMIT 3", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("rows that a limit takes in a random order are others", "SELECT a FROM raw.t ORDER BY RAND() LIMIT 3", "SELECT a, b FROM raw.t ORDER BY RAND() LIMIT 3", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("rows behind an offset in no order are others", "SELECT a FROM raw.t OFFSET 3", "SELECT a, b FROM raw.t OFFSET 3", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("rows that a limit takes in an order within pieces are others", "SELECT a FROM raw.t SORT BY a LIMIT 3", "SELECT a, b FROM raw.t SORT BY a LIMIT 3", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("rows that a limit in a sub-query looks up are others", "SELECT a FROM raw.t WHERE a IN (SELECT a FROM raw.u LIMIT 3)", "SELECT a, b FROM raw.t WHERE a IN (SELECT a FROM raw.u LIMIT 3)", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
-    edit("a throw in a view is thrown anew by who reads it", ABC, LOWER, READ, y=("MODEL (kind VIEW); SELECT a, b, RAND() AS r FROM m.x", REACHED), z=("SELECT a, b, r FROM m.y", REACHED("b r")), w=("SELECT r FROM m.z", REACHED("r")), v=("SELECT a FROM m.z", KEPT)),
+    edit("a random value in a view is drawn again by who reads it", ABC, LOWER, READ, y=("MODEL (kind VIEW); SELECT a, b, RAND() AS r FROM m.x", REACHED), z=("SELECT a, b, r FROM m.y", REACHED("b r")), w=("SELECT r FROM m.z", REACHED("r")), v=("SELECT a FROM m.z", KEPT)),
 ]  # fmt: skip
 
 LISTS_OF_COLUMNS = [
@@ -98,7 +98,7 @@ READS = [
     edit("the name of a group is the changed column's", ABC, LOWER, READ, y=("SELECT a AS b, COUNT(*) AS n FROM m.x GROUP BY a, b", REACHED_ROWS)),
     edit("the changed column is one of several keys by an expression", "SELECT a, c FROM raw.t", "SELECT a, c * 2 AS c FROM raw.t", BREAKING("c", "m.y"), y=(KEY.format("COALESCE(a, c)") + "SELECT a, c FROM m.x", REACHED_ROWS)),
     edit("the changed column decides a match", "SELECT a, b, c FROM raw.t", "SELECT a, b, c * 2 AS c FROM raw.t", BREAKING("c", "m.y"), y=("MODEL (kind INCREMENTAL_BY_UNIQUE_KEY (unique_key a, when_matched (WHEN MATCHED AND source.c > target.c THEN UPDATE SET target.b = source.b))); SELECT a, b, c FROM m.x", REACHED), z=("SELECT b FROM m.y", REACHED("b"))),
-    edit("partitions of the model below are by the changed column", "SELECT a, b, c FROM raw.t", LOWER, READ, y=("MODEL (kind INCREMENTAL_BY_PARTITION (forward_only false), partitioned_by b); SELECT a, b FROM m.x", REACHED_ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("partitions of the downstream model are by the changed column", "SELECT a, b, c FROM raw.t", LOWER, READ, y=("MODEL (kind INCREMENTAL_BY_PARTITION (forward_only false), partitioned_by b); SELECT a, b FROM m.x", REACHED_ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
     edit("a star below a NATURAL JOIN has one column for two", A, AB, NON_BREAKING("b"), y=("SELECT * FROM m.x NATURAL JOIN (SELECT a, b, c FROM raw.u) AS u", REBUILT(ALL)), z=("SELECT c FROM m.y", REACHED)),
     edit("whether there is a count is always so", ABC, "SELECT a, b, c FROM raw.t WHERE a > 1", ROWS, y=("SELECT u.a FROM raw.u AS u CROSS JOIN (SELECT COUNT(*) AS n FROM m.x) AS s", KEPT)),
 ]  # fmt: skip
@@ -123,9 +123,9 @@ LIMITED = "MODEL (kind VIEW); SELECT a, b FROM raw.t LIMIT 3"
 KINDS = [
     edit("a history that compares every column compares the added one, too", HISTORY.format("*") + AB, HISTORY.format("*") + ABC, BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("a history that compares one column does not compare the added one", HISTORY.format("(b)") + AB, HISTORY.format("(b)") + ABC, NON_BREAKING("c"), y=("SELECT a, valid_from FROM m.x", KEPT)),
-    edit("a history of a star compares the column that is added above it", AB, ABC, NON_BREAKING("c"), y=(HISTORY.format("*") + "SELECT * FROM m.x", BREAKING(ALL)), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("a history of a star compares the column that is added upstream", AB, ABC, NON_BREAKING("c"), y=(HISTORY.format("*") + "SELECT * FROM m.x", BREAKING(ALL)), z=("SELECT a FROM m.y", REACHED_ROWS)),
     Case(
-        name="an edited model reads a view anew, whose limit takes other rows",
+        name="an edited model reads a view again, whose limit takes other rows",
         before={"m.x": LIMITED, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
         after={"m.x": LIMITED, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
         expected={"m.x": UNCHANGED, "m.y": BREAKING(ALL), "m.z": REACHED_ROWS, "m.w": UNCHANGED},

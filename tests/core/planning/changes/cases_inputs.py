@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""What is no query: seeds, sources, Python models, and statements beside a query."""
+"""What is no query: seeds, sources, Python models, and pre- and post-statements."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ IN_OTHER_LINES: Final = P.replace("(context)", "( context )").replace(
 
 
 def above_python(name: str, old: str, new: str, x: Expected, p: Expected) -> Case:
-    """An edit of m.x above a Python model, m.p, and a reader of that, m.q."""
+    """An edit of m.x, which a Python model, m.p, reads, and a reader of that, m.q."""
     downstream = {"m.p": P, "m.q": "SELECT k FROM m.p"}
     return Case(
         name=name,
@@ -111,7 +111,7 @@ def above_python(name: str, old: str, new: str, x: Expected, p: Expected) -> Cas
 
 PYTHON = [
     Case(
-        name="the code of a Python model is another, and all below is reached",
+        name="the code of a Python model is another, and all downstream is reached",
         before={"m.x": "SELECT a FROM raw.t", "m.p": P, "m.q": "SELECT k FROM m.p"},
         after={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x').distinct()"), "m.q": "SELECT k FROM m.p"},
         expected={"m.x": UNCHANGED, "m.p": UNDECIDABLE(ALL), "m.q": REACHED_ROWS},
@@ -123,7 +123,7 @@ PYTHON = [
         expected={"m.x": UNCHANGED, "m.p": UNDECIDABLE, "m.q": REACHED},
     ),
     Case(
-        name="a Python model may read more of what is above",
+        name="a Python model may read more of what is upstream",
         before={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')", header="depends_on={'m.x': {'before': '1 day'}}")},
         after={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')", header="depends_on={'m.x': {'before': '2 days'}}")},
         expected={"m.x": UNCHANGED, "m.p": UNDECIDABLE},
@@ -140,14 +140,14 @@ PYTHON = [
         after={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')", header="owner='me'"), "m.q": "SELECT k FROM m.p"},
         expected={"m.x": UNCHANGED, "m.p": METADATA, "m.q": METADATA},
     ),
-    above_python("a Python model below other rows", "SELECT a FROM raw.t", "SELECT a FROM raw.t WHERE a > 1", ROWS, REACHED),
-    above_python("a Python model below a changed column", "SELECT a, b FROM raw.t", "SELECT a, LOWER(b) AS b FROM raw.t", BREAKING("b", "m.p"), REACHED),
-    above_python("a Python model below an added column", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), REACHED),
-    above_python("a Python model below a removed column", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", BREAKING("b", "`b`", "m.p"), REACHED),
-    above_python("a Python model below columns in another order", "SELECT a, b FROM raw.t", "SELECT b, a FROM raw.t", EDITED, REACHED),
-    above_python("a Python model below another owner", "MODEL (kind FULL, owner me); SELECT a FROM raw.t", "MODEL (kind FULL, owner you); SELECT a FROM raw.t", METADATA, METADATA),
+    above_python("a Python model downstream of other rows", "SELECT a FROM raw.t", "SELECT a FROM raw.t WHERE a > 1", ROWS, REACHED),
+    above_python("a Python model downstream of a changed column", "SELECT a, b FROM raw.t", "SELECT a, LOWER(b) AS b FROM raw.t", BREAKING("b", "m.p"), REACHED),
+    above_python("a Python model downstream of an added column", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), REACHED),
+    above_python("a Python model downstream of a removed column", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", BREAKING("b", "`b`", "m.p"), REACHED),
+    above_python("a Python model downstream of columns in another order", "SELECT a, b FROM raw.t", "SELECT b, a FROM raw.t", EDITED, REACHED),
+    above_python("a Python model downstream of another owner", "MODEL (kind FULL, owner me); SELECT a FROM raw.t", "MODEL (kind FULL, owner you); SELECT a FROM raw.t", METADATA, METADATA),
     Case(
-        name="a Python model below a kept model is kept",
+        name="a Python model downstream of a kept model is kept",
         before={"m.n": "SELECT a, b FROM raw.t", "m.x": "SELECT a FROM m.n", "m.p": P},
         after={"m.n": "SELECT a, LOWER(b) AS b FROM raw.t", "m.x": "SELECT a FROM m.n", "m.p": P},
         expected={"m.n": UNREAD("b"), "m.x": KEPT, "m.p": KEPT},
@@ -164,7 +164,7 @@ STATEMENTS = [
     edit("a statement in front of the query is added", "MODEL (kind FULL); SELECT a FROM raw.t", "MODEL (kind FULL); CACHE TABLE raw.t; SELECT a FROM raw.t", UNDECIDABLE, y=("SELECT a FROM m.x", REACHED)),
     edit("a statement behind the query is another", "MODEL (kind FULL); SELECT a FROM raw.t; UNCACHE TABLE raw.t", "MODEL (kind FULL); SELECT a FROM raw.t; UNCACHE TABLE raw.u", UNDECIDABLE, y=("SELECT a FROM m.x", REACHED)),
     edit("a statement is removed and a column added", "MODEL (kind FULL); CACHE TABLE raw.t; SELECT a FROM raw.t", "MODEL (kind FULL); SELECT a, b FROM raw.t", UNDECIDABLE, y=("SELECT a FROM m.x", REACHED)),
-    edit("a column is added beside a statement that stays", "MODEL (kind FULL); CACHE TABLE raw.t; SELECT a FROM raw.t", "MODEL (kind FULL); CACHE TABLE raw.t; SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT a FROM m.x", KEPT)),
+    edit("a column is added, and a pre-statement stays", "MODEL (kind FULL); CACHE TABLE raw.t; SELECT a FROM raw.t", "MODEL (kind FULL); CACHE TABLE raw.t; SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT a FROM m.x", KEPT)),
 ]  # fmt: skip
 
 CASES = [*SEEDS, *SOURCES, *PYTHON, *STATEMENTS]

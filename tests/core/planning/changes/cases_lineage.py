@@ -29,7 +29,7 @@ EMBEDDED = "MODEL (kind EMBEDDED);\n"
 DEEP = [
     edit("a changed column goes down under other names until it chooses rows", B, LOWER, BREAKING("b", "m.y"), y=("SELECT a, b AS k FROM m.x", REACHED("k")), z=("SELECT a, k AS q FROM m.y", REACHED("q")), w=("SELECT a FROM m.z WHERE q = 'p'", REACHED_ROWS), v=("SELECT a FROM m.z", KEPT)),
     edit("a changed column is carried down and read by nobody at the end", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a, b FROM m.y", REACHED("b")), w=("SELECT a FROM m.z", KEPT), v=("SELECT a, COUNT(*) AS n FROM m.w GROUP BY a", KEPT)),
-    edit("what no longer depends on the changed column keeps all that is below", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a FROM m.y", KEPT), w=("SELECT a FROM m.z", KEPT), v=("SELECT a FROM m.w WHERE a > 1", KEPT)),
+    edit("what no longer depends on the changed column keeps all that is downstream", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a FROM m.y", KEPT), w=("SELECT a FROM m.z", KEPT), v=("SELECT a FROM m.w WHERE a > 1", KEPT)),
     edit("one side of a diamond is reached", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a, c FROM m.x", KEPT), w=("SELECT y.a, y.b, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", REACHED("b")), v=("SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", KEPT)),
     edit("a diamond joins by the changed column", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT b, c FROM m.x", REACHED("b")), w=("SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.b = z.b", REACHED_ROWS)),
     edit("other rows go down over four models", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT a FROM m.y", REACHED_ROWS), w=("SELECT COUNT(*) AS n FROM m.z", REACHED("n")), v=("SELECT n FROM m.w", REACHED("n"))),
@@ -49,25 +49,25 @@ DEEP = [
 
 TWO_EDITS = [
     Case(
-        name="trap: a harmless edit in the middle does not hide a breaking one above",
+        name="trap: a harmless edit in the middle does not hide a breaking one upstream",
         before={"m.x": ALL_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.z"},
         after={"m.x": SOME_ROWS, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.z"},
         expected={"m.x": ROWS, "m.y": BREAKING("*"), "m.z": REACHED_ROWS, "m.w": REACHED_ROWS},
     ),
     Case(
-        name="trap: a harmless edit in the middle does not hide a changed column that is read below",
+        name="trap: a harmless edit in the middle does not hide a changed column that is read downstream",
         before={"m.x": B, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT b FROM m.y", "m.w": "SELECT a FROM m.y"},
         after={"m.x": LOWER, "m.y": "SELECT a, b, c FROM m.x", "m.z": "SELECT b FROM m.y", "m.w": "SELECT a FROM m.y"},
         expected={"m.x": BREAKING("b"), "m.y": BREAKING("b c", "m.z"), "m.z": REACHED("b"), "m.w": KEPT},
     ),
     Case(
-        name="trap: an edit of the layout in the middle does not hide a breaking one above",
+        name="trap: an edit of the layout in the middle does not hide a breaking one upstream",
         before={"m.x": ALL_ROWS, "m.y": "MODEL (kind FULL); SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
         after={"m.x": SOME_ROWS, "m.y": "MODEL (kind FULL, partitioned_by a); SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
         expected={"m.x": ROWS, "m.y": BREAKING("*"), "m.z": REACHED_ROWS},
     ),
     Case(
-        name="trap: a harmless edit two models below does not hide a breaking one above",
+        name="trap: a harmless edit two models downstream does not hide a breaking one upstream",
         before={"m.x": ALL_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.z"},
         after={"m.x": SOME_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a, 1 AS one FROM m.y", "m.w": "SELECT a FROM m.z"},
         expected={"m.x": ROWS, "m.y": REACHED_ROWS, "m.z": BREAKING("*"), "m.w": REACHED_ROWS},
@@ -79,25 +79,25 @@ TWO_EDITS = [
         expected={"m.x": UNREAD("b"), "m.y": NON_BREAKING("c"), "m.z": KEPT},
     ),
     Case(
-        name="a model in the middle carries a changed column that nobody reads below",
+        name="a model in the middle carries a changed column that nobody reads downstream",
         before={"m.x": B, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y"},
         after={"m.x": LOWER, "m.y": "SELECT a, b, c FROM m.x", "m.z": "SELECT a FROM m.y"},
         expected={"m.x": BREAKING("b"), "m.y": NON_BREAKING("b c"), "m.z": KEPT},
     ),
     Case(
-        name="an added column is used by an added column below",
+        name="an added column is used by an added column downstream",
         before={"m.x": "SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
         after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a, UPPER(b) AS k FROM m.x", "m.z": "SELECT a FROM m.y"},
         expected={"m.x": NON_BREAKING("b"), "m.y": NON_BREAKING("k"), "m.z": KEPT},
     ),
     Case(
-        name="an added column chooses rows below",
+        name="an added column chooses rows downstream",
         before={"m.x": "SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
         after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a FROM m.x WHERE b = 'p'", "m.z": "SELECT a FROM m.y"},
         expected={"m.x": NON_BREAKING("b"), "m.y": ROWS, "m.z": REACHED_ROWS},
     ),
     Case(
-        name="a harmless edit above a breaking one reaches nobody else",
+        name="a harmless edit upstream of a breaking one reaches nobody else",
         before={"m.x": "SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
         after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT DISTINCT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
         expected={"m.x": NON_BREAKING("b"), "m.y": ROWS, "m.z": REACHED_ROWS, "m.w": KEPT},
@@ -109,7 +109,7 @@ TWO_EDITS = [
         expected={"m.x": UNCHANGED, "m.y": UNREAD("b"), "m.z": BREAKING("c", "m.w"), "m.w": REACHED("c"), "m.v": KEPT},
     ),
     Case(
-        name="a filter moves from a model to the one above it",
+        name="a filter moves from a model to the one upstream",
         before={"m.x": ALL_ROWS, "m.y": "SELECT a FROM m.x WHERE a > 1", "m.z": "SELECT a FROM m.x"},
         after={"m.x": SOME_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.x"},
         expected={"m.x": ROWS, "m.y": EDITED, "m.z": REACHED_ROWS},
@@ -141,7 +141,7 @@ VIEWS = [
     edit("a column of a view has other values", VIEW + B, VIEW + LOWER, BREAKING("b"), y=("SELECT a FROM m.x", KEPT), z=("SELECT b FROM m.x", REACHED("b"))),
     edit("a column is added to an embedded model", EMBEDDED + "SELECT a FROM raw.t", EMBEDDED + "SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT a FROM m.x", KEPT), z=("SELECT * FROM m.x", NON_BREAKING("b"))),
     edit("an embedded model has other rows", EMBEDDED + ALL_ROWS, EMBEDDED + SOME_ROWS, ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
-    edit("a view of a view keeps all below where nothing reaches it", B, LOWER, UNREAD("b"), y=(VIEW + "SELECT a FROM m.x", KEPT), z=(VIEW + "SELECT * FROM m.y", KEPT), w=("SELECT a FROM m.z", KEPT)),
+    edit("a view of a view keeps all downstream where nothing reaches it", B, LOWER, UNREAD("b"), y=(VIEW + "SELECT a FROM m.x", KEPT), z=(VIEW + "SELECT * FROM m.y", KEPT), w=("SELECT a FROM m.z", KEPT)),
 ]  # fmt: skip
 
 MODELS = [

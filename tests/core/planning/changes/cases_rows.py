@@ -37,7 +37,7 @@ def rows(name: str, old: str, new: str, column: str = "a", *, sure: bool = True)
 
 
 def rows_in_doubt(name: str, old: str, new: str, column: str = "a") -> Case:
-    """The same where an implementation may say that it cannot tell."""
+    """The same where an implementation may say that it does not know."""
     return rows(name, old, new, column, sure=False)
 
 

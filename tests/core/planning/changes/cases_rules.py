@@ -48,7 +48,7 @@ STRICTLY = [
     edit("strict: columns stand in another order", AB, "SELECT b, a FROM raw.t", NON_BREAKING(""), STRICT, y=("SELECT a FROM m.x", KEPT)),
     edit("strict: another layout", "MODEL (kind FULL); SELECT a FROM raw.t", "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t", NON_BREAKING(""), STRICT, y=("SELECT a FROM m.x", KEPT)),
     edit("strict: a column that is read has other values", AB, LOWER, BREAKING("b", "m.y"), STRICT, y=("SELECT b FROM m.x", REACHED("b")), z=("SELECT a FROM m.x", KEPT)),
-    edit("strict: a star below a removed column", AB, A, BREAKING("b"), STRICT, y=("SELECT * FROM m.x", BREAKING("b")), z=("SELECT a FROM m.y", KEPT)),
+    edit("strict: a star downstream of a removed column", AB, A, BREAKING("b"), STRICT, y=("SELECT * FROM m.x", BREAKING("b")), z=("SELECT a FROM m.y", KEPT)),
     edit("not strict: a column that nobody reads is removed", ABC, AB, UNREAD("c", "readers outside may"), y=("SELECT a FROM m.x", KEPT)),
 ]  # fmt: skip
 
@@ -60,7 +60,7 @@ FORWARD_ONLY_CASES = [
     edit("forward only: other rows", A, SOME, FORWARD_ONLY, FORWARD, y=("SELECT a FROM m.x", KEPT), z=("SELECT COUNT(*) AS n FROM m.y", KEPT)),
     edit("forward only: a column that is read has other values", AB, LOWER, FORWARD_ONLY, FORWARD, y=("SELECT b FROM m.x", KEPT)),
     edit("forward only: a column is added", A, AB, FORWARD_ONLY, FORWARD, y=("SELECT a FROM m.x", KEPT)),
-    edit("forward only: a star below has one more column", A, AB, FORWARD_ONLY, FORWARD, y=("SELECT * FROM m.x", FORWARD_ONLY), z=("SELECT a FROM m.y", KEPT)),
+    edit("forward only: a star downstream has one more column", A, AB, FORWARD_ONLY, FORWARD, y=("SELECT * FROM m.x", FORWARD_ONLY), z=("SELECT a FROM m.y", KEPT)),
     edit("forward only: another owner", "MODEL (kind FULL); " + A, "MODEL (kind FULL, owner me); " + A, METADATA, FORWARD, y=("SELECT a FROM m.x", METADATA)),
     edit("forward only: a view becomes a table", "MODEL (kind VIEW); " + A, "MODEL (kind FULL); " + A, BREAKING, FORWARD, y=("SELECT a FROM m.x", REACHED)),
     Case(
@@ -74,7 +74,7 @@ FORWARD_ONLY_CASES = [
     edit("a kind that keeps rows has one more column", KEEPS + TIMED, KEEPS + TIMED.replace("b, ts", "b, ts, c"), FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
     edit("a kind that keeps rows begins to", RANGE.format("false") + TIMED, KEEPS + TIMED, METADATA, y=("SELECT a FROM m.x", METADATA)),
     edit("a kind that keeps rows by default has other rows", "MODEL (kind INCREMENTAL_UNMANAGED); " + TIMED, "MODEL (kind INCREMENTAL_UNMANAGED); " + TIMED + " AND a > 1", FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
-    edit("a kind that keeps rows by default is told not to", "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED, "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED + " AND a > 1", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a kind that keeps rows by default is set not to", "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED, "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED + " AND a > 1", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
     Case(
         name="only one of two changed parents keeps its rows",
         before={"m.x": KEEPS + TIMED, "m.n": "SELECT a, c FROM raw.u", "m.y": "SELECT x.b, n.c FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT b FROM m.x"},
@@ -116,7 +116,7 @@ DECISIONS = [
         rules=decided(y=Category.NON_BREAKING),
     ),
     Case(
-        name="a choice where nothing can be told",
+        name="a choice where nothing is known",
         before={"m.x": A, "m.y": "SELECT a FROM m.x"},
         after={"m.x": "SELECT a, foo(b) AS k FROM raw.t", "m.y": "SELECT a FROM m.x"},
         expected={"m.x": by_person(NON_BREAKING(None)), "m.y": KEPT},

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Harmless edits, and beside each one the near miss that is none.
+"""Harmless edits, and for each one a similar edit that is not harmless.
 
 Each row is a sentence, a query, the edit of it that changes no result whatever the tables hold
 (missing values, too), and an edit that looks like it and changes some. What is expected comes from

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Names whose case is data (fields of structs, keys of maps), beside those whose case is none.
+"""Names whose case is data (fields of structs, keys of maps), and those whose case is not.
 
 Spark finds columns, tables and fields whatever their case, but a field is written into JSON, XML or
 the struct's type as it stands in the query, also where a column lends its name

@@ -57,7 +57,7 @@ CONDITIONS: list[Pair] = [
     ("BETWEEN and open comparisons", "SELECT a FROM raw.t WHERE a BETWEEN 1 AND 5", "SELECT a FROM raw.t WHERE a >= 1 AND a < 5"),
     ("BETWEEN with its ends exchanged", "SELECT a FROM raw.t WHERE a BETWEEN 1 AND 5", "SELECT a FROM raw.t WHERE a BETWEEN 5 AND 1"),
     ("BETWEEN in any order of its ends", "SELECT a FROM raw.t WHERE a BETWEEN 5 AND 1", "SELECT a FROM raw.t WHERE a BETWEEN SYMMETRIC 5 AND 1"),
-    ("BETWEEN of chance and two throws", "SELECT a FROM raw.t WHERE RAND() BETWEEN 0.2 AND 0.5", "SELECT a FROM raw.t WHERE RAND() >= 0.2 AND RAND() <= 0.5"),
+    ("BETWEEN of one random value, and two random values", "SELECT a FROM raw.t WHERE RAND() BETWEEN 0.2 AND 0.5", "SELECT a FROM raw.t WHERE RAND() >= 0.2 AND RAND() <= 0.5"),
     ("NOT of BETWEEN and NOT of one comparison", "SELECT a FROM raw.t WHERE NOT a BETWEEN 1 AND 5", "SELECT a FROM raw.t WHERE NOT a >= 1 AND a <= 5"),
     ("equal and equal where both are missing", "SELECT a FROM raw.t WHERE a = c", "SELECT a FROM raw.t WHERE a <=> c"),
     ("missing and equal to nothing", "SELECT a FROM raw.t WHERE a IS NULL", "SELECT a FROM raw.t WHERE a = NULL"),

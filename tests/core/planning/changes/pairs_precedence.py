@@ -16,9 +16,9 @@ def _of(expression: str) -> str:
 
 
 _EXPRESSIONS: list[Pair] = [
-    ("a sum beside a concatenation", "b || a + c", "b || (a + c)"),
-    ("a difference beside a concatenation", "b || a - c", "b || (a - c)"),
-    ("a concatenation beside a sum", "a + b || c", "a + (b || c)"),
+    ("a sum next to a concatenation", "b || a + c", "b || (a + c)"),
+    ("a difference next to a concatenation", "b || a - c", "b || (a - c)"),
+    ("a concatenation next to a sum", "a + b || c", "a + (b || c)"),
     ("a product of a concatenation", "a * b || c", "a * (b || c)"),
     ("OR and AND of bits", "a | 2 & 4", "(a | 2) & 4"),
     ("AND and OR of bits", "a & 2 | 4", "a & (2 | 4)"),

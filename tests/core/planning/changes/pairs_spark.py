@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - rows of tables stay on one line
 """Pairs of queries that Spark reads in its own way: some alike, some that only look so.
 
-Each row is a sentence and both queries. They bring their own rows, which tell them apart where they
+Each row is a sentence and both queries. They bring their own rows, which show a difference where they
 mean something else, so that both sides are run on Spark as well (`tests/lakehouse`).
 """
 

@@ -1,7 +1,7 @@
-"""What a change means for its model and for all below (seed 000, *Change Categorization*).
+"""What a change means for its model and all downstream (seed 000, *Change Categorization*).
 
-The cases stand in tables beside this file. What they expect follows from the seed and from what SQL
-means: whether there are rows for which a model's result is another one.
+The cases are in tables, in files next to this one. What they expect follows from the seed and from
+what SQL means: whether there are rows for which a model's result is another one.
 """
 
 from __future__ import annotations

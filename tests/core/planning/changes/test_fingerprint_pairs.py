@@ -165,7 +165,7 @@ ABOVE: list[tuple[str, str, str, str, set[str]]] = [
 @pytest.mark.parametrize(
     "sentence,edited,text,seen,parts", ABOVE, ids=[sentence for sentence, *_ in ABOVE]
 )
-def test_what_is_above_shows_in_the_parts_of_parents(
+def test_what_is_upstream_shows_in_the_parts_of_parents(
     sentence: str, edited: str, text: str, seen: str, parts: set[str]
 ) -> None:
     found = differing(node(seen, CHAIN), node(seen, {**CHAIN, edited: text}))
@@ -188,7 +188,7 @@ INPUTS: list[tuple[str, Written, Written, set[str]]] = [
 @pytest.mark.parametrize(
     "sentence,one,other,parts", INPUTS, ids=[sentence for sentence, *_ in INPUTS]
 )
-def test_what_is_no_table_of_its_own_shows_below(
+def test_what_is_no_table_of_its_own_shows_downstream(
     sentence: str, one: Written, other: Written, parts: set[str]
 ) -> None:
     downstream = "SELECT a FROM m.x"
@@ -287,7 +287,7 @@ def test_what_python_does_is_data(sentence: str, old: str, new: str) -> None:
     assert differing_texts(PYTHON, PYTHON.replace(old, new)) == {"data"}, sentence
 
 
-def test_a_parent_in_python_shows_below_by_what_it_does() -> None:
+def test_a_parent_in_python_shows_downstream_by_what_it_does() -> None:
     downstream = "SELECT k FROM m.p"
     project: Project = {"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')")}
     before = node("m.q", {**project, "m.q": downstream})

@@ -1,4 +1,4 @@
-"""What reaches whom, where columns are not known, drawn by chance, or just declared."""
+"""What reaches whom, where columns are not known, random, or just declared."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_star_in_a_common_table_passes_one_column_on() -> None:
     assert read_columns == {"", "id"}
 
 
-def test_chance_in_a_view_is_drawn_anew_for_who_reads_it() -> None:
+def test_a_random_value_in_a_view_is_drawn_again_for_who_reads_it() -> None:
     texts = {
         "m.v": VIEW + "SELECT a, RAND() AS r FROM raw.t",
         "m.w": VIEW + "SELECT a, r FROM m.v",
@@ -60,7 +60,7 @@ def test_chance_in_a_view_is_drawn_anew_for_who_reads_it() -> None:
     assert (found["m.y"].rebuild, found["m.z"].rebuild) == (True, False)
 
 
-def test_a_kind_that_tells_rows_apart_by_an_unknown_column_has_other_rows() -> None:
+def test_a_kind_that_identifies_rows_by_an_unknown_column_has_other_rows() -> None:
     key = "MODEL (kind INCREMENTAL_BY_UNIQUE_KEY (unique_key k)); "
     texts = {
         "m.x": key + "SELECT * FROM raw.open",
@@ -90,7 +90,7 @@ def test_the_order_in_a_view_counts_where_its_rows_are_collected() -> None:
     assert compared(build(texts), build(edited))["m.x"].rebuild
 
 
-def test_a_long_condition_that_changes_is_told() -> None:
+def test_a_long_condition_that_changes_is_reported() -> None:
     longs = [" AND ".join(f"a <> {n}" for n in range(first, first + 2000)) for first in (0, 1)]
     old, new = (build({"m.x": f"SELECT a FROM raw.t WHERE {each}"}) for each in longs)
     assert "WHERE" in " ".join(sentences(compared(old, new)["m.x"].reasons))

@@ -85,7 +85,22 @@ class Found(Exception):
     """A planted defect was found."""
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
+_IN_BOTH_FORMS = {
+    "an edit hides those above it",
+    "conditions read nothing",
+    "every join is a LEFT JOIN",
+    "filters do not count",
+    "time is a column",
+}
+
+
+@pytest.mark.parametrize(
+    "defect",
+    [
+        pytest.param(each, marks=[] if each in _IN_BOTH_FORMS else pytest.mark.full)
+        for each in DEFECTS
+    ],
+)
 def test_a_planted_defect_is_found(database: Database, defect: str) -> None:
     planted = DEFECTS[defect]
 

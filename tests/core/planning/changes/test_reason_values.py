@@ -52,7 +52,7 @@ ORDERS, REVENUE = ModelName("staging", "orders"), ModelName("mart", "revenue")
         ),
     ],
 )
-def test_a_reason_is_told_by_its_fields(reason: Reason, reported: str) -> None:
+def test_a_reason_is_worded_by_its_fields(reason: Reason, reported: str) -> None:
     assert sentence(reason) == reported
     assert sentences([reason, reason]) == (reported, reported)
 

@@ -1,4 +1,4 @@
-"""What the rows and the columns of a query follow from, told by hand from SQL's semantics."""
+"""What the rows and columns of a query depend on, derived by hand from SQL's semantics."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def reads(part: MeaningPart) -> set[str]:
             {"a": {"t.a"}, "b": {"u.b"}},
         ),
         ("SELECT t.b FROM raw.t CROSS JOIN raw.u", {"t", "u"}, {"b": {"t.b"}}),
-        # groups follow from the rows and the keys, a value of a group from all rows of it
+        # groups depend on the rows and the keys, a value of a group on all its rows
         (
             "SELECT b, SUM(a) AS n, COUNT(*) AS k FROM raw.t GROUP BY b",
             {"t", "t.b"},
             {"b": {"t.b"}, "n": {"t", "t.a"}, "k": {"t"}},
         ),
         ("SELECT b FROM raw.t GROUP BY 1 HAVING MAX(c) > 1", {"t", "t.b", "t.c"}, {"b": {"t.b"}}),
-        # without GROUP BY there is one row, whatever it is made of
+        # without GROUP BY there is one row, whatever it depends on
         ("SELECT COUNT(*) AS n FROM raw.t WHERE a > 1", set(), {"n": {"t", "t.a"}}),
         ("SELECT 1 AS one FROM raw.t HAVING COUNT(*) > 1", {"t"}, {"one": set()}),
         ("SELECT DISTINCT a, b FROM raw.t", {"t", "t.a", "t.b"}, {"a": {"t.a"}, "b": {"t.b"}}),
@@ -78,7 +78,7 @@ def reads(part: MeaningPart) -> set[str]:
             {"t", "t.e"},
             {"a": {"t.a"}, "x": {"t.e"}},
         ),
-        # EXISTS asks for rows only, IN for values
+        # EXISTS depends on rows only, IN on values
         (
             "SELECT a FROM raw.t WHERE EXISTS (SELECT c FROM raw.u WHERE u.a = t.a)",
             {"t", "t.a", "u", "u.a"},
@@ -179,7 +179,7 @@ def test_what_is_not_understood_follows_from_all_that_it_names(text: str, named:
         ("SELECT a FROM raw.t WHERE b = DATE_FORMAT(@start_dt, 'yyyyMMdd')", False, set()),
         ("SELECT a, ARRAY_JOIN(ARRAY('a', 'b'), ',') AS d FROM raw.t", False, set()),
         ("SELECT a, TO_DATE(@start_ds) AS d FROM raw.t", False, set()),
-        # what is kept of many values follows from how parts of them are merged
+        # what is kept of many values depends on how parts of them are merged
         ("SELECT PERCENTILE_APPROX(a, 0.5) AS n FROM raw.t", False, {"n"}),
         ("SELECT APPROX_TOP_K(a, 3) AS n FROM raw.t", False, {"n"}),
         ("SELECT HISTOGRAM_NUMERIC(a, 3) AS n FROM raw.t", False, {"n"}),
@@ -253,7 +253,7 @@ def test_what_is_not_understood_follows_from_all_that_it_names(text: str, named:
         ("SELECT COLLECT_LIST(a) AS k, ARRAY_SORT(COLLECT_LIST(a)) AS l FROM raw.t", False, {"k"}),
     ],
 )
-def test_what_may_be_another_outcome_next_time_is_volatile(
+def test_what_may_be_another_outcome_next_time_is_nondeterministic(
     text: str, rows: bool, columns: set[str]
 ) -> None:
     found = meaning(text)
@@ -268,7 +268,7 @@ def test_what_may_be_another_outcome_next_time_is_volatile(
             "SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY c), w AS (v)",
             "SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY a), w AS (v)",
         ),
-        (  # a common table that looks at the query around
+        (  # a common table that reads the outer query
             (
                 "SELECT t.a, (WITH k AS (SELECT u.b FROM raw.u WHERE u.a = t.c)"
                 " SELECT MAX(k.b) FROM k) AS q FROM raw.t"
@@ -282,7 +282,7 @@ def test_what_may_be_another_outcome_next_time_is_volatile(
             "WITH k AS (SELECT a, b FROM raw.t ORDER BY c) SELECT COLLECT_LIST(a) AS l FROM k",
             "WITH k AS (SELECT a, b FROM raw.t ORDER BY b) SELECT COLLECT_LIST(a) AS l FROM k",
         ),
-        (  # an aggregate that nobody knows sees the rows, too
+        (  # an unknown aggregate sees the rows, too
             "SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'x'",
             "SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'y'",
         ),
@@ -331,7 +331,7 @@ def test_a_union_of_many_queries_is_read() -> None:
     assert [reads(part) for part in union.parts()] == [{"t"}, {"t.a"}]
 
 
-def test_two_calls_by_chance_are_two() -> None:
+def test_two_nondeterministic_calls_are_two() -> None:
     shared = "WITH c AS (SELECT RAND() AS r) SELECT x.r - y.r AS z FROM c AS x CROSS JOIN c AS y"
     apart = (
         "SELECT x.r - y.r AS z FROM (SELECT RAND() AS r) AS x CROSS JOIN (SELECT RAND() AS r) AS y"

@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a query stays on one line
-"""Queries of time ranges, made by chance, and whether units of time come out the same by executing.
+"""Random queries of time ranges, and whether executing them gives each unit the same rows.
 
 Every table has a time ``ts``, another one ``landed`` near it, a ``day``, a key ``k`` and a number ``n``. Rows
-lie at borders of units and beside them, some twice, some without a time.
+are at borders of units and next to them, some twice, some without a time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def understood(sql: str) -> exp.Query:
 
 
 def reason(query: exp.Query, unit: IntervalUnit) -> str:
-    """Why a unit's rows may differ; empty where they cannot."""
+    """Why a unit's rows may differ; empty if they cannot."""
 
     def axis(table: ModelName, column: str) -> Axis | None:
         written = TimeAxis(column=column, unit=unit, type=TYPES.get(column, "unknown"))
@@ -110,7 +110,7 @@ class Queries:
         )
 
     def tie(self, one: str, other: str) -> str:
-        """What a join compares; half of these tie the rows to one unit."""
+        """The condition of a join; half of these tie the rows to one unit."""
         floor = f"DATE_TRUNC('{self.grain}', {one}.ts)"
         return self.some(
             f"{one}.ts = {other}.ts",
@@ -294,7 +294,7 @@ def batches(unit: IntervalUnit) -> Iterator[Interval]:
 
 
 def difference(connection: duckdb.DuckDBPyConnection, query: exp.Query, unit: IntervalUnit) -> str:
-    """A unit whose rows are others alone than beside others, for people; or none."""
+    """A message about a unit with other rows alone than together with others; or none."""
     cells = units(unit)[1:-1]
     alone = {each: of_unit(evaluated(connection, query, each), each) for each in cells}
     for batch in batches(unit):

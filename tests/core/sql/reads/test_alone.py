@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a query stays on one line
-"""Which queries have the same rows of an hour alone and beside other hours, and why others do not.
+"""Which queries have the same rows of an hour alone and with other hours, and why others do not.
 
-Each one is run on DuckDB, too: those of the first table are the same, and of the second one there is
-data for which an hour is another one.
+Each one is run on DuckDB, too: those of the first table are the same, and for each of the second
+there is data for which an hour differs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ OTHERS = {
     "the side that FULL JOIN need not have": (f"SELECT COALESCE(x.ts, y.ts) AS ts, x.n, y.n AS m FROM {X} FULL JOIN {Y} ON x.k = y.k", "the join with y"),
     "rows without a partner by key": (f"SELECT x.ts, x.n FROM {X} LEFT ANTI JOIN {Y} ON x.k = y.k", "the join with y"),
     "EXISTS by key": (f"SELECT x.ts, x.n FROM s.a AS x WHERE {IN_X} AND EXISTS (SELECT 1 FROM s.b AS e WHERE e.k = x.k AND {IN_E})", "`e.ts BETWEEN @start_dt AND @end_dt`"),
-    "EXISTS in what is bounded": (f"SELECT x.ts, x.n FROM {X} WHERE EXISTS (SELECT 1 FROM (SELECT ts, k FROM s.b AS e WHERE {IN_E}) AS e WHERE e.k = x.k)", "the sub-query over e does not say that its rows are of the same hour as the row beside it"),
+    "EXISTS in what is bounded": (f"SELECT x.ts, x.n FROM {X} WHERE EXISTS (SELECT 1 FROM (SELECT ts, k FROM s.b AS e WHERE {IN_E}) AS e WHERE e.k = x.k)", "the sub-query over e does not say that its rows are of the same hour as the outer row"),
     "IN by key": (f"SELECT x.ts, x.n FROM s.a AS x WHERE {IN_X} AND x.k IN (SELECT e.k FROM s.b AS e WHERE {IN_E})", "`e.ts BETWEEN"),
     "NOT IN, which NULL makes unknown": (f"SELECT x.ts, x.n FROM s.a AS x WHERE {IN_X} AND x.ts NOT IN (SELECT e.landed FROM s.b AS e WHERE {IN_E})", "`e.ts BETWEEN"),
     "the largest of all": (f"SELECT x.ts, x.n FROM s.a AS x WHERE {IN_X} AND x.n >= (SELECT MAX(e.n) FROM s.b AS e WHERE {IN_E})", "`e.ts BETWEEN"),
@@ -98,7 +98,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 def differs(connection: duckdb.DuckDBPyConnection, text: str, tries: int) -> bool:
-    """Whether there is data for which an hour is another one alone than beside others."""
+    """Whether there is data for which an hour has other rows alone than with other hours."""
     query, chance = understood(text), random.Random(1)
     for size in (3, 8, 14) * tries:
         fill(connection, rows(chance, HOUR, size))
@@ -108,7 +108,7 @@ def differs(connection: duckdb.DuckDBPyConnection, text: str, tries: int) -> boo
 
 
 @pytest.mark.parametrize("case", SAME)
-def test_rows_that_are_the_same_alone_and_beside_other_hours_are_called_so(
+def test_rows_that_are_the_same_alone_and_with_other_hours_are_called_so(
     connection: duckdb.DuckDBPyConnection, case: str
 ) -> None:
     assert reason(understood(SAME[case]), HOUR) == ""
@@ -116,7 +116,7 @@ def test_rows_that_are_the_same_alone_and_beside_other_hours_are_called_so(
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_rows_that_differ_beside_other_hours_are_told_by_the_clause_that_makes_it_so(
+def test_rows_that_differ_with_other_hours_are_reported_with_the_clause_that_makes_it_so(
     connection: duckdb.DuckDBPyConnection, case: str
 ) -> None:
     text, why = OTHERS[case]

@@ -1,7 +1,7 @@
 """Proof by execution: rows of units that are called independent are the same alone and together.
 
-Queries are made by chance and run on DuckDB for single units and for runs of them, over rows at the
-borders of units. Each rule of the proof is taken away once, and the same look has to find that.
+Random queries are run on DuckDB for single units and for runs of them, over rows at the borders of
+units. Each rule of the proof is removed once, and the same comparison has to find that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 def wrong(connection: duckdb.DuckDBPyConnection, seed: int, tables: int) -> str | None:
-    """A query that is called independent and is not, or nothing; None where it is not called so."""
+    """A query that is wrongly called independent, or nothing; None if it is not called so."""
     chance = random.Random(seed)
     unit = chance.choice(UNITS)
     text = Queries(chance, unit).query()

@@ -1,9 +1,9 @@
 # ruff: noqa: E501 - rows of tables stay on one line
 """Proof by execution: rows outside of the derived ranges never change a result.
 
-Queries are generated and run on DuckDB three times: over all rows; without every row that lies
-outside of the derived range of its table; and with other rows outside of it. Rows without a time lie
-outside of every range.
+Queries are generated and run on DuckDB three times: over all rows; without every row that is
+outside of the derived range of its table; and with other rows outside of it. Rows without a time
+are outside of every range.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def comparisons(draw: st.DrawFn, alias: str, table: str) -> str:
         f"{value} IN ({one}, {other})",
         f"{value} NOT IN ({one}, {other})",
     ]
-    if table in INSTANTS:  # a text beside a date or a timestamp
+    if table in INSTANTS:  # a text compared with a date or a timestamp
         at = FIRST + HALF_HOUR * draw(st.integers(0, HALF_HOURS - 1))
         forms += [
             f"{value} {operator} '{at:%Y-%m-%d}'",
@@ -282,7 +282,7 @@ def joined(draw: st.DrawFn) -> str:
 
 @st.composite
 def inner(draw: st.DrawFn, table: str) -> str:
-    """A query of (ts, k) that a demand on its ts may or may not be passed through."""
+    """A query of (ts, k) through which a condition on its ts may or may not be passed."""
     own = draw(st.sampled_from(["TRUE", "TRUE", draw(windows("a", table))]))
     value = draw(values("a", table))
     from_ = f"FROM s.{table} AS a WHERE {own}"
@@ -394,7 +394,7 @@ def result(connection: duckdb.DuckDBPyConnection, sql: str, data: Data) -> list[
 
 
 def kept(name: str, rows: Iterable[Row], read: InputRange, *, inside: bool) -> list[Row]:
-    """The rows that lie in a range, or those that do not."""
+    """The rows in a range, or those outside of it."""
     if isinstance(read, WholeTable):
         return [*rows] if inside else []
     table = TABLES[name]

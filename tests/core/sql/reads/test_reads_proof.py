@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""What models read, over generated models: proved on DuckDB, and told in three ways that agree.
+"""What models read, over generated models: proved on DuckDB, and derived in ways that agree.
 
-The range of a rendered query, the range that is told without rendering it, windows that hold for
-every interval, and the intervals that read what changed.
+The range of a rendered query, the range that is derived without rendering it, windows that are
+valid for every interval, and the intervals that read a changed range.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def database() -> duckdb.DuckDBPyConnection:
 def fill(
     connection: duckdb.DuckDBPyConnection, name: ModelName, rows: Rows, kept: InputRange
 ) -> None:
-    """The rows of a parent that lie in a range, in its own type."""
+    """The rows of a parent in a range, in its own type."""
     daily = name == D
     kind = "DATE" if daily else "TIMESTAMPTZ"
     connection.execute(f"CREATE OR REPLACE TABLE {name} (ts {kind}, k INT)")
@@ -213,7 +213,7 @@ def test_rows_outside_of_the_range_of_a_rendered_model_never_change_its_result(
 
 @PROOF
 @given(texts=models(), day=INTERVALS)
-def test_what_is_told_without_rendering_is_what_the_rendered_query_reads(
+def test_what_is_derived_without_rendering_is_what_the_rendered_query_reads(
     graph_of: GraphOf, texts: dict[str, str], day: int
 ) -> None:
     graph = graph_of(texts)

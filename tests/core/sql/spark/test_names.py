@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - texts stay on one line
-"""What names with dots, stars and table functions mean: what Spark takes them for."""
+"""What names with dots, stars and table functions mean in Spark."""
 
 from __future__ import annotations
 

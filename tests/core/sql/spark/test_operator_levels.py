@@ -1,4 +1,4 @@
-"""Operators in parentheses: the order of a tree holds in the text that is written of it."""
+"""Operators in parentheses: the text written of a tree keeps its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another dialect's query may say: proven parts, operators in a sure order, own functions."""
+"""What another dialect's query may use: proven parts, certain precedence, own functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""What is advised where another dialect's query is refused: who follows it has a model that loads."""
+"""The advice when another dialect's query is refused: a model that follows it loads."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FUNCTION = (
 )
 
 # An advice, the dialects that give it, what is refused with it, and what it says to write instead.
-# F is a function that the model makes: what it gives has no known type.
+# F is a function that the model creates: its result has no known type.
 Row = tuple[str, str, str, tuple[str, ...]]
 ROWS: list[Row] = [
     (FUNCTION, ALL, "XXHASH64(s)", ("F(s)",)),
@@ -232,7 +232,7 @@ def named(text: str, dialect: str) -> str:
 
 
 def load(expression: str, dialect: str) -> None:
-    """Read a query as one of a model that makes the function F."""
+    """Read a query as one of a model that creates the function F."""
     query = sqlglot.parse_one(f"SELECT {expression} AS c FROM s.t", read=dialect)
     assert isinstance(query, exp.Query)
     canonicalize(query, dialect=dialect, schemas=SCHEMAS, functions={"f"})

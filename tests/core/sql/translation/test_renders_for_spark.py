@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""What Spark is given: other dialects in its own, names as places and columns, statements."""
+"""The SQL that Spark gets: translated dialects, names in places and columns, statements."""
 
 from __future__ import annotations
 

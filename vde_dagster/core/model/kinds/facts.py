@@ -18,7 +18,7 @@ from vde_dagster.core.time.schedule import Scheduled
 
 
 class Role(Enum):
-    """What stands in the lake for a version of a model."""
+    """What exists in the lakehouse for a version of a model."""
 
     SOURCE = "a table that others write"
     EMBEDDED = "nothing: its query stands in the queries that read it"
@@ -52,10 +52,10 @@ class Evaluation:
 
 
 class KindFacts(ABC):
-    """What every kind answers, so that nobody else lists kinds. All of it is pure.
+    """What every kind answers, so that no other module lists the kinds. All of it is pure.
 
-    A kind says its keyword, its role, how it is loaded and what an evaluation writes. Everything
-    else follows from that, or has the value of most kinds.
+    A kind defines its keyword, its role, how it is loaded and what an evaluation writes. Everything
+    else follows from that, or has the value that most kinds have.
     """
 
     __slots__ = ()
@@ -109,22 +109,22 @@ class KindFacts(ABC):
 
     @property
     def is_embedded(self) -> bool:
-        """Whether it has no table or view: its query stands in the queries that read it."""
+        """Whether it has no table or view: its query is inlined in the queries that read it."""
         return self.role is Role.EMBEDDED
 
     @property
     def is_view(self) -> bool:
-        """Whether a view stands for it."""
+        """Whether it is a view without rows of its own."""
         return self.role is Role.VIEW
 
     @property
     def is_inlined(self) -> bool:
-        """Whether its query is run by whoever reads it."""
+        """Whether its query is run by what reads it."""
         return self.role in (Role.VIEW, Role.EMBEDDED)
 
     @property
     def is_physical(self) -> bool:
-        """Whether a table or view of ours stands for each version."""
+        """Whether each version has a physical table or view."""
         return self.role in (Role.VIEW, Role.TABLE)
 
     @property
@@ -182,7 +182,7 @@ class KindFacts(ABC):
 
     @property
     def is_seed(self) -> bool:
-        """Whether its rows stand in a file of the project."""
+        """Whether its rows are those of a file of the project."""
         return self.stores_rows and self.loading is Loading.ONCE
 
     @property

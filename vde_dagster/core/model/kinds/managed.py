@@ -39,9 +39,9 @@ class Managed(KindFacts):
 
 
 def target_lag(storage: Storage) -> timedelta:
-    """How old a table's last result has to be before it is rebuilt; zero where none is said.
+    """How old a table's last result has to be before it is rebuilt; zero by default.
 
-    It was checked when the model was read, so that it is a length of time.
+    The property was checked when the model was read.
     """
     written = dict(storage.properties).get(TARGET_LAG)
     return parse_duration(written) if written is not None else timedelta(0)

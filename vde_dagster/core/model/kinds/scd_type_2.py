@@ -127,7 +127,7 @@ class ScdType2ByTime(_History):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScdType2ByColumn(_History):
-    """History of rows, a change told by comparing ``columns`` (``*`` for all of them)."""
+    """History of rows, changes detected by comparing ``columns`` (``*`` for all of them)."""
 
     keyword: ClassVar[str] = "SCD_TYPE_2_BY_COLUMN"
     unique_key: tuple[str, ...]

@@ -67,7 +67,7 @@ def compare_graphs(
 
 
 def _upstream(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
-    """What the changed models of two graphs read, and what the views among that read."""
+    """What the changed models of two graphs read, also through views."""
     found: set[ModelName] = set()
     for graph in graphs:
         waiting = [graph[name] for name in changed if name in graph]
@@ -83,7 +83,7 @@ def _upstream(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
 def _flows(
     graph: Graph, changed: Collection[ModelName], upstream: Collection[ModelName]
 ) -> dict[ModelName, Flow]:
-    """What changed models were made of. What they read and is the same just stands for itself."""
+    """The flows of changed models, and of the unchanged ones that they read."""
     flows: dict[ModelName, Flow] = {}
     for node in graph:
         if node.name in changed:
@@ -95,10 +95,11 @@ def _flows(
 
 @dataclass(slots=True, kw_only=True)
 class _Comparison:
-    """The differences of a graph's models, parents first: each is judged with those above it.
+    """The differences of a graph's models, parents first: each is judged after those upstream.
 
-    ``new`` is what each model's readers find, ``true`` what it would be were all computed again:
-    they differ where a change was not to reach the readers; ``diverged`` once they do.
+    ``new`` has the flow that each model's readers see, ``true`` the one that it would have if all
+    were computed again. They differ where a category keeps a change from the readers; ``diverged``
+    says that they do.
     """
 
     before: Graph
@@ -110,7 +111,7 @@ class _Comparison:
     diverged: bool = False
 
     def unchanged(self, node: Node) -> Difference:
-        """A model that is the same with all that is above it."""
+        """A model that is unchanged, with all that is upstream of it."""
         if node.name in self.old:
             self.new[node.name] = self.true[node.name] = self.old[node.name]
         return Difference(name=node.name, change=Change.NONE)
@@ -179,7 +180,7 @@ def _rebuilt(change: Change, verdict: Verdict) -> Verdict:
 def _indirect_verdict(
     node: Node, delta: Delta, upstream: tuple[Reason, ...], rules: Rules
 ) -> Verdict:
-    """What changes above a model mean for it: they reach its rows or columns, or they do not."""
+    """What changes upstream mean for a model: they reach its rows or columns, or they do not."""
     if not delta:
         reason = Reason(kind=ReasonKind.NOTHING_READ_CHANGED)
         return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))

@@ -14,7 +14,7 @@ __all__ = ["Change", "DecidedBy", "Difference", "Rules"]
 
 
 class Change(Enum):
-    """Where the change of a model lies (seed 000, *Fingerprinting*)."""
+    """Which part of a model's fingerprint changed (seed 000, *Fingerprinting*)."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -32,9 +32,9 @@ class Rules:
     readers outside of the project may. ``forward_only`` lets every direct change keep the version
     that there is, where the kinds allow it. ``decisions`` are the categories that a person chose
     for directly modified models: BREAKING, NON_BREAKING or FORWARD_ONLY. ``settled`` are models
-    whose version follows from a snapshot that is stored: True where it is the one that there is.
+    whose version follows from a snapshot that is stored: True where it is the one that is shown.
     ``drifted`` are models whose version holds rows that its definition would not give: computing
-    one anew changes them all.
+    one again changes all of its rows.
     """
 
     strict_columns: bool = False
@@ -50,7 +50,7 @@ class Difference:
 
     ``category`` is None for models that are added, removed or unchanged. ``undecidable`` is True
     where the category was not concluded from what the change means, but taken as breaking because
-    that cannot be told. ``rebuild`` tells whether the model's rows are computed again.
+    that is not known. ``rebuild`` says whether the model's rows are computed again.
     ``columns_changed`` are the model's columns that are added, removed, or may have other values,
     by their names before or after, in order; all of them where the rows may be others.
     ``drifted`` where a version is kept whose rows are not those that would be computed now.
@@ -70,7 +70,7 @@ class Difference:
     def keeps_rows(self) -> bool:
         """Whether the rows that were there are those that would be computed now.
 
-        Of what did not change itself and drifted before, they are as right as they were.
+        A model that drifted before and did not change itself keeps rows as good as they were.
         """
         if self.category is Category.INDIRECT_NON_BREAKING:
             return not self.drifted

@@ -1,8 +1,8 @@
-"""What a model's rows and each of its columns follow from, through everything above it.
+"""What a model's rows and each of its columns follow from, through everything upstream.
 
 A `Flow` is a digest of the rows and one of each column. Where two flows have equal digests of the
 rows and of some columns, the two tables have, in these columns, the same rows as often. So what a
-change reaches is what has another digest after it, whatever lies between.
+change reaches is what has another digest after it, whatever models are in between.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Flow:
 
 
 def unchanged_flow(node: Node, upstream: Flows) -> Flow:
-    """The flow of a model that is the same in two graphs, with all that is above it."""
+    """The flow of a model that is the same in two graphs, with all that is upstream of it."""
     name = str(node.name).encode()
     columns = {
         column.name.lower(): digest_of("same column", name, column.name.lower().encode())
@@ -113,7 +113,7 @@ def reads_of(node: Node) -> frozenset[Read]:
 
 
 def _defined(node: Node) -> frozenset[ModelName]:
-    """What is read by the functions that stand in front of a model's query."""
+    """What is read by functions that a model's pre-statements define."""
     body = node.model.body
     return defined_tables(body.before) if isinstance(body, Query) else frozenset()
 
@@ -147,7 +147,7 @@ def _seed_flow(node: Node, text: str) -> Flow:
 
 
 def _opaque_flow(node: Node, upstream: Flows) -> Flow:
-    """A model whose body is not looked into, such as one in Python."""
+    """A model whose body is not analysed, such as one in Python."""
     parents = sorted(str(each) for each in node.model.parents)
     read = [upstream[ModelName.parse(each)] for each in parents]
     inputs = [piece for flow in read for piece in (flow.rows, flow.every)]

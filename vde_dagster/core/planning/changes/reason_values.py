@@ -10,7 +10,7 @@ from typing import Final, Self
 from vde_dagster.core.names import ModelName
 
 _MOST: Final = 3
-"""How many names are told in one reason; what is more is counted."""
+"""How many names one reason lists; the others are counted."""
 
 
 class ReasonKind(Enum):
@@ -35,16 +35,16 @@ class ReasonKind(Enum):
     )
     DRIFTED = (
         "drifted",
-        "what it holds was made in part before a forward-only change: all is computed again",
+        "some of its rows were computed before a forward-only change: all is computed again",
     )
     GIVEN_BACK = (
         "given_back",
-        "the table that it adopted does not hold just what it reads here any more",
+        "the table that it adopted no longer has the rows that it would compute here",
     )
     PYTHON = ("python", "its Python code or inputs changed")
     STATEMENTS = (
         "statements",
-        "the statements beside its query changed, and they may do anything",
+        "its pre- or post-statements changed, and they may do anything",
     )
     MANAGED = ("managed", "it is managed by the platform, which is not looked into")
     MODEL_KIND = ("model_kind", "its kind was {before} and is {after}")
@@ -60,14 +60,14 @@ class ReasonKind(Enum):
     )
     CONTENT = ("content", "its content changed")
     ROWS = ("rows", "may have other rows: {clauses} changed")
-    KEY_COLUMNS = ("key_columns", "the columns by which its kind tells rows apart changed")
+    KEY_COLUMNS = ("key_columns", "the columns by which its kind identifies rows changed")
     KEY_VALUES = (
         "key_values",
-        "its kind tells rows apart by {columns}, which may have other values",
+        "its kind identifies rows by {columns}, which may have other values",
     )
     SOURCE_UNDECLARED = (
         "source_undeclared",
-        "where its columns come from cannot be told, since a source is not declared",
+        "where its columns come from is not known, since a source is not declared",
     )
     FUNCTION_UNKNOWN = (
         "function_unknown",

@@ -74,7 +74,7 @@ def _ctes(select: exp.Select) -> list[str]:
 def why_reached(
     node: Node, before: Mapping[ModelName, Flow], after: Mapping[ModelName, Flow]
 ) -> Iterator[Reason]:
-    """What of its parents a model follows from that is another thing after a change."""
+    """Which rows and columns of its parents, that a model follows from, a change reached."""
     found: dict[ModelName, list[str]] = {}
     for read in sorted(reads_of(node)):
         old, new = before.get(read.model), after.get(read.model)

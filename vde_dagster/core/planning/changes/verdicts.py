@@ -33,7 +33,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """What of a model's flow differs: its rows, and columns by their names in lower case.
+    """Which parts of a model's flow differ: its rows, and columns by their names in lower case.
 
     ``order`` has the names of all columns, those that are gone last.
     """
@@ -144,7 +144,7 @@ def _automatic(
 
 
 def _unknown(before: Node, after: Node) -> Iterator[Reason]:
-    """Why the rows of a changed query cannot be told.
+    """Why it is not known whether a changed query returns the same rows.
 
     A column may come from several places, or the change adds a function that is not known: it may
     make rows, or count them.
@@ -165,7 +165,7 @@ def _unknown_functions(node: Node) -> set[str]:
 
 
 def _undecidable(before: Node, after: Node) -> Reason | None:
-    """Why what a change does cannot be told at all."""
+    """Why it is not known at all what a change does."""
     old, new = before.model.body, after.model.body
     if isinstance(old, PythonFunction) or isinstance(new, PythonFunction):
         return None if _only_storage(before, after) else Reason(kind=ReasonKind.PYTHON)

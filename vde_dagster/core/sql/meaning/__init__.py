@@ -1,1 +1,1 @@
-"""What a query means: its rows, and each of its columns, as digests that survive rewriting."""
+"""The meaning of a query as digests of its rows and columns, equal however it is written."""

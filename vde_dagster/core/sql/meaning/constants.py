@@ -1,7 +1,7 @@
-"""What has the same value in each row, as far as that can be told; and texts that are made of such.
+"""Expressions with the same value in each row, as far as that is known; and texts made of them.
 
-Spark puts the current time in place of texts such as 'today' where a date or timestamp is made of
-them, also of computed ones as long as no column is among them (its rule SpecialDatetimeValues).
+Spark replaces texts such as 'today' by the current time if they are cast to a date or timestamp,
+also computed ones as long as no column is among them (its rule SpecialDatetimeValues).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vde_dagster.core.sql.spark.functions import SCALARS
 _SPECIAL_TIME: Final = re.compile(
     r"\s*(now|today|tomorrow|yesterday)(?![a-z])\s*\S*\s*", re.IGNORECASE
 )
-"""Texts that Spark replaces by the current time where a date or timestamp is made of them; a zone
+"""Texts that Spark replaces by the current time if they are cast to a date or timestamp; a zone
 may follow. `epoch` is always the same instant."""
 _SOME_DAY: Final = "1970-01-01"
 _VARYING: Final = (
@@ -31,7 +31,7 @@ _VARYING: Final = (
     exp.UDTF,
     exp.Window,
 )
-"""What follows from rows, or makes some."""
+"""Nodes whose value depends on rows, or that make rows."""
 _MAKING_TEXTS: Final = (
     exp.Chr,
     exp.Concat,
@@ -67,7 +67,7 @@ _UNREAD_TEXTS: Final = frozenset(
 """Functions without a class that make texts."""
 _CALLING: Final = (exp.Bracket, exp.Dot, exp.Func)
 _CHOOSING: Final = (exp.Case, exp.Coalesce, exp.Greatest, exp.If, exp.Least, exp.Nullif)
-"""What has the value of one of its operands."""
+"""Nodes with the value of one of their operands."""
 _FROM_ROWS: Final = (exp.AggFunc, exp.ExplodeOuter, exp.UDTF, exp.Window)
 _TEXTS: Final = (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR, exp.DataType.Type.UNKNOWN)
 _BYTES: Final = (exp.DataType.Type.BINARY, exp.DataType.Type.VARBINARY)
@@ -91,7 +91,7 @@ def orders_nothing(keys: Sequence[exp.Expr], equal: Collection[exp.Expr] = ()) -
 
 
 def _is_made_of(key: exp.Expr, equal: Collection[exp.Expr]) -> bool:
-    """Whether an expression is made of these and of constants only."""
+    """Whether an expression consists of these and of constants only."""
     nodes = key.walk(prune=lambda each: each in equal)
     return not any(isinstance(each, _VARYING) for each in nodes if each not in equal)
 
@@ -111,9 +111,9 @@ def _makes_text(node: exp.Expr) -> bool:
 
 
 def _is_read_text(node: exp.Expr) -> bool:
-    """Whether a call may make a text out of texts, where something may read a time from it.
+    """Whether a call may make a text of texts that something may then read as a time.
 
-    That is anything but another text, or the result of a query as it is.
+    That is anything but another text, or the plain result of a query.
     """
     if not isinstance(node, _CALLING) or isinstance(node, (*_CHOOSING, *_FROM_ROWS)):
         return False
@@ -133,14 +133,14 @@ def _is_text_leaf(node: exp.Expr) -> bool:
 
 
 def _is_folded(node: exp.Expr) -> bool:
-    """Whether a text follows from texts alone, so that Spark computes it before it reads rows."""
+    """Whether a text depends on literals alone, so that Spark computes it before it reads rows."""
     return not any(
         isinstance(each, exp.Column | exp.Star | exp.Query | exp.Lambda) for each in node.walk()
     )
 
 
 def _text(written: exp.Expr | None) -> str | None:
-    """What a text is; None where that is not looked into. A time macro stands for some day."""
+    """The value of a text; None if it is not analysed. A time macro stands for some day."""
     node = written.unnest() if written is not None else None
     match node:
         case exp.Literal() | exp.RawString():
@@ -165,7 +165,7 @@ def _has_quotes(format_: exp.Expr | None) -> bool:
 
 
 def _text_of(node: exp.Expr) -> str | None:
-    """The text that a value becomes; that of a number or time is none with words in it."""
+    """The text of a value; that of a number or time has no words in it."""
     text = _text(node)
     if text is not None:
         return text
@@ -177,7 +177,7 @@ def _joined(node: exp.Expr) -> str | None:
     parts = node.expressions if isinstance(node, exp.Concat) else [node.this, node.expression]
     texts = [_text(each) for each in parts]
     if texts and texts[0] is not None and re.match(r"\s*[^\sntyNTY]", texts[0]):
-        return texts[0]  # whatever comes behind it
+        return texts[0]  # whatever follows it
     known = [each for each in texts if each is not None]
     return "".join(known) if len(known) == len(texts) else None
 

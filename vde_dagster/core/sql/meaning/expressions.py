@@ -1,8 +1,8 @@
-"""What an expression means: equal for expressions that differ in their writing only.
+"""The meaning of an expression: equal for expressions that differ in their writing only.
 
 Aliases, parentheses that cannot matter, the case of names, the order of what AND and OR connect,
-the side on which a comparison names its operands, and BETWEEN or its two comparisons do not count
-(docs/architecture.md, *Identity*). A column of a sub-query is the expression that stands there.
+the order of a comparison's operands, and BETWEEN or its two comparisons do not count
+(docs/architecture.md, *Identity*). A column of a sub-query has the meaning of its expression.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from vde_dagster.core.sql.spark.merged_columns import merging_joins_around
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
 
 QueryReader = Callable[[exp.Expr, Scope], Meaning]
-"""Reads a query that stands inside of an expression."""
+"""Reads a query inside of an expression."""
 
 
 @dataclass(slots=True)
 class ExpressionReader:
-    """Reads expressions. ``draws`` counts nondeterministic calls, no two of which are the same.
+    """Reads expressions. ``draws`` numbers nondeterministic calls, so that no two are equal.
 
     ``fixed`` are the digests of columns of sub-queries that are the same in all rows.
     """
@@ -54,11 +54,11 @@ class ExpressionReader:
     fixed: set[bytes] = field(default_factory=set)
 
     def is_fixed(self, node: exp.Expr, part: MeaningPart) -> bool:
-        """Whether an expression, of which this is the meaning, is the same in all rows."""
+        """Whether an expression with this meaning is the same in all rows."""
         return is_constant(node) or part.digest in self.fixed
 
     def part(self, node: exp.Expr, scope: Scope) -> MeaningPart:
-        """What an expression means in a scope."""
+        """The meaning of an expression in a scope."""
         found = self._same(node, scope)
         if found is None:
             found = self._read(node, scope)
@@ -80,7 +80,7 @@ class ExpressionReader:
                 return self._call(node, scope)
 
     def _query(self, node: exp.Expr, scope: Scope) -> MeaningPart:
-        """A sub-query; of one in EXISTS it only counts which rows there are."""
+        """A sub-query; for one in EXISTS only its rows count, not its columns."""
         if isinstance(node, exp.Exists):
             asked = _without_limit(node.this)
             return combined("exists", [self.read_query(asked, scope).rows.part])
@@ -88,7 +88,7 @@ class ExpressionReader:
         return combined("query", [inner.rows.part, *inner.values])
 
     def _same(self, node: exp.Expr, scope: Scope) -> MeaningPart | None:
-        """What can be written in several ways, in one form; None of all else."""
+        """One form for what can be written in several ways; None for all else."""
         match node:
             case exp.Case():
                 return self._branches(node.this, node.args["ifs"], node.args.get("default"), scope)
@@ -108,7 +108,7 @@ class ExpressionReader:
         default: exp.Expr | None,
         scope: Scope,
     ) -> MeaningPart:
-        """CASE, or IF, which is one of one branch. ELSE NULL says what is so anyway."""
+        """CASE, or IF, which is a CASE of one branch. ELSE NULL is the default."""
         parts = [self.part(operand, scope)] if operand is not None else []
         for each in branches:
             parts += [self.part(each.this, scope), self.part(each.args["true"], scope)]
@@ -118,7 +118,7 @@ class ExpressionReader:
         return combined("Case", parts, str(operand is not None), str(len(branches)), str(ends))
 
     def _comparison(self, node: exp.Expr, scope: Scope) -> MeaningPart:
-        """A connector or comparison, whichever side is named first."""
+        """A connector or comparison, equal whichever side is written first."""
         name = type(node).__name__
         match node:
             case exp.And() | exp.Or():
@@ -140,12 +140,12 @@ class ExpressionReader:
 
     def _equality(self, node: exp.Expr, scope: Scope) -> MeaningPart:
         sides = in_order(self._sides(node, scope))
-        if isinstance(node, exp.NEQ):  # as Spark's parser has it
+        if isinstance(node, exp.NEQ):  # as Spark's parser reads it
             return combined("Not", [combined("EQ", sides)], "this")
         return combined(type(node).__name__, sides)
 
     def _list(self, node: exp.In, scope: Scope) -> MeaningPart:
-        """IN with a list: where that is the same, in no order, and as equalities with OR."""
+        """IN with a list: unordered, and as equalities with OR, if both are equivalent."""
         value = self.part(node.this, scope)
         parts = [self.part(each, scope) for each in node.expressions]
         listed = {part.digest: part for part in parts}
@@ -175,7 +175,7 @@ class ExpressionReader:
         return [self.part(node.this, scope), self.part(node.args["expression"], scope)]
 
     def conditions(self, node: exp.Expr | None, scope: Scope) -> list[MeaningPart]:
-        """What AND connects, each by itself, in no order."""
+        """The operands of AND, each by itself, in no order."""
         if node is None:
             return []
         inner = node.unnest()
@@ -220,7 +220,7 @@ class ExpressionReader:
     def _star(self, node: exp.Column | exp.Star, scope: Scope) -> MeaningPart:
         """All columns, such as in a call; COUNT(*) counts rows only."""
         if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
-            return leaf("rows")  # COUNT(t.*) is another thing: it counts rows without NULLs
+            return leaf("rows")  # COUNT(t.*) differs: it counts rows without NULLs
         alias = node.table.lower() if isinstance(node, exp.Column) else ""
         source = scope.sources.get(alias)
         starred = scope.every() if source is None else [scope.placed(alias, source.every)]
@@ -231,9 +231,9 @@ class ExpressionReader:
     def _call(
         self, node: exp.Expr, scope: Scope, *, this: MeaningPart | None = None
     ) -> MeaningPart:
-        """A node of whatever class, with what it is made of and what it sees beside that.
+        """A node of any class, with its parts and the other rows that it sees.
 
-        ``this`` is its first operand where that has been read already.
+        ``this`` is its first operand if that has been read already.
         """
         if isinstance(node, exp.Window):
             node = without_default_frame(whole_window(node, scope.windows))
@@ -260,7 +260,7 @@ class ExpressionReader:
     def _arguments(
         self, node: exp.Expr, scope: Scope, *, this: MeaningPart | None = None
     ) -> tuple[list[str], list[MeaningPart]]:
-        """What a node is made of: its shape with all plain values, and the parts that fill it."""
+        """A node's shape with all plain values, and the parts that fill it."""
         shape = [f"field {each}" for each in lent_names(node)]
         parts: list[MeaningPart] = []
         for key, value in sorted(node.args.items()):
@@ -294,7 +294,7 @@ class ExpressionReader:
 
 
 def whole_window(window: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
-    """A window with what it takes over from the named one that it builds on."""
+    """A window with what it inherits from a named one."""
     alias = window.args.get("alias")
     base = named.get(alias.name.lower()) if alias is not None else None
     if base is None:
@@ -308,7 +308,7 @@ def whole_window(window: exp.Window, named: Mapping[str, exp.Window]) -> exp.Win
 
 
 def _without_limit(query: exp.Expr) -> exp.Expr:
-    """A query of which only is asked whether it has any rows."""
+    """A query that is only tested for having any rows."""
     limit = query.args.get("limit")
     number = limit.args.get("expression") if isinstance(limit, exp.Limit) else None
     counted = isinstance(number, exp.Literal) and number.is_int and int(number.this) > 0
@@ -331,7 +331,7 @@ def _everything(scope: Scope) -> list[MeaningPart]:
 
 
 def _seen_rows(node: exp.Expr, scope: Scope) -> MeaningPart | None:
-    """The rows that a call looks at beside its own."""
+    """The rows that a call sees besides its own."""
     if isinstance(node, exp.Window):
         return scope.stage
     return scope.grouped if is_aggregate(node) or is_unknown(node) else None
@@ -349,7 +349,7 @@ def _columns_everywhere(scope: Scope, name: str) -> list[MeaningPart]:
 
 
 def _is_ambiguous(node: exp.Expr) -> bool:
-    """Whether a comparison compares comparisons: which of them binds tighter is not for sure."""
+    """Whether a comparison has comparisons as operands: their precedence is not certain."""
     sides = (node.args.get(key) for key in ("this", "expression", "low", "high"))
     return is_comparison(node) and any(
         isinstance(each, exp.Expr) and is_comparison(each) for each in sides
@@ -357,7 +357,7 @@ def _is_ambiguous(node: exp.Expr) -> bool:
 
 
 def _operands(node: exp.And | exp.Or) -> Iterator[exp.Expr]:
-    """What a chain of one connector connects, without recursion: such chains may be long."""
+    """The operands of a chain of one connector, without recursion: such chains may be long."""
     waiting: list[exp.Expr] = [node]
     while waiting:
         each = waiting.pop().unnest()
@@ -368,9 +368,9 @@ def _operands(node: exp.And | exp.Or) -> Iterator[exp.Expr]:
 
 
 def _is_truth(node: exp.Expr) -> bool:
-    """Whether what AND or OR connects is a truth value for certain, and nothing that becomes one.
+    """Whether an operand of AND or OR is certainly a BOOLEAN, and not cast to one.
 
-    What always holds says nothing of what stands beside it.
+    A condition that is always true says nothing about the other operand.
     """
     if isinstance(node, exp.Connector | exp.Not):
         return True
@@ -378,5 +378,5 @@ def _is_truth(node: exp.Expr) -> bool:
 
 
 def _is_two_comparisons(node: exp.Between) -> bool:
-    """Whether its value may stand twice: with chance it would be drawn twice."""
+    """Whether its operand may be written twice: a nondeterministic one would be evaluated twice."""
     return not node.args.get("symmetric") and not any(map(is_nondeterministic, calls_in(node.this)))

@@ -1,4 +1,4 @@
-"""What functions do to rows: whether they aggregate, unfold, or may say something else next time.
+"""What functions do to rows: whether they aggregate, unfold, or are nondeterministic.
 
 A function that is not known may do all of it.
 """
@@ -37,7 +37,7 @@ _NONDETERMINISTIC: Final = (
     exp.Localtime,
     exp.Localtimestamp,
     exp.TableSample,
-    # Which value they take, or in which order, follows from how the rows happen to lie.
+    # Which value they take, or in which order, depends on the order in which rows are read.
     exp.First,
     exp.FirstValue,
     exp.Last,
@@ -47,7 +47,7 @@ _NONDETERMINISTIC: Final = (
     exp.ArrayUniqueAgg,
     exp.GroupConcat,
     exp.Mode,
-    # What they keep of many values follows from the order in which parts of them are merged.
+    # What they keep of many values depends on the order in which partial results are merged.
     exp.ApproxQuantile,
     exp.ApproxTopK,
     exp.ApproxTopKAccumulate,
@@ -94,7 +94,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def _is_windowed(node: exp.Expr) -> bool:
-    """Whether a call is what an OVER belongs to."""
+    """Whether a call has an OVER."""
     inside, around = node, node.parent
     while isinstance(around, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         if around.this is not inside:
@@ -104,21 +104,21 @@ def _is_windowed(node: exp.Expr) -> bool:
 
 
 def unfolds(node: exp.Expr) -> bool:
-    """Whether a call in a SELECT makes several rows of one, or may for all that is known."""
+    """Whether a call in a SELECT makes several rows of one, or may do so."""
     if isinstance(node, _UNFOLDING):
         return True
     return is_unknown(node) or (isinstance(node, _NAMELESS) and node.name.lower() in GENERATORS)
 
 
 def is_unknown(node: exp.Expr) -> bool:
-    """Whether a call is of a function that is none of Spark's, such as one of the users' own."""
+    """Whether a call is of a function that is not Spark's, such as a user's own."""
     return isinstance(node, _NAMELESS) and node.name.lower() not in _KNOWN
 
 
 def is_nondeterministic(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each form of a call
-    """Whether a call may give another outcome for equal rows; a window with what it builds on.
+    """Whether a call may give another result for equal rows; a window with what it inherits.
 
-    A text such as 'today' counts wherever it stands, since Spark may make a time of it.
+    A text such as 'today' counts anywhere, since Spark may make a time of it.
     """
     if is_special_time(node):
         return True
@@ -140,11 +140,11 @@ def is_nondeterministic(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for
 
 
 def is_unordered(window: exp.Window, fixed: Collection[exp.Expr] = ()) -> bool:
-    """Whether a window's function counts on an order that the window does not give.
+    """Whether a window's function depends on an order that the window does not give.
 
     Args:
-        window: With what it takes over from a named one.
-        fixed: What is the same in all rows, beside what is seen to be.
+        window: With what it inherits from a named one.
+        fixed: Expressions that are the same in all rows, besides those that are seen to be.
     """
     if not _counts_on_order(window):
         return False
@@ -176,7 +176,7 @@ def _is_list_ordered(node: exp.Expr) -> bool:
 
 
 def _is_order_lost(node: exp.Expr) -> bool:
-    """Whether a list is asked for what does not follow from its order."""
+    """Whether a list is only used for what does not depend on its order."""
     match node.parent:
         case exp.ArraySort() | exp.ArraySize() as around:
             return around.args.get("expression") is None
@@ -187,7 +187,7 @@ def _is_order_lost(node: exp.Expr) -> bool:
 
 
 def is_execution_time(node: exp.Expr) -> bool:
-    """Whether a node is a time macro for when the run was asked for."""
+    """Whether a node is a time macro for the execution time."""
     name = node.name.lower()
     return isinstance(node, exp.Parameter) and name in TIME_MACROS and name.startswith("execution_")
 

@@ -1,4 +1,4 @@
-"""What is not looked into: it follows from all that it names."""
+"""Parts that are not analysed: they depend on everything that they name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def named_by(node: exp.Expr, scope: Scope) -> list[MeaningPart]:
 
 
 def table_named(table: exp.Table, scope: Scope) -> Source | None:
-    """What the name of a table stands for, if it is one."""
+    """The source that the name of a table stands for, if it is one."""
     if not table.db and (common := scope.ctes.get(table.name.lower())) is not None:
         return common
     name = model_name_of(table)
@@ -48,7 +48,7 @@ def table_named(table: exp.Table, scope: Scope) -> Source | None:
 
 
 def has_nondeterministic_call(node: exp.Expr) -> bool:
-    """Whether anything in a node may say something else the next time."""
+    """Whether anything in a node is nondeterministic."""
     return any(map(is_nondeterministic, node.walk()))
 
 

@@ -16,9 +16,9 @@ from vde_dagster.core.names import ModelName
 
 DIGEST_BYTES: Final = 16
 ROWS: Final = ""
-"""In a `Read`: which rows there are, whatever they say."""
+"""In a `Read`: which rows there are, whatever their values."""
 EVERY: Final = "*"
-"""In a `Read`: all columns that there are, whatever their names."""
+"""In a `Read`: all columns, whatever their names."""
 
 NOTHING: Final[frozenset[Read]] = frozenset()
 
@@ -41,7 +41,7 @@ class MeaningPart:
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
-    """Rows, and the conditions that are still to be put on them, in no order.
+    """Rows, and the conditions that are still to be applied to them, in no order.
 
     Conditions that follow one another are one set: a filter in a sub-query, and the same filter
     around it, are the same.
@@ -62,13 +62,13 @@ class RowSet:
         return replace(self, filters=self.filters.union(conditions))
 
     def joined(self, other: MeaningPart) -> RowSet:
-        """Each of these rows with each of others; conditions on these are conditions on pairs."""
+        """Each of these rows with each of others; conditions on either are conditions on pairs."""
         return replace(self, base=combined("join", [self.base, other]))
 
     def then(
         self, step: str, parts: Iterable[MeaningPart] = (), *, nondeterministic: bool = False
     ) -> RowSet:
-        """The rows that a step makes of these with the help of other parts, in their order."""
+        """The rows that a step makes of these and of other parts, in their order."""
         made = combined(step, [self.part, *parts])
         return RowSet(replace(made, nondeterministic=True) if nondeterministic else made)
 
@@ -94,28 +94,28 @@ class Meaning:
 
     @property
     def values(self) -> list[MeaningPart]:
-        """The columns without their names."""
+        """The columns' parts, without their names."""
         return [part for _, part in self.columns]
 
     def column(self, name: str) -> MeaningPart | None:
-        """The column of this name in lower case; None where there is none or several."""
+        """The column of this name in lower case; None if there is none or several."""
         found = [part for each, part in self.columns if each == name]
         return found[0] if len(found) == 1 else None
 
     @property
     def digest(self) -> str:
-        """All of it in hexadecimal digits: equal where two queries make one table."""
+        """A digest of all of it in hexadecimal digits: equal if two queries give equal tables."""
         parts = [self.rows.part, *self.values, *([self.order] if self.order is not None else [])]
         return combined("query", parts, *(name for name, _ in self.columns)).digest.hex()
 
     def parts(self) -> Iterator[MeaningPart]:
-        """Everything that the result follows from."""
+        """Everything that the result depends on."""
         yield self.rows.part
         yield from self.values
 
 
 def digest_of(label: str, *pieces: bytes) -> bytes:
-    """A digest of a label and pieces, each with its length, so that no two lists run together."""
+    """A digest of a label and pieces, each with its length, so that lists are unambiguous."""
     found = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for piece in (label.encode(), *pieces):
         found.update(b"%d:" % len(piece))
@@ -124,7 +124,7 @@ def digest_of(label: str, *pieces: bytes) -> bytes:
 
 
 def leaf(label: str, *texts: str, reads: Iterable[Read] = ()) -> MeaningPart:
-    """A part that is made of no others."""
+    """A part that consists of no others."""
     return MeaningPart(digest_of(label, *(text.encode() for text in texts)), frozenset(reads))
 
 

@@ -1,7 +1,7 @@
-"""What a query means, clause by clause, in the order in which SQL applies them.
+"""The meaning of a query, clause by clause, in the order in which SQL applies them.
 
-Whatever is not understood is opaque: it follows from all that it names, and so does each of its
-columns.
+Whatever is not understood is opaque: it depends on everything that it names, and so does each of
+its columns.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from vde_dagster.core.sql.select_clauses import (
 )
 
 NamedParts = tuple[tuple[str, MeaningPart], ...]
-"""What columns are made of, by their names in lower case."""
+"""The parts of columns, by their names in lower case."""
 
 
 def meaning_of(query: exp.Query, *, is_bound: bool = True) -> Meaning:
-    """What a query returns.
+    """The meaning of a query's result.
 
     Args:
         query: Canonical: names normalized, columns bound to the alias of their table.
-        is_bound: Whether they are; otherwise the query is not looked into.
+        is_bound: Whether they are; otherwise the query is not analysed.
     """
     reader = _QueryReader(whole=without_parentheses(query))
     return reader.read(query, Scope()) if is_bound else reader.opaque(query, Scope())
@@ -68,7 +68,7 @@ class _QueryReader:
         self.sources = SourceReader(read_query=self.read, expressions=self.expressions)
 
     def read(self, query: exp.Expr, outer: Scope) -> Meaning:
-        """What a query means that stands inside of a scope."""
+        """The meaning of a query in a scope."""
         if isinstance(query, exp.Subquery):
             ctes = self.sources.common_tables(with_of(query), outer)
             if is_only_around(query):
@@ -101,9 +101,9 @@ class _QueryReader:
         return self._ordered(select.node, select.ending, found, scope, is_chosen=is_chosen)
 
     def _grouped(self, select: SelectClauses, rows: RowSet, scope: Scope) -> RowSet:
-        """The groups that rows are brought together to; one group of all where only aggregates say.
+        """The groups of rows; one group of all rows if there are aggregates without GROUP BY.
 
-        The row of an aggregate without GROUP BY is there whatever it is made of.
+        The row of an aggregate without GROUP BY exists whatever its input is.
         """
         if select.group is not None:
             rows = rows.then("group", self._keys(select.group, select, scope))
@@ -160,7 +160,7 @@ class _QueryReader:
     ) -> Meaning:
         """ORDER BY and LIMIT. Without a limit the order of a whole query changes no row.
 
-        ``is_chosen`` where the order decides, without a limit, too, which rows there are.
+        ``is_chosen`` if the order decides which rows there are even without a limit.
         """
         scope.outputs = dict(found.columns)
         order = [self._order(each, found, scope) for each in ending.sorting]
@@ -176,7 +176,7 @@ class _QueryReader:
         return replace(found, order=combined("order", order)) if order else found
 
     def _is_ordered(self, clause: exp.Expr | None, found: Meaning, scope: Scope) -> bool:
-        """Whether ORDER BY tells rows apart: not by what is the same in all of them."""
+        """Whether ORDER BY distinguishes rows: not by what is the same in all of them."""
         for each in clause.expressions if clause is not None else []:
             key = each.this if isinstance(each, exp.Ordered) else each
             place = int(key.this) if isinstance(key, exp.Literal) and key.is_int else 0
@@ -222,10 +222,10 @@ class _QueryReader:
             branches, sides = [self._ordered(each.node, each.ending, both, scope)], [each.node]
         return branches[0]
 
-    # -- what is not looked into
+    # -- what is not analysed
 
     def opaque(self, query: exp.Expr, scope: Scope) -> Meaning:
-        """A query that is not looked into: each of its columns follows from all that it names."""
+        """A query that is not analysed: each of its columns depends on everything that it names."""
         whole = blurred(query, scope)
         names = query.named_selects if isinstance(query, exp.Query) else []
         known = bool(names) and EVERY not in names
@@ -250,7 +250,7 @@ def _after_grouping(select: SelectClauses) -> Iterator[exp.Expr]:
 
 
 def _unfolded(select: SelectClauses, rows: RowSet, columns: NamedParts) -> RowSet:
-    """The rows with those that functions in a SELECT make several of."""
+    """The rows after functions in a SELECT that make several rows of one."""
     scalar = _has_other_values(select)
     making = [_makes_rows(each, scalar=scalar) for each in select.projections]
     if not any(making):
@@ -262,9 +262,9 @@ def _unfolded(select: SelectClauses, rows: RowSet, columns: NamedParts) -> RowSe
 
 
 def _has_other_values(select: SelectClauses) -> bool:
-    """Whether a function of the users' own cannot make one row of all: a column has its own value.
+    """Whether an unknown function cannot be an aggregate, since a column has a value of its own.
 
-    That function is no table function either: Spark takes those in FROM only.
+    Nor is that function a table function: Spark takes those in FROM only.
     """
     if select.group is not None:
         return True

@@ -1,4 +1,4 @@
-"""Other ways to write one expression, where they mean the same for all values, missing ones too."""
+"""Equivalent ways to write one expression: they mean the same for all values and for NULL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BINARY: Final = (
     exp.DataType.Type.FLOAT,
     exp.DataType.Type.DOUBLE,
 )
-"""Types of numbers; of several of them Spark takes one, in whichever order they stand."""
+"""Types of numbers; Spark casts several of them to one, in whichever order they are."""
 _TIMES: Final = (
     exp.DataType.Type.TIMESTAMP,
     exp.DataType.Type.TIMESTAMPTZ,
@@ -45,15 +45,15 @@ _PLAIN: Final = frozenset(
 )
 """Types without names in them."""
 _MOST_DIGITS: Final = 15
-"""So many digits of a number have an exact double and fit into every decimal beside others."""
+"""Numbers of so many digits are exact as a double, and fit in any decimal with others."""
 
 
 def note_types(query: exp.Expr, *, schema: MappingSchema, dialect: str) -> None:
     """Note where types decide whether the order of IN-lists and set operations counts.
 
-    Each value of a list is compared by itself as ``=`` would compare it where all have one type. Of
-    several types Spark takes one that all fit into, from left to right: in another order, or for
-    two of them, maybe another one. So it does for the columns of a set operation.
+    If all values of a list have one type, each is compared as ``=`` would compare it. Several types
+    are cast to one that all fit into, chosen from left to right: another order, or two of them, may
+    give another one. The same applies to the columns of a set operation.
     """
     lists, sides = _lists(query), _sides(query)
     if not lists and not sides:
@@ -75,7 +75,7 @@ def _lists(query: exp.Expr) -> list[exp.In]:
 
 
 def _sides(query: exp.Expr) -> list[exp.Expr]:
-    """What set operations are made of."""
+    """The sides of set operations."""
     return [
         side
         for each in query.find_all(exp.SetOperation)
@@ -84,7 +84,7 @@ def _sides(query: exp.Expr) -> list[exp.Expr]:
 
 
 def _is_of_one_order(values: Sequence[exp.Expr]) -> bool:
-    """Whether values are compared alike in whichever order they stand."""
+    """Whether values are compared alike in whichever order they are."""
     if any(isinstance(each, exp.Literal) and len(each.name) > _MOST_DIGITS for each in values):
         return all(each.is_type(*_TEXTS) for each in values)
     kinds = [_BINARY, _TEXTS, [exp.DataType.Type.DATE], *([each] for each in _TIMES)]
@@ -104,7 +104,7 @@ def is_unordered_list(node: exp.In) -> bool:
 def is_unordered_column(sides: Sequence[exp.Expr], at: int) -> bool:
     """Whether a column of a union has one type, whichever of these sides is the first.
 
-    Fields of structs are called as the first side has them.
+    Fields of structs have the names that the first side gives them.
     """
     noted = [without_parentheses(each).meta_get(_TYPES) or () for each in sides]
     types = [each[at] for each in noted if at < len(each) and isinstance(each[at], exp.DataType)]
@@ -115,7 +115,7 @@ def is_unordered_column(sides: Sequence[exp.Expr], at: int) -> bool:
 
 
 def is_true(node: exp.Expr) -> bool:
-    """Whether a condition holds for each row, and says so by itself."""
+    """Whether a condition is true for each row whatever its values."""
     inner = node.unnest()
     if isinstance(inner, exp.EQ):
         sides = (inner.this.unnest(), inner.expression.unnest())
@@ -124,7 +124,7 @@ def is_true(node: exp.Expr) -> bool:
 
 
 def counts_rows(node: exp.Expr) -> bool:
-    """Whether COUNT of an expression counts rows, since it is never missing."""
+    """Whether COUNT of an expression counts rows, since it is never NULL."""
     inner = node.unnest()
     return isinstance(inner, exp.Boolean) or _is_plain_number(inner)
 
@@ -136,7 +136,7 @@ def _is_plain_number(node: exp.Expr) -> bool:
 def written_time(node: exp.Expr) -> str:
     """The type and text of a literal date or timestamp, however it is written; else nothing.
 
-    Only of texts that are a date or time for certain: of others, casts differ in whether they fail.
+    Only for texts that are certainly a date or time: for others, casts differ in whether they fail.
     """
     if not isinstance(node, exp.Cast) or node.args.get("format") is not None:
         return ""
@@ -159,7 +159,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII)
 
 
 def without_default_frame(window: exp.Window) -> exp.Window:
-    """A window without a frame that it would have anyway (Spark's `ResolveWindowFrame`)."""
+    """A window without a frame that is its default (Spark's `ResolveWindowFrame`)."""
     spec = window.args.get("spec")
     plain = isinstance(window.this, exp.AggFunc) and not isinstance(window.this, _OWN_FRAMES)
     if not isinstance(spec, exp.WindowSpec) or not plain:

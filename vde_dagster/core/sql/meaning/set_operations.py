@@ -1,4 +1,4 @@
-"""What UNION, INTERSECT and EXCEPT make of the meanings of their sides."""
+"""The meaning of UNION, INTERSECT and EXCEPT from the meanings of their sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vde_dagster.core.sql.select_clauses import OperationClauses, operation_of
 
 
 def chain_of(query: exp.SetOperation) -> list[OperationClauses]:
-    """A set operation behind those on its left side, the innermost first.
+    """A set operation after those on its left side, the innermost first.
 
     One with a WITH of its own ends the chain: it is a side like any query.
     """
@@ -26,7 +26,7 @@ def chain_of(query: exp.SetOperation) -> list[OperationClauses]:
 
 
 def takes_all(operation: OperationClauses) -> bool:
-    """Whether all rows of both sides are taken as they are."""
+    """Whether all rows of both sides are taken unchanged."""
     ending = operation.ending
     return operation.is_union_all and not (ending.sorting or ending.limits)
 
@@ -34,9 +34,9 @@ def takes_all(operation: OperationClauses) -> bool:
 def united(branches: Sequence[Meaning], sides: Sequence[exp.Expr]) -> Meaning:
     """All rows of several results, in no order; the first of them names the columns.
 
-    Each column is what it is in each branch, so it does not follow from other columns. Branches
-    with the same rows keep the order in which they are written; so does, of all of them, a column
-    whose type may follow from that order.
+    Each column depends on the same column of each branch, and on no other column. Branches with the
+    same rows keep the order in which they are written; so do all branches for a column whose type
+    may depend on that order.
     """
     places = sorted(range(len(branches)), key=lambda at: branches[at].rows.part.digest)
     first = branches[0]
@@ -50,7 +50,7 @@ def united(branches: Sequence[Meaning], sides: Sequence[exp.Expr]) -> Meaning:
 
 
 def operated(operation: OperationClauses, left: Meaning, right: Meaning) -> Meaning:
-    """What a set operation makes of two results: some rows of both, by all their values."""
+    """The result of a set operation: some rows of both sides, chosen by all their values."""
     columns = tuple(
         (name, combined("either", [one, other]))
         for (name, one), other in zip(left.columns, right.values, strict=True)

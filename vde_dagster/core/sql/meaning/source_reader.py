@@ -1,4 +1,4 @@
-"""What WITH and FROM mean: the rows that a SELECT begins with, and what its columns come from."""
+"""The meaning of WITH and FROM: the rows of a SELECT, and the sources of its columns."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from vde_dagster.core.sql.select_clauses import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceReader:
-    """Reads what queries read. ``starred`` are the sources of those that return just their ``*``.
+    """Reads the sources of queries. ``starred`` are the sources of queries that return just ``*``.
 
-    Those are known by the identity of their SELECT.
+    It is keyed by the identity of their SELECT.
     """
 
     read_query: QueryReader
@@ -66,7 +66,7 @@ class SourceReader:
     def rows(self, from_: FromClause, scope: Scope) -> RowSet:
         """The rows before WHERE: those of one source, or of several that are joined.
 
-        The scope gets the sources.
+        The sources are added to the scope.
         """
         first = from_.first
         nested = first is not None and bool(first.joins or first.laterals or first.grouped)
@@ -80,7 +80,7 @@ class SourceReader:
             self.starred[id(select.node)] = next(iter(scope.sources.values()))
 
     def _item(self, item: FromItem, scope: Scope) -> RowSet:
-        """One item of FROM, with what is joined to it inside of parentheses."""
+        """One item of FROM, with its joins inside of parentheses."""
         if item.grouped is not None:
             rows = self._item(item.grouped, scope)
         else:
@@ -91,7 +91,7 @@ class SourceReader:
         """Bind the alias of one source, and give its rows."""
         source = self._bound(item, scope)
         alias = item.alias or f" {len(scope.sources)}"
-        if alias in scope.sources:  # two of one name: which is meant cannot be told
+        if alias in scope.sources:  # two of one name: which is meant is not known
             source = OpaqueSource(combined("twice", [scope.sources[alias].every, source.every]))
         scope.sources[alias] = source
         return source.rows
@@ -118,7 +118,7 @@ class SourceReader:
         return QuerySource(found, self.starred.get(id(without_parentheses(query))))
 
     def _turned(self, node: exp.Subquery, scope: Scope) -> Source:
-        """A sub-query whose result is not taken as it is: a PIVOT, a sample, other names."""
+        """A sub-query whose result is changed: by a PIVOT, a sample, or other names."""
         inner = self.read_query(node.this, scope.around())
         rest = without_alias(node).copy()
         rest.set("this", None)
@@ -132,10 +132,10 @@ class SourceReader:
         )
 
     def _joined(self, rows: RowSet, around: FromClause | FromItem, scope: Scope) -> RowSet:
-        """Rows with all that FROM, or parentheses in it, joins to them."""
+        """Rows with everything that FROM, or parentheses in it, joins to them."""
         if not (around.joins or around.laterals):
             return rows
-        rows = RowSet(rows.part)  # its conditions name columns by the places of another SELECT
+        rows = RowSet(rows.part)  # its conditions name columns as another SELECT sees them
         for join in around.joins:
             rows = self._with(rows, join, scope)
         for lateral in around.laterals:

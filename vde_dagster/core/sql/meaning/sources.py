@@ -1,4 +1,4 @@
-"""What stands in FROM: rows with named columns."""
+"""The sources in FROM: rows with named columns."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class QuerySource:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueSource:
-    """Something that is not looked into: each of its columns follows from all of it."""
+    """A source that is not analysed: each of its columns depends on all of it."""
 
     whole: MeaningPart
 
@@ -108,9 +108,9 @@ class OpaqueSource:
 class Scope:
     """What the columns of one SELECT are bound to.
 
-    ``single`` where just one source stands in FROM: then its columns mean the same here as there.
-    ``outer`` is the SELECT around it, ``grouped`` the rows that an aggregate sees, ``stage`` those
-    that a window sees. ``outputs`` are the columns that the SELECT returns, by which it may sort.
+    ``single`` if FROM has just one source: then its columns mean the same here as there. ``outer``
+    is the SELECT around it, ``grouped`` the rows that an aggregate sees, ``stage`` those that a
+    window sees. ``outputs`` are the columns that the SELECT returns, by which it may sort.
     """
 
     sources: dict[str, Source] = field(default_factory=dict)
@@ -123,9 +123,9 @@ class Scope:
     outputs: Mapping[str, MeaningPart] = field(default_factory=dict)
 
     def column(self, alias: str, name: str) -> MeaningPart | None:
-        """The column of an alias, here or in a query around; None where nothing has this alias.
+        """The column of an alias, here or in an outer query; None if nothing has this alias.
 
-        Columns of one place among several, or of a query around, carry their place.
+        A column of one source among several, or of an outer query, is marked with that source.
         """
         scope: Scope | None = self
         level = 0
@@ -137,14 +137,14 @@ class Scope:
         return None
 
     def placed(self, alias: str, part: MeaningPart, level: int = 0) -> MeaningPart:
-        """A part of a source, as it is seen from ``level`` queries further inside."""
+        """A part of a source, as seen from ``level`` queries further inside."""
         if level == 0 and self.single:
             return part
         place = list(self.sources).index(alias)
         return combined("at", [part], str(level), str(0 if self.single else place))
 
     def around(self) -> Scope:
-        """What a sub-query in FROM sees: its siblings are not among it, common tables are."""
+        """The scope that a sub-query in FROM sees: without its siblings, with common tables."""
         return replace(self.outer or Scope(), ctes=self.ctes)
 
     def every(self) -> list[MeaningPart]:

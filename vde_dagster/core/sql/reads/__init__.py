@@ -1,1 +1,1 @@
-"""Which range of its parents a query reads."""
+"""Which time ranges of its parents a query reads."""

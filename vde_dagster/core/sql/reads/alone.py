@@ -1,15 +1,15 @@
-"""Whether the rows of a unit of time are the same alone and beside other units of one evaluation.
+"""Whether the rows of one interval unit are the same when other units are evaluated with it.
 
-The time macros stand for the whole range that is evaluated. Its rows of one unit are those of the
-unit alone where macros only drop rows that are dropped in both cases, and where nothing brings rows
-of several units together. What is looked at is where the rows lie that a unit's rows are made of:
+The time macros stand for the whole range that is evaluated. A unit's rows are the same alone and in
+a batch if the macros drop the same rows in both cases, and if nothing combines rows of several
+units. So this follows the times of the rows that a unit's rows are made of:
 
 - Conditions tie the sources of a join to each other (see `vde_dagster.core.sql.reads.ties`), so
   that rows of the unit meet only rows that are the same in both cases. A source without macros is.
-- GROUP BY and window functions have a key by which their rows lie in such a place, too.
-- A sub-query in a condition is the same for a row where its own sources are tied to that row.
+- GROUP BY and window functions have a key whose equal rows are the same in both cases, too.
+- A sub-query in a condition is the same for a row if its own sources are tied to that row.
 
-Whatever is not understood counts as not so, and is named.
+Whatever is not understood counts as dependent on other units, and is named.
 """
 
 from __future__ import annotations
@@ -61,28 +61,28 @@ from vde_dagster.core.time.intervals import IntervalUnit
 
 
 def why_together(query: exp.Query, time_column: str, *, axis: AxisOf, unit: IntervalUnit) -> str:
-    """Why a unit's rows may differ by what else is evaluated with it; empty where they cannot.
+    """Why a unit's rows may depend on what else is evaluated with it; empty if they do not.
 
     Args:
         query: The model's, over tables, with its time macros.
         time_column: The column by which its rows belong to units.
         axis: The types of the tables' columns.
-        unit: What its rows belong to.
+        unit: The interval unit of its rows.
     """
     if not any(True for _ in macros_in(query)):
         return ""
     if any(each.args.get("recursive") for each in query.find_all(exp.With)):
-        return "a recursive query is not looked into"
+        return "a recursive query is not analysed"
     bound = with_bound_columns(query)
     return _Reader(columns=Columns(axis), unit=unit).rows(bound, time_column, UNIT_ITSELF, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FromRows:
-    """The rows of a SELECT's FROM that matter, by where columns lie in all of them.
+    """The rows of a SELECT's FROM that matter, by the spans of their columns.
 
-    ``outer`` are the columns of the queries around it. A column of an `Role.OPTIONAL` source lies
-    there or is NULL.
+    ``outer`` are the columns of the queries around it. A column of an `Role.OPTIONAL` source is in
+    its span or NULL.
     """
 
     select: SelectClauses
@@ -92,20 +92,20 @@ class _FromRows:
     outer: Mapping[Column, Axis]
 
     def role(self, column: Column) -> Role:
-        """That of a column's source."""
+        """The role of a column's source."""
         return next((each.role for each in self.sources if each.alias == column[0]), Role.KEPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Answers why rows differ; empty where they are the same."""
+    """Finds why rows differ; each method returns an empty text if they are the same."""
 
     columns: Columns
     unit: IntervalUnit
     known: dict[tuple[int, str, Span], str] = field(default_factory=dict)
 
     def rows(self, node: exp.Expr, name: str, span: Span, ctes: Ctes) -> str:
-        """About the rows of a query whose column of this name lies in a span."""
+        """Why rows of a query differ whose column of this name is in a span."""
         if not is_timed(node, ctes):
             return ""
         key = (id(node), name, span)
@@ -127,7 +127,7 @@ class _Reader:
                 return f"{described(node)} is not understood"
 
     def _united(self, node: exp.SetOperation, name: str, span: Span, ctes: Ctes) -> str:
-        """Both sides have it at one position, so rows that are alike lie in one place."""
+        """Why a set operation's rows differ; both sides need the time column at one position."""
         if self.columns.in_query(node, name, ctes) is None:
             return f"{name} is not the same time column on both sides of {node.key.upper()}"
         other = names_of(node.expression)[names_of(node.this).index(name)]
@@ -164,13 +164,13 @@ class _Reader:
         ctes: Ctes,
         outer: Mapping[Column, Axis] | None = None,
     ) -> _FromRows | str:
-        """The rows of FROM in which columns lie in these spans, or why they are not understood.
+        """The rows of FROM whose columns are in these spans, or why they are not understood.
 
         Args:
             select: The query.
-            known: Where a column of its own lies, or where columns of the queries around it do.
-            ctes: What it may name.
-            outer: The columns of the queries around it; none where ``known`` is its own.
+            known: The span of a column of its own, or of columns of the queries around it.
+            ctes: The common tables that it may name.
+            outer: The columns of the queries around it; none if ``known`` is its own.
         """
         seen = "" if outer is not None else next(iter(known))[0]
         sources = sources_of(select.from_, ctes, seen=seen)
@@ -190,7 +190,7 @@ class _Reader:
         return _FromRows(select=select, sources=sources, ctes=ctes, spans=spans, outer=around)
 
     def _why(self, rows: _FromRows) -> str:
-        """About rows of FROM, and what a SELECT makes of each of them."""
+        """Why rows of FROM differ, or what a SELECT makes of each of them."""
         for source in rows.sources:
             if is_timed(source.node, rows.ctes) and (why := self._why_source(rows, source)):
                 return why
@@ -201,7 +201,7 @@ class _Reader:
         return self._why_made(rows)
 
     def _why_source(self, rows: _FromRows, source: Source) -> str:
-        """About the rows of a source with macros that meet the rows that matter."""
+        """Why the rows of a source with macros differ that are joined to the rows that matter."""
         if not is_plain(source):
             return f"{described(source.node)} is not looked into"
         spans = [(key[1], span) for key, span in rows.spans.items() if key[0] == source.alias]
@@ -217,13 +217,13 @@ class _Reader:
         return self.rows(source.node, name, span, ctes)
 
     def _why_apart(self, rows: _FromRows, source: Source) -> str:
-        """That nothing ties a source to the others."""
+        """The message that nothing ties a source to the others."""
         on = source.on or next((each.on for each in rows.sources if each.on), ())
         text = " AND ".join(described(each) for each in on)
         if len(rows.sources) == 1:
             return (
                 f"the sub-query over {source.described} does not say that its rows are of the same "
-                f"{self._one} as the row beside it"
+                f"{self._one} as the outer row"
             )
         on_text = f" (`{text}`)" if text else ""
         return (
@@ -232,7 +232,7 @@ class _Reader:
         )
 
     def _why_condition(self, rows: _FromRows, condition: exp.Expr) -> str:
-        """About a condition with macros: whether it is true alone whenever it is beside others."""
+        """Why a condition with macros may differ for a unit alone and together with others."""
         inner = [each for each in queries_in(condition) if is_timed(each, rows.ctes)]
         if inner:
             apart = {id(macro) for each in inner for _, macro in macros_in(each)}
@@ -254,7 +254,7 @@ class _Reader:
         return f"`{described(condition)}` need not be true for all rows of one {self._one}"
 
     def _why_in(self, rows: _FromRows, condition: exp.Expr, query: exp.Expr) -> str:
-        """About a sub-query of a condition: its rows, or those that are equal to what is tested."""
+        """Why the rows of a sub-query of IN differ, or those that are equal to its operand."""
         why = self._given(rows, query)
         test = condition.unnest()
         if not why or not isinstance(test, exp.In) or test.args.get("query") is not query:
@@ -271,7 +271,7 @@ class _Reader:
         return self.rows(query, names[0], span, rows.ctes) and why
 
     def _given(self, rows: _FromRows, query: exp.Expr, ctes: Ctes | None = None) -> str:
-        """About all rows of a sub-query, beside one row of the query around it."""
+        """Why the rows of a sub-query differ, given one row of the query around it."""
         ctes = with_ctes(query, rows.ctes if ctes is None else ctes)
         match query:
             case exp.Subquery():
@@ -287,10 +287,10 @@ class _Reader:
                 inner = self._lying(clauses_of(query), rows.spans, ctes, outer)
                 return inner if isinstance(inner, str) else self._why(inner)
             case _:
-                return f"{described(query)} is not looked into"
+                return f"{described(query)} is not analysed"
 
     def _why_made(self, rows: _FromRows) -> str:
-        """About macros in other clauses than WHERE and ON."""
+        """Why macros in other clauses than WHERE and ON make rows differ."""
         select = rows.select
         parts = select.besides(_LOOKED_INTO)
         joined = select.group is not None or any(True for _ in own_windows(select.node))
@@ -309,7 +309,7 @@ class _Reader:
     def _why_brought_together(
         self, select: SelectClauses, output: exp.Expr, found: Sequence[_FromRows]
     ) -> str:
-        """About rows that become one row, or are looked at together."""
+        """Why rows of several units become one row, or are seen together."""
         if select.distinct_on is not None:
             return f"DISTINCT ON chooses among rows of several {self._several}"
         keys = group_keys(select)
@@ -324,7 +324,7 @@ class _Reader:
     def _is_by_time(
         self, output: exp.Expr, keys: Sequence[exp.Expr], found: Sequence[_FromRows]
     ) -> bool:
-        """Whether rows that are alike in some key are the same with all that are alike in it."""
+        """Whether rows with an equal key are the same alone and together with other units."""
         plain = plain_keys(keys)
         return output in plain or all(
             any(self._is_whole(rows, key) for key in plain) for rows in found
@@ -335,7 +335,7 @@ class _Reader:
         if found is None or found.column not in rows.spans:
             return False
         if rows.role(found.column) is not Role.KEPT:
-            return False  # NULL in rows without a partner, wherever these lie
+            return False  # NULL in rows without a partner, whatever their time
         span = image(rows.spans[found.column], found.steps, self.unit)
         where = {found.column: origin(span, found.steps, self.unit)}
         again = self._lying(rows.select, where, rows.ctes)
@@ -350,7 +350,7 @@ class _Reader:
         return f"{self._one}s"
 
 
-_JOINS: Final = "a RIGHT, FULL or unusual JOIN beside others is not looked into"
+_JOINS: Final = "a RIGHT, FULL or unusual JOIN together with others is not analysed"
 _LOOKED_INTO: Final = ("from_", "joins", "where", "with_", "expressions")
 
 

@@ -1,7 +1,7 @@
-"""The SELECTs of a query: what each reads, and by whom its rows are read.
+"""The SELECTs of a query: what each reads, and which others read its rows.
 
-Whatever a query has beside the clauses that are known makes a block *unsound* or a use *opaque*:
-then nothing is concluded from it.
+A clause that is not known makes a block *unsound* or a use *opaque*: then nothing is concluded
+from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Body = exp.Select | exp.SetOperation
 class Use:
     """One place that reads the rows of a query.
 
-    In FROM, ``block`` reads them under ``alias``, with columns named ``columns`` where those are
+    In FROM, ``block`` reads them under ``alias``, with columns named ``columns`` if those are
     listed. As an operand of ``operation`` they become its rows. Otherwise the use is opaque.
     """
 
@@ -181,7 +181,7 @@ class _Reader:
                 block.sound &= not source.others and not node.alias
                 self.visited.add(id(node))
             case _:
-                pass  # rows of their own: VALUES, EXPLODE and their like
+                pass  # rows of their own: VALUES, EXPLODE and similar ones
 
     def table(self, block: Block, source: FromItem, node: exp.Table, ctes: _Ctes) -> None:
         """Visit a table or a reference to a common one."""
@@ -199,14 +199,14 @@ class _Reader:
 
 
 def _is_plain(operation: OperationClauses) -> bool:
-    """Whether a set operation takes rows by their values only, and leaves none out after that."""
+    """Whether a set operation chooses rows by their values only, without a LIMIT after that."""
     ending = operation.ending
     apart = operation.others or operation.is_by_name
     return not (apart or ending.limits or ending.is_by_partition)
 
 
 def _unwrapped(node: exp.Expr) -> tuple[Body | None, bool]:
-    """What stands in parentheses, and whether these have no clauses of their own."""
+    """What is in parentheses, and whether these have no clauses of their own."""
     plain = True
     while isinstance(node, exp.Subquery):
         plain &= is_only_around(node)
@@ -229,7 +229,7 @@ def _sources(from_: FromClause) -> Iterator[FromItem | JoinClause]:
 
 
 def _queries_in(node: Body) -> Iterator[exp.Query]:
-    """The queries that stand right inside a query, in whatever place."""
+    """The queries directly inside a query, in any place."""
     for each in node.walk(prune=lambda inner: inner is not node and isinstance(inner, exp.Query)):
         if each is not node and isinstance(each, exp.Query):
             yield each

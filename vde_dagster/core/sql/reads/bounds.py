@@ -1,9 +1,9 @@
-"""Conditions on a time column, and the instants of which rows can meet them.
+"""Conditions on a time column, and the instants whose rows can meet them.
 
-A `Formula` is what a query demands of the rows of one scan. It is made once from the query, and
-then evaluated for any interval, or at once for many, see `vde_dagster.core.sql.reads.constants`.
-The answer holds at least every row that can meet the condition; a condition that is not understood
-is met by every row.
+A `Formula` is the condition of a query on the rows of one scan. It is derived once from the query,
+and then evaluated for any interval, or at once for many (`vde_dagster.core.sql.reads.constants`).
+The result covers at least every row that can meet the condition; a condition that is not
+understood is met by every row.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ A range that begins at `BEGINNING` or ends at `FOREVER` is open on that side.
 class AxisType(Enum):
     """How the values of an axis compare.
 
-    ``UNCERTAIN`` is for instants that may have become texts on their way; what is compared with a
-    date or timestamp becomes an instant again, but a text would be compared letter by letter.
+    ``UNCERTAIN`` is for instants that may have been cast to texts before; compared with a date or
+    timestamp they become instants again, but with a text they would be compared letter by letter.
     """
 
     INSTANT = "instant"
@@ -59,14 +59,14 @@ class Shift:
 
 
 TimeFunction = Grain | Shift
-"""One function of an instant that never changes the order of two: rounding down, or adding."""
+"""A monotonic function of an instant: rounding down, or adding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A value that follows from a row's time column by ``steps``, the first one being innermost.
+    """A value that is computed from a row's time column by ``steps``, the innermost first.
 
-    It is NULL where the time column is. ``format`` is set for texts and numbers.
+    It is NULL if the time column is. ``format`` is set for texts and numbers.
     """
 
     axis_type: AxisType = AxisType.INSTANT
@@ -136,7 +136,7 @@ def either(parts: Iterable[Formula]) -> Formula:
 
 
 def around(axis: Axis, *, before: timedelta, after: timedelta) -> Formula:
-    """The formula that an axis lies in [start - before, end + after)."""
+    """The formula that an axis is in [start - before, end + after)."""
     return Every(
         (
             Compare(axis=axis, operator=Operator.FROM, value=Border.START, offset=-before),
@@ -175,7 +175,7 @@ def _united(sets: Sequence[InstantSet]) -> InstantSet:
 
 
 def is_exact(formula: Formula, moments: Moments) -> bool:
-    """Whether what is found for an interval that stands for many is exact for each of them."""
+    """Whether the result for an interval that represents many is exact for each of them."""
     if not isinstance(formula, Compare):
         return all(is_exact(part, moments) for part in formula.parts)
     if _is_coarse(formula.axis, moments):
@@ -189,7 +189,7 @@ def is_exact(formula: Formula, moments: Moments) -> bool:
 
 
 def _is_coarse(axis: Axis, moments: Moments) -> bool:
-    """Whether what an axis rounds to depends on where an interval lies that stands for many."""
+    """Whether an axis rounds differently among the intervals that one represents."""
     grains = [each for each in axis.steps if isinstance(each, Grain)]
     return moments.free is not None and max(grains, default=moments.free) > moments.free
 
@@ -227,7 +227,7 @@ def _compared(compare: Compare, moments: Moments | None) -> InstantSet:
         return None
     operator = compare.operator
     if compare.axis.format is not None and operator is Operator.ABOVE:
-        operator = Operator.FROM  # behind one text of a day, another one of that day may follow
+        operator = Operator.FROM  # after one text of a day, another one of that day may follow
     start, end = BEGINNING, FOREVER
     try:
         if operator in (Operator.FROM, Operator.ABOVE, Operator.AT):
@@ -242,10 +242,10 @@ def _compared(compare: Compare, moments: Moments | None) -> InstantSet:
 def _first(
     compare: Compare, value: datetime, free: Grain | None, *, after: bool
 ) -> tuple[datetime, datetime]:
-    """Bounds of the first instant whose axis is not before a value, or where ``after``, is after.
+    """Bounds of the first instant whose axis is not before a value; if ``after``, is after it.
 
     Raises:
-        OverflowError: It lies outside the years 1 to 9999.
+        OverflowError: It is outside the years 1 to 9999.
     """
     low = high = value
     for step in reversed(compare.axis.steps):
@@ -279,16 +279,16 @@ def _border(
 def _on_axis(
     axis: Axis, value: Constant | None, free: Grain | None
 ) -> tuple[datetime, datetime] | None:
-    """Bounds of the instant that a constant is on an axis; None where it is none that compares."""
+    """Bounds of a constant as an instant on an axis; None if it cannot be compared."""
     fixed = isinstance(value, Instants | Texts) and value.free is None
     if free is not None and (fixed or isinstance(value, Number)):
-        return None  # it bounds one interval in another way than the next
+        return None  # it bounds each interval in a different way
     match axis.axis_type:
         case AxisType.INSTANT:
             found = instants_of(value)
             if found is None:
                 return None
-            # Beside a date, an engine may drop a text's time of day.
+            # Compared with a date, an engine may drop a text's time of day.
             drops = isinstance(value, Texts) and axis.steps
             return (floored(found, Grain.DAY).low if drops else found.low), found.high
         case AxisType.UNCERTAIN:
@@ -302,7 +302,7 @@ def _on_axis(
 def _positions(
     axis: Axis, value: Constant | None, free: Grain | None
 ) -> tuple[datetime, datetime] | None:
-    """Where texts or numbers stand among those that the axis' format writes."""
+    """Where texts or numbers are in the order of those that the axis' format writes."""
     assert axis.format is not None, "an axis of texts or numbers has a format"
     if free is not None and axis.format.grain > free:
         return None

@@ -1,4 +1,4 @@
-"""The columns of queries as axes: what a name is, and by what steps it follows from which time."""
+"""The columns of queries as axes: the time column that each is computed from, and the steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vde_dagster.core.sql.select_clauses import (
 )
 
 AxisOf = Callable[[ModelName, str], Axis | None]
-"""A column of a table as an axis by its type; None where its values are no times."""
+"""A column of a table as an axis by its type; None if its values are no times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Columns:
         return axes.pop() if len(axes) == 1 else None
 
     def timed_in(self, select: SelectClauses, part: exp.Expr, ctes: Ctes) -> Timed | None:
-        """An expression of a SELECT by the one column of a source that it follows from."""
+        """An expression of a SELECT by the one column of a source that it is computed from."""
         columns = list(part.find_all(exp.Column))
         seen = columns[0].table.lower() if columns else ""
         sources = sources_of(select.from_, ctes, seen=seen) if columns else None
@@ -99,13 +99,13 @@ def cte_of(node: exp.Expr, ctes: Ctes) -> Cte | None:
 
 
 def names_of(node: exp.Expr) -> list[str]:
-    """The columns of a query in lower case, parentheses around it or not."""
+    """The columns of a query in lower case, with or without parentheses around it."""
     inner = node.unnest()
     return [each.lower() for each in inner.named_selects] if isinstance(inner, exp.Query) else []
 
 
 def output_of(select: exp.Select, name: str) -> exp.Expr | None:
-    """What a column of this name is; None where it is not one."""
+    """The expression of the column of this name; None if there is not exactly one."""
     names = names_of(select)
     if names.count(name) != 1 or len(names) != len(select.selects):
         return None
@@ -113,7 +113,7 @@ def output_of(select: exp.Select, name: str) -> exp.Expr | None:
 
 
 def parts_of(output: exp.Expr, *, is_grouped: bool) -> list[exp.Expr]:
-    """Expressions of one row, the value of one of which a column has."""
+    """Expressions of one row; the column has the value of one of them."""
     match output:
         case exp.Coalesce():
             parts = [output.this, *output.expressions]

@@ -1,7 +1,7 @@
 """What SQL conditions and functions say about the time column of one scan, as formulas.
 
 Rows that do not meet a formula can never make its condition true: neither by their own values nor,
-where an outer join finds no partner, as rows of NULLs.
+if an outer join finds no partner, as rows of NULLs.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from vde_dagster.core.time.sql_units import (
 )
 
 Axes = Mapping[tuple[str, str], Axis]
-"""Columns that follow from the time column of one scan: by alias and name in lower case."""
+"""Columns computed from the time column of one scan, by alias and name in lower case."""
 
 
 def can_be_true(condition: exp.Expr, axes: Axes) -> Formula:
-    """What a row's time meets wherever a condition is true for the row."""
+    """What a row's time meets whenever a condition is true for the row."""
     return _formula(condition, axes, truth=True)
 
 
 def can_be_false(condition: exp.Expr, axes: Axes) -> Formula:
-    """What a row's time meets wherever a condition is false, and not unknown, for the row."""
+    """What a row's time meets whenever a condition is false, and not unknown, for the row."""
     return _formula(condition, axes, truth=False)
 
 
 def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that are all true where this one is."""
+    """The conditions that are all true if this one is."""
     inner = condition.unnest()
     if isinstance(inner, exp.And):
         for part in inner.flatten():
@@ -89,7 +89,7 @@ _MONOTONE: Final = (
 
 
 def _steps(node: exp.Expr) -> tuple[TimeFunction, ...] | None:
-    """What a function does to a date or timestamp; None where that may not keep the order."""
+    """What a function does to a date or timestamp; None if that may not keep the order."""
     if node.args.get("format") is not None or node.args.get("zone") is not None:
         return None
     match node:
@@ -138,7 +138,7 @@ def _added_steps(node: exp.Expr) -> tuple[TimeFunction, ...] | None:
 def _formula(  # noqa: PLR0911 - one line for each form of a condition
     condition: exp.Expr, axes: Axes, *, truth: bool
 ) -> Formula:
-    """What a row meets where the condition is true, or where it is false (and not unknown)."""
+    """What a row meets if the condition is true, or if it is false (and not unknown)."""
     node = condition.unnest()
     match node:
         case exp.And() | exp.Or():
@@ -210,7 +210,7 @@ def _between(node: exp.Between, axes: Axes, *, truth: bool) -> Formula:
 
 
 def _among(node: exp.In, axes: Axes) -> Formula:
-    """One of a list; sub-queries and arrays are not looked into."""
+    """IN with a list; sub-queries and arrays are not analysed."""
     if any(node.args.get(key) for key in ("query", "unnest", "field")) or not node.expressions:
         return ANYTHING
     if axis_of(node.this, axes) is None:

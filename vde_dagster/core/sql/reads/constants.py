@@ -1,9 +1,9 @@
-"""What expressions of literals, intervals and time macros are worth, by Spark's rules.
+"""The values of expressions of literals, intervals and time macros, by Spark's rules.
 
-What an expression is worth is told by bounds: a value lies between ``low`` and ``high``. They are
-equal where the value is certain. They differ where engines round differently, or where an interval
-is only known to lie in a range, which is how many intervals are looked at in one step. Every
-operation here keeps the order of its operands, so bounds of operands give bounds of the result.
+A value is given by bounds: it is between ``low`` and ``high``. They are equal if the value is
+certain. They differ if engines round differently, or if an interval is only known to be in a
+range, which is how many intervals are analysed in one step. Every operation here keeps the order of
+its operands, so bounds of operands give bounds of the result.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Bounds = tuple[datetime, datetime]
 class Moments:
     """Bounds of the first instant and of the last microsecond of an interval.
 
-    With ``free``, the interval stands for all those into which it is moved by any multiple of this
-    grain, and what is found for it has to hold for each of them when it is moved along.
+    With ``free``, the interval represents all those to which it can be moved by multiples of this
+    grain; a result for it must be true for each of them when it is moved, too.
     """
 
     start: Bounds
@@ -55,15 +55,15 @@ class Moments:
 
     @classmethod
     def anywhere(cls, interval: Interval, grain: Grain) -> Moments:
-        """Those of an interval wherever it is moved to by multiples of a grain."""
+        """Those of an interval that can be moved by any multiple of a grain."""
         return replace(cls.between(interval, interval), free=grain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instants:
-    """A date or timestamp. ``is_date`` tells which, a date being its first midnight in UTC.
+    """A date or timestamp; ``is_date`` says which. A date is its first midnight in UTC.
 
-    ``free`` is set where the value moves along with an interval that stands for many.
+    ``free`` is set if the value moves with an interval that represents many.
     """
 
     low: datetime
@@ -92,21 +92,21 @@ Constant = Instants | Texts | Number
 
 
 def constant(node: exp.Expr, moments: Moments | None = None) -> Constant | None:
-    """What an expression is worth; None where that is not certain for every row and every engine.
+    """The value of an expression; None if that is not certain for every row and every engine.
 
     Args:
         node: As sqlglot reads it in Spark's dialect.
-        moments: What time macros stand for; None where there are none in it.
+        moments: What time macros stand for; None if it has none.
 
     Raises:
-        OverflowError: A value lies outside the years 1 to 9999.
+        OverflowError: A value is outside the years 1 to 9999.
     """
     evaluate = _EVALUATORS.get(type(node))
     return None if evaluate is None else evaluate(node, moments)
 
 
 def instants_of(value: Constant | None) -> Instants | None:
-    """A value as what it is beside a timestamp; None where it is no such thing."""
+    """A value as it is compared with a timestamp; None if it cannot be."""
     if not isinstance(value, Texts):
         return value if isinstance(value, Instants) else None
     low, high = _parsed(value.low, zoned=False), _parsed(value.high, zoned=False)
@@ -139,7 +139,7 @@ def _parsed(text: str, *, zoned: bool) -> datetime | None:
 
 def floored(value: Instants, grain: Grain) -> Instants:
     """A value truncated to a grain."""
-    if value.free is not None and grain > value.free:  # by how much depends on where it is
+    if value.free is not None and grain > value.free:  # by how much depends on its position
         return replace(value, low=value.low - grain.longest + MICROSECOND)
     return replace(value, low=grain.floor(value.low), high=grain.floor(value.high))
 
@@ -149,7 +149,7 @@ def _dated(value: Instants | None) -> Instants | None:
 
 
 def _shifted(value: Instants, by: Duration) -> Instants:
-    """Months first, then what has a fixed length, as SQL does."""
+    """Add months first, then fixed lengths of time, as SQL does."""
     months, length = by
     if value.free is not None:
         shortest, longest = lengths_of_months(months)
@@ -163,7 +163,7 @@ def _shifted(value: Instants, by: Duration) -> Instants:
 
 
 def _maybe_dated(value: Instants) -> Instants:
-    """What one engine rounds down to its day, and another one does not."""
+    """A value that one engine rounds down to its day, and another one does not."""
     return replace(value, low=floored(value, Grain.DAY).low)
 
 
@@ -223,10 +223,10 @@ def _as_timestamp(value: Constant | None, *, zoned: bool) -> Instants | None:
 
 
 def _as_text(value: Constant | None, *, certain: bool) -> Texts | None:
-    """What CAST makes of it; how a timestamp is written differs between engines.
+    """The result of a CAST to a text; engines write timestamps differently.
 
-    ``certain`` tells that every engine has a date here. What is added to one is still a date for
-    Spark; others make a timestamp of it, whose text begins with the date's.
+    ``certain`` says that every engine has a date here. A date plus something is still a date in
+    Spark; in others it is a timestamp, whose text begins with the date's.
     """
     if not isinstance(value, Instants):
         return value if isinstance(value, Texts) else None
@@ -251,7 +251,7 @@ def _as_number(value: Constant | None) -> Number | None:
 
 
 def _written(node: exp.Expr, moments: Moments | None) -> Constant | None:
-    """DATE_FORMAT, where what it writes is ordered like time."""
+    """DATE_FORMAT, if its texts are ordered like time."""
     value = instants_of(constant(node.this, moments))
     pattern = node.args.get("format")
     if value is None or not isinstance(pattern, exp.Literal):
@@ -294,7 +294,7 @@ def _sum(node: exp.Expr, moments: Moments | None) -> Constant | None:
     if found is None or by is None:
         return None
     moved = _shifted(found, (sign * by[0], sign * by[1]))
-    # A text stays one, and what it is compared with decides whether its time of day counts.
+    # A text stays one; the other side of the comparison decides whether its time of day counts.
     return _maybe_dated(moved) if isinstance(value, Texts) else moved
 
 

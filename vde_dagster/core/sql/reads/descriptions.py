@@ -1,4 +1,4 @@
-"""Parts of queries as people read them."""
+"""Parts of queries as texts in messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 
 def described(node: exp.Expr) -> str:
-    """A part of a query for people, cut where it is long."""
+    """A part of a query for messages, shortened if it is long."""
     copy = node.copy()
     for each in list(copy.find_all(exp.Identifier)):
         each.set("quoted", not _PLAIN.fullmatch(each.name))

@@ -1,9 +1,9 @@
-"""Which instants of each parent a query reads, and who reads what changed (docs/architecture.md).
+"""Which time ranges of each parent a query reads, and which intervals read a changed range.
 
-Where every scan of a parent is bounded by constants on the parent's time column, the answer is the
+If every scan of a parent is bounded by constants on the parent's time column, the result is the
 union of those bounds; in every other case it is the whole table. Too wide is safe, too narrow never
 is, so only conditions whose meaning is certain are used: `vde_dagster.core.sql.reads.scans` says
-which.
+which. See docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ InputRange = WholeTable | tuple[Interval, ...]
 
 
 def together(ranges: Iterable[InputRange]) -> InputRange:
-    """All of some ranges of one parent."""
+    """The union of some ranges of one parent."""
     every = list(ranges)
     if any(isinstance(each, WholeTable) for each in every):
         return WHOLE
@@ -54,7 +54,7 @@ def together(ranges: Iterable[InputRange]) -> InputRange:
 
 
 def covers(known: InputRange, read: InputRange) -> bool:
-    """Whether a range lies in one that is known."""
+    """Whether a known range includes another one."""
     if isinstance(known, WholeTable):
         return True
     return not isinstance(read, WholeTable) and not subtract(read, known)
@@ -62,7 +62,7 @@ def covers(known: InputRange, read: InputRange) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAxis:
-    """By which column, in which units, a parent's rows belong to intervals.
+    """The column and the units by which a parent's rows belong to intervals.
 
     ``type`` is the column's, as Spark writes it. ``format`` is how a text or a number writes an
     instant, in Python's codes; empty for dates, timestamps, and texts that are ISO dates.
@@ -76,7 +76,7 @@ class TimeAxis:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a query demands of each parent's rows, for any interval that it is evaluated for."""
+    """A query's conditions on each parent's rows, for any interval that it is evaluated for."""
 
     demands: Mapping[ModelName, tuple[TimeAxis | None, Formula]]
 
@@ -84,7 +84,7 @@ class Reads:
         """The range that is read of each parent.
 
         Args:
-            moments: The interval that the time macros stand for; None where there are none.
+            moments: The interval that the time macros stand for; None if there are none.
         """
         return {
             name: _widened(axis, instants_meeting(demand, moments))
@@ -108,7 +108,7 @@ def reads(
         query: As Spark's dialect reads it, every column bound to its table; with time macros, or
             with literals in their place.
         axes: Each parent with its time axis; None for a parent without intervals.
-        kept: The axis of the result, where only the rows of the interval are kept of it.
+        kept: The axis of the result, if only the interval's rows of it are kept.
     """
     columns = {name: time_column_of(axis) for name, axis in axes.items()}
     output = time_column_of(kept)
@@ -133,7 +133,7 @@ def input_ranges(
 
 
 def time_column_of(axis: TimeAxis | None) -> TimeColumn | None:
-    """A column as conditions see it; None where its type is none that bounds a time."""
+    """A column as conditions see it; None if its type cannot bound a time."""
     if axis is None:
         return None
     match axis_type(axis.type):
@@ -165,7 +165,7 @@ def _widened(axis: TimeAxis | None, found: InstantSet) -> InputRange:
             return WHOLE
         return merge(axis.unit.widen(each) for each in found)
     except (OverflowError, ValueError):
-        return WHOLE  # the last unit of all time has no border after it
+        return WHOLE  # the last unit of the calendar has no border after it
 
 
 def _is_open(found: Sequence[Interval]) -> bool:
@@ -179,7 +179,7 @@ def declared_reads(
 
     Args:
         axes: Each parent with its time axis.
-        windows: What of a parent an interval reads.
+        windows: What an interval reads of each parent.
     """
     return Reads(
         {
@@ -203,10 +203,10 @@ class Windows:
 
 
 def windows(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Windows | None:
-    """What an interval [start, end) of a unit reads of a parent, wherever it lies.
+    """What any interval [start, end) of a unit reads of a parent, relative to it.
 
-    Windows are not widened to the parent's units. None where there are none, such as where a query
-    reads the whole parent, or from a fixed date on; no part where it reads nothing.
+    Windows are not widened to the parent's units. None if there are none, such as if a query reads
+    the whole parent, or from a fixed date on; without parts if it reads nothing.
     """
     if parent not in reads.demands:
         return Windows(parts=(), exact=True)
@@ -230,9 +230,9 @@ def windows(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Windows | No
 
 
 def window(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Window | None:
-    """One window that holds all that an interval of a unit reads of a parent.
+    """One window that includes all that an interval of a unit reads of a parent.
 
-    None where there is none: see `windows`. Also where nothing is ever read.
+    None if there is none (see `windows`), or if nothing is ever read.
     """
     found = windows(reads, parent, unit)
     return _around_all(found.parts) if found is not None and found.parts else None
@@ -254,7 +254,7 @@ ONE_OF_EACH_LENGTH: Final[Mapping[IntervalUnit, tuple[datetime, ...]]] = {
 MOVES_BY: Final[Mapping[IntervalUnit, Grain]] = {
     unit: min(unit.grain, Grain.DAY) for unit in IntervalUnit
 }
-"""From one interval of a unit to any other it is a multiple of this grain."""
+"""The distance between any two intervals of a unit is a multiple of this grain."""
 
 
 def affected(
@@ -265,7 +265,7 @@ def affected(
     unit: IntervalUnit,
     within: Interval,
 ) -> tuple[Interval, ...]:
-    """The intervals of a model that may read what changed of a parent.
+    """The intervals of a model that may read a changed range of a parent.
 
     The number of steps is linear in the number of affected units, and does not depend on it where
     the model has fixed windows.

@@ -1,4 +1,4 @@
-"""What a SELECT reads: its sources with what each join does to their rows, and its conditions."""
+"""The sources of a SELECT, what each join does to their rows, and its conditions."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Ctes = Mapping[str, Cte]
 
 
 class Role(Enum):
-    """What becomes of rows without a partner on the other side.
+    """How a join treats the rows of a source.
 
-    ``KEPT`` rows are in the result if the conditions of their joins are true, ``OPTIONAL`` ones
-    are added to those, and NULLs in their place. ``TESTED`` rows only say whether there are any.
+    ``KEPT`` rows are in the result if the conditions of their joins are true. ``OPTIONAL`` ones are
+    joined to those, or NULLs if there are none. ``TESTED`` rows are only tested for existence.
     """
 
     KEPT = "kept"
@@ -51,7 +51,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """An item of FROM. ``on`` are the conditions of its join, in lower case its ``alias``."""
+    """An item of FROM. ``on`` are the conditions of its join, ``alias`` is in lower case."""
 
     alias: str
     node: exp.Expr
@@ -60,14 +60,14 @@ class Source:
 
     @property
     def described(self) -> str:
-        """Its name for people."""
+        """Its name in messages."""
         if isinstance(self.node, exp.Table):
             return ".".join(part for part in (self.node.db, self.node.name) if part)
         return self.alias
 
 
 def with_bound_columns(query: exp.Query) -> exp.Query:
-    """The same, whose columns name their source also where there is only one, as of QUALIFY."""
+    """The same query with columns that name their source even if there is only one."""
     if all(column.table for column in query.find_all(exp.Column)):
         return query
     copy = query.copy()
@@ -85,7 +85,7 @@ def with_bound_columns(query: exp.Query) -> exp.Query:
 
 
 def _own_columns(select: exp.Select) -> list[exp.Column]:
-    """The columns that stand in a query itself."""
+    """The columns in a query itself, without sub-queries."""
     walked = select.walk(prune=lambda each: each is not select and isinstance(each, exp.Query))
     return [each for each in walked if isinstance(each, exp.Column)]
 
@@ -100,7 +100,7 @@ def with_ctes(node: exp.Expr, ctes: Ctes) -> Ctes:
 
 
 def is_timed(node: exp.Expr, ctes: Ctes) -> bool:
-    """Whether macros stand in a node, or in a common table that it names."""
+    """Whether a node, or a common table that it names, has time macros."""
     if any(True for _ in macros_in(node)):
         return True
     named = {each.name.lower() for each in node.find_all(exp.Table) if not each.db}
@@ -108,21 +108,21 @@ def is_timed(node: exp.Expr, ctes: Ctes) -> bool:
 
 
 def chooses(node: exp.Expr) -> str:
-    """The clause that keeps or drops rows by what other rows there are, in lower case; or none."""
+    """The clause that keeps or drops rows depending on other rows, in lower case; or none."""
     found = given(node)
     return next((each for each in _CHOOSING if each in found), "")
 
 
 def sources_of(from_: FromClause, ctes: Ctes, *, seen: str) -> list[Source] | None:
-    """What FROM names, in order; None where a join is not understood.
+    """The sources in FROM, in order; None if a join is not understood.
 
-    What has no macros at all is joined to the same rows in any evaluation, by whatever joins.
+    A source without macros gives the same rows in any evaluation, however it is joined.
 
     Args:
         from_: That of the query.
-        ctes: What it may name.
-        seen: The alias of a source with a value in all the rows that matter, which an outer join
-            does not give to rows without a partner; empty where there is none.
+        ctes: The common tables that it may name.
+        seen: The alias of a source with a value in all the rows that matter, so that these have a
+            partner in an outer join; empty if there is none.
     """
     if from_.first is None:
         return []
@@ -191,15 +191,15 @@ def own_windows(select: exp.Select) -> Iterator[exp.Window]:
 
 
 def group_keys(select: SelectClauses) -> list[exp.Expr]:
-    """The keys of GROUP BY that have one value in all rows of a group, as far as there are any."""
+    """The keys of GROUP BY that have one value in all rows of a group, if there are any."""
     group = select.group
     if group is None or group.sets or group.others:
-        return []  # ROLLUP and its like have rows that are of no group
+        return []  # ROLLUP and similar clauses have rows that are of no group
     return [each.unalias() for each in (select.projections if group.is_all else group.keys)]
 
 
 def plain_keys(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Those of keys that are functions of one row."""
+    """The keys that are functions of one row."""
     return [each.unnest() for each in keys if each.find(*_OF_MANY_ROWS) is None]
 
 

@@ -1,15 +1,15 @@
-"""Which rows of each table a query reads: the formula that every scan of it is bounded by.
+"""Which rows of each table a query reads: a formula that bounds every scan of it.
 
-A scan is bounded by the conditions of its own SELECT, and by what those who read that SELECT's
-columns demand of them, as far as the column of time is passed on. A row outside of the bounds never
+A scan is bounded by the conditions of its own SELECT, and by the conditions of outer queries on
+that SELECT's columns, as far as the time column is passed on. A row outside of the bounds never
 changes the result:
 
 - A condition in WHERE drops it after any join, since a comparison is not true for the NULLs that
   take its place in an outer join. A condition in ON drops it where its side of the join is not
   kept without a partner.
-- A demand on a SELECT's column drops whole output rows. Grouping, DISTINCT and set operations only
-  bring rows together that are equal in such a column; LIMIT and window functions do not, so nothing
-  is demanded through them.
+- A condition on a SELECT's column drops whole output rows. Grouping, DISTINCT and set operations
+  only combine rows that are equal in such a column; LIMIT and window functions combine others, so
+  no condition is passed through them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TimeColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Only those rows of a result are kept whose column ``name`` lies in the interval."""
+    """Says that only rows of a result are kept whose column ``name`` is in the interval."""
 
     name: str
     format: TimeFormat | None = None
@@ -59,12 +59,12 @@ def scan_bounds(
     *,
     kept: Kept | None = None,
 ) -> dict[ModelName, Formula]:
-    """What a query demands of the rows of each table that it names.
+    """A query's conditions on the rows of each table that it names.
 
     Args:
         query: In Spark's dialect, every column bound to the alias of its table.
-        columns: The tables to look for, each with its time column; None where it has none.
-        kept: What is kept of the result; None where all of it is.
+        columns: The tables to look for, each with its time column; None if it has none.
+        kept: What is kept of the result; None if all of it is.
     """
     blocks = blocks_of(query)
     tracer = _Tracer(blocks=blocks, root=query, kept=kept)
@@ -85,7 +85,7 @@ def scan_bounds(
 
 @dataclass(slots=True, kw_only=True)
 class _Tracer:
-    """Follows a time column from its scan to all who read it; each query is followed once."""
+    """Follows a time column from its scan to all readers; each query is followed once."""
 
     blocks: Blocks
     root: exp.Query
@@ -99,7 +99,7 @@ class _Tracer:
         return self._rows(block, alias, {(alias, column.name): column.axis})
 
     def _rows(self, block: Block, alias: str, axes: Axes) -> Formula:
-        """What the rows must meet that a block reads under one alias."""
+        """What rows must meet that a block reads under one alias."""
         if not block.sound:
             return ANYTHING
         select = block.clauses
@@ -107,7 +107,7 @@ class _Tracer:
         return every([*conditions, self._demand(select.node, _passed_on(select, axes))])
 
     def _demand(self, body: Body, outputs: Mapping[int, Axis]) -> Formula:
-        """What is demanded of a query's rows, whose columns at some positions are axes."""
+        """The conditions on a query's rows, whose columns at some positions are axes."""
         if not outputs or not self.blocks.traceable:
             return ANYTHING
         key = (id(body), frozenset(outputs.items()))
@@ -162,7 +162,7 @@ def _conditions(select: SelectClauses, alias: str) -> Iterator[exp.Expr]:
 
 
 def _dropped(join: JoinClause, before: set[str], joined: set[str]) -> set[str]:
-    """Whose rows count for nothing where they find no partner: on neither side, or on one."""
+    """The sides of a join whose rows are dropped if they find no partner."""
     if join.kind == "ANTI" or (join.side == "LEFT" and join.kind != "SEMI"):
         return joined
     if join.side == "RIGHT":
@@ -182,7 +182,7 @@ def _aliases(item: FromItem) -> set[str]:
 
 
 def _passed_on(select: SelectClauses, axes: Axes) -> dict[int, Axis]:
-    """The output columns that are axes, and of which a demand may be made on rows of the input."""
+    """The output columns that are axes, if conditions on them are conditions on input rows."""
     counts = bool(select.ending.limits) or select.qualify is not None
     if counts or select.distinct_on is not None or _has_window(select.node):
         return {}

@@ -1,7 +1,7 @@
-"""Instants beside a unit of time, and conditions that hold for all rows of them.
+"""Ranges around an interval unit, and conditions that are true for all rows in them.
 
-A `Span` says of a value where it lies, whichever unit [start, end) is evaluated. What follows for a
-function of the value, or for the value from a function of it, is never narrower than the truth.
+A `Span` bounds a value relative to the unit [start, end), whichever unit is evaluated. The span
+of a function of the value, or of the value by that of a function of it, is never too narrow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNIT_ITSELF: Final = Span()
 
 
 def image(span: Span, steps: Sequence[TimeFunction], unit: IntervalUnit) -> Span:
-    """Where a function of a value lies, by its steps from the innermost on."""
+    """The span of a function of a value, by its steps, the innermost first."""
     for step in steps:
         if not isinstance(step, Grain):
             span = Span(span.before - step.length, span.after + step.length)
@@ -51,7 +51,7 @@ def image(span: Span, steps: Sequence[TimeFunction], unit: IntervalUnit) -> Span
 
 
 def origin(span: Span, steps: Sequence[TimeFunction], unit: IntervalUnit) -> Span:
-    """Where a value lies of which a function lies in a span."""
+    """The span of a value, given that of a function of it."""
     for step in reversed(steps):
         if not isinstance(step, Grain):
             span = Span(span.before + step.length, span.after - step.length)
@@ -65,7 +65,7 @@ def origin(span: Span, steps: Sequence[TimeFunction], unit: IntervalUnit) -> Spa
 
 
 def _in_whole_units(span: Span, grain: Grain) -> Span:
-    """A span that rounding to months or years does not leave, nor what is rounded into it."""
+    """A span that is widened to whole units, so that rounding to months or years stays in it."""
     return Span(
         _NONE if span.before <= _NONE else span.before + grain.longest,
         _NONE if span.after <= _NONE else span.after + grain.longest,
@@ -92,15 +92,15 @@ def _floor(length: timedelta, grain: Grain) -> timedelta:
 
 
 def holds(condition: exp.Expr, axes: Axes, axis: Axis, span: Span, unit: IntervalUnit) -> bool:
-    """Whether a condition is true for all rows of a span, alone and beside any other units.
+    """Whether a condition is true for all rows of a span, alone and together with other units.
 
     Args:
         condition: With time macros, which stand for the range that is evaluated: the unit itself,
             or any other that it is part of.
-        axes: Columns that follow from one time.
-        axis: One of them, which lies in the span.
-        span: Where it lies.
-        unit: What the rows belong to.
+        axes: Columns that are computed from one time.
+        axis: One of them, which is in the span.
+        span: Its span.
+        unit: The interval unit of the rows.
     """
     inside = around(axis, before=span.before, after=span.after)
     untrue = can_be_false(condition, axes)
@@ -116,7 +116,7 @@ def holds(condition: exp.Expr, axes: Axes, axis: Axis, span: Span, unit: Interva
 
 
 _FAR: Final = timedelta(days=150_000)
-"""Four hundred years: how far away from a unit begins or ends what is evaluated with it."""
+"""Four hundred years: how far before and after a unit the range of an evaluation may reach."""
 
 
 def _moments(cell: Interval, beside: timedelta, free: Grain | None) -> Moments:
@@ -127,7 +127,7 @@ def _moments(cell: Interval, beside: timedelta, free: Grain | None) -> Moments:
 def _cells(
     unit: IntervalUnit, condition: exp.Expr
 ) -> Iterator[list[tuple[Interval, Grain | None]]]:
-    """Units that stand for all others, in several ways, the cheapest first."""
+    """Sets of units that represent all others, the cheapest set first."""
     free = MOVES_BY[unit]
     starts = ONE_OF_EACH_LENGTH.get(unit, (EPOCH,))
     yield [(Interval(start, unit.following(start)), free) for start in starts]
@@ -154,11 +154,11 @@ _BORDERS: Final = tuple(
         (2023, 3, 1),
     )
 )
-"""Where years, weeks, quarters and months begin, and where nothing does but a day."""
+"""Days at which years, weeks, quarters or months begin, and one at which none does."""
 
 
 def _has_literals(condition: exp.Expr) -> bool:
-    """Whether what a condition says may change elsewhere than where units of the calendar begin."""
+    """Whether a condition may change at other instants than the starts of calendar units."""
     return any(
         each.arg_key != "unit" or isinstance(each.parent, exp.Interval)
         for each in condition.find_all(exp.Literal, exp.Interval)

@@ -1,6 +1,6 @@
-"""What conditions say about where columns of joined rows lie, once the place of one is known.
+"""Derives the spans of columns in joined rows from conditions, once the span of one is known.
 
-``b.hour = DATE_TRUNC('HOUR', a.ts)`` ties b to a: where `a.ts` lies in an hour, `b.hour` does, too.
+``b.hour = DATE_TRUNC('HOUR', a.ts)`` ties b to a: if `a.ts` is in an hour, `b.hour` is, too.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from vde_dagster.core.time.intervals import IntervalUnit
 Column = tuple[str, str]
 """An alias and a column's name, in lower case."""
 ColumnAxes = Callable[[Column], Axis | None]
-"""A column as an axis by its type; None where its values are no times, or it is not known."""
+"""A column as an axis by its type; None if its values are no times, or it is not known."""
 Spans = Mapping[Column, Span]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """An expression that follows from one column by steps that keep the order."""
+    """An expression that is computed from one column by steps that keep the order."""
 
     column: Column
     axis: Axis
     steps: tuple[TimeFunction, ...] = ()
 
     def compares_with(self, other: Timed) -> bool:
-        """Whether equal values of both lie in one place."""
+        """Whether equal values of both are the same instant."""
         if self.axis.axis_type is AxisType.INSTANT:
             return other.axis.axis_type is AxisType.INSTANT
         return self.axis.axis_type is not AxisType.UNCERTAIN and self.axis == other.axis
@@ -50,7 +50,7 @@ class Tie:
 
 
 def timed(expression: exp.Expr, axes: ColumnAxes) -> Timed | None:
-    """An expression by the one column that it follows from; None where that is not certain."""
+    """An expression by the one column that it is computed from; None if that is not certain."""
     columns = list(expression.find_all(exp.Column))
     if len(columns) != 1:
         return None
@@ -67,7 +67,7 @@ def timed(expression: exp.Expr, axes: ColumnAxes) -> Timed | None:
 
 
 def ties_in(conditions: Iterable[exp.Expr], axes: ColumnAxes) -> Iterator[Tie]:
-    """The comparisons of two columns, each told from both sides."""
+    """The comparisons of two columns, each once from either side."""
     for condition in conditions:
         for one, operator, other in _comparisons(condition.unnest()):
             left, right = timed(one, axes), timed(other, axes)
@@ -103,7 +103,7 @@ _MIRRORED: Final[Mapping[Operator, Operator]] = {
 
 
 def spans_of(known: Spans, ties: Iterable[Tie], unit: IntervalUnit) -> dict[Column, Span]:
-    """Where columns lie that ties bind, directly or over others, to those that are known.
+    """The spans of columns that are tied, directly or through others, to known ones.
 
     A column is bound by an equality, or from below and from above by other comparisons.
     """

@@ -1,7 +1,7 @@
-"""Words that Spark takes for a column where what is read has one, and for a function elsewhere.
+"""Words that Spark reads as a column if a source has one of that name, and else as a function.
 
-That is how ``current_date`` without parentheses is read; sqlglot takes most of these words for the
-function and some for a column, whatever there is.
+That is how ``current_date`` without parentheses is read; sqlglot always reads most of these words
+as the function, and some as a column.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ WORDS: Final[Mapping[type[exp.Expr], str]] = {
     exp.CurrentUser: "current_user",
     exp.SessionUser: "session_user",
 }
-"""Functions that may be called without parentheses, as sqlglot has them."""
+"""Functions that may be called without parentheses, by their classes in sqlglot."""
 _BY_ALIAS: Final = frozenset({"having", "order", "sort"})
-"""Where a name is that of an output of the query first."""
+"""Clauses in which a name means an output column of the query first."""
 
 
 def with_columns_for_words(
     query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]
 ) -> exp.Query:
-    """Change a query so that each such word is what Spark takes it for.
+    """Change a query so that each such word is what Spark reads it as.
 
-    Where the columns of what is read are not known it is neither: a function that nobody knows.
+    If the columns of its sources are not known it is neither: an unknown function.
 
     Args:
-        query: In Spark's dialect, with names for what table functions make; it is changed.
+        query: In Spark's dialect, with names for the columns of table functions; it is changed.
         schemas: The columns of what it reads.
     """
     scopes = Scopes(KnownTables(schemas))
@@ -62,7 +62,7 @@ def words_in(query: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     for node in query.find_all(exp.Column, *WORDS):
         if isinstance(node, exp.Column):
             word = "" if node.table else node.name.lower()
-        else:  # a call with parentheses knows its place in the text
+        else:  # a call with parentheses has a position in the text
             is_word = not node.args.get("this") and node.meta_get("start") is None
             word = WORDS[type(node)] if is_word else ""
         if word in _FUNCTIONS:
@@ -70,7 +70,7 @@ def words_in(query: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
 
 
 def _is_column(node: exp.Expr, word: str, scopes: Scopes) -> bool | None:
-    """Whether a word is a column; None where nobody knows."""
+    """Whether a word is a column; None if that is not known."""
     query, place = _query_around(node)
     if place in _BY_ALIAS:
         outputs = scopes.outputs(query)
@@ -80,7 +80,7 @@ def _is_column(node: exp.Expr, word: str, scopes: Scopes) -> bool | None:
 
 
 def _query_around(node: exp.Expr) -> tuple[exp.Expr | None, str]:
-    """The query that a node stands in, and which part of it that is."""
+    """The query that contains a node, and the clause of it."""
     inside, around = node, node.parent
     while around is not None and not isinstance(around, exp.Select | exp.SetOperation):
         inside, around = around, around.parent

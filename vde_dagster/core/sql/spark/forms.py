@@ -1,6 +1,6 @@
-"""What only Spark's SQL has, in forms that the optimizer knows. It is for understanding alone.
+"""Rewrites what only Spark's SQL has into forms that the optimizer knows; for analysis alone.
 
-Each change keeps what the query means: a function that makes several columns of a row is a LATERAL
+Each change keeps the query's meaning: a function that makes several columns of a row is a LATERAL
 VIEW, a table function has columns with known names, ``current_time`` is a call, and the columns
 ``window`` and ``session_window`` are the calls in GROUP BY that make them.
 """
@@ -31,17 +31,17 @@ _COLUMNS: Final = {
     "variant_explode": ("pos", "key", "value"),
     "variant_explode_outer": ("pos", "key", "value"),
 }
-"""What Spark calls the columns of a table function (``SELECT * FROM range(3)`` shows them)."""
+"""Spark's names of the columns of a table function (``SELECT * FROM range(3)`` shows them)."""
 _OF_ENTRIES: Final = {
     "explode": (),
     "explode_outer": (),
     "posexplode": ("pos",),
     "posexplode_outer": ("pos",),
 }
-"""Functions of an array or a map, and what stands before the columns of its entries."""
+"""Functions of an array or a map, and the columns that precede those of its entries."""
 _OF_STRUCTS: Final = frozenset({"inline", "inline_outer"})
 _GENERATED: Final = "_generated_"
-"""Begins the names of tables that stand for functions which make several columns of a row."""
+"""The start of the names of tables that stand for functions with several output columns."""
 _WINDOWS: Final = frozenset({"session_window", "window"})
 
 
@@ -69,7 +69,7 @@ def with_known_forms(query: exp.Query, schemas: Mapping[ModelName, Sequence[Colu
 
 
 def _unfold(select: exp.Select, numbers: Iterator[int]) -> None:
-    """Functions that make several columns of a row, as LATERAL VIEW has them."""
+    """Rewrite functions that make several columns of a row as LATERAL VIEW."""
     projections: list[exp.Expr] = []
     for each in select.expressions:
         if not isinstance(each, exp.Aliases):
@@ -91,7 +91,7 @@ def _one_row() -> exp.Subquery:
 
 
 def _name_columns(table: exp.Table | exp.Lateral, scopes: Scopes) -> None:
-    """Name the columns of a table function, where the author does not."""
+    """Name the columns of a table function, if the author does not."""
     function = table.this
     alias = table.args.get("alias")
     if not isinstance(function, exp.Func) or (alias is not None and alias.columns):
@@ -113,7 +113,7 @@ def _name(function: exp.Func) -> str:
 
 
 def _made_by(function: exp.Func, scopes: Scopes) -> Sequence[str] | None:
-    """What Spark calls the columns that a function makes; None where nobody knows."""
+    """Spark's names of the columns that a function makes; None if they are not known."""
     name = _name(function)
     arguments = _arguments(function)
     if name in _OF_ENTRIES:
@@ -138,7 +138,7 @@ def _arguments(function: exp.Expr) -> list[exp.Expr]:
 
 
 def _has_star(function: exp.Expr) -> bool:
-    """Whether a star takes all columns of a function: none of them needs to be there by name."""
+    """Whether a star takes all columns of a function, so that none of them needs a name."""
     select = function.find_ancestor(exp.Select)
     return select is not None and any(each.is_star for each in select.expressions)
 
@@ -152,7 +152,7 @@ def _fields_of_entries(kind: exp.DataType | None) -> Sequence[str] | None:
 
 
 def _type(value: exp.Expr, scopes: Scopes) -> exp.DataType | None:
-    """The type of an argument; None where it is not known."""
+    """The type of an argument; None if it is not known."""
     if isinstance(value, exp.Array) and value.expressions:
         entry = _type(value.expressions[0], scopes)
         return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[entry] if entry else [])
@@ -164,7 +164,7 @@ def _type(value: exp.Expr, scopes: Scopes) -> exp.DataType | None:
 
 
 def _name_values(values: exp.Values) -> None:
-    """Name the columns of VALUES in FROM, where the author does not."""
+    """Name the columns of VALUES in FROM, if the author does not."""
     alias = values.args.get("alias") or exp.TableAlias()
     row = next(iter(values.expressions), None)
     if not isinstance(values.parent, exp.From | exp.Join) or alias.columns or row is None:
@@ -175,7 +175,7 @@ def _name_values(values: exp.Values) -> None:
 
 
 def _window_columns(select: exp.Select, known: Collection[str]) -> None:
-    """Put the call that makes a time window in place of the column that it makes."""
+    """Replace the column of a time window by the call that makes it."""
     group = select.args.get("group")
     calls = {
         each.name.lower(): each

@@ -1,6 +1,6 @@
-"""What Spark's functions do to rows, where sqlglot reads them as functions that it does not know.
+"""What Spark's functions do to rows, for those that sqlglot does not know.
 
-The names are those that Spark 4.1 lists with the groups of its own documentation.
+The names are those of Spark 4.1, grouped as in its documentation.
 """
 
 from __future__ import annotations
@@ -68,4 +68,4 @@ NONDETERMINISTIC: Final = _words(
     try_reflect user uuid version
     """
 )
-"""They make one value of one row, and maybe another one the next time."""
+"""They make one value of one row, and are nondeterministic."""

@@ -6,9 +6,9 @@ from sqlglot import exp
 
 
 def bind_lambdas(tree: exp.Expr) -> None:
-    """Let the names in lambdas that are parameters be no columns; the tree is changed.
+    """Turn names in lambdas that are parameters from columns into names; the tree is changed.
 
-    The parser does so where a name is written in a lambda in the same case as the parameter.
+    The parser does so only if a name has the same case as the parameter.
     """
     for around in list(tree.find_all(exp.Lambda)):
         names = {each.name.lower() for each in around.expressions}

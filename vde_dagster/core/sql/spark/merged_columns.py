@@ -1,9 +1,9 @@
-"""What USING and NATURAL JOIN make of two columns of one name, as Spark has it.
+"""The column that USING and NATURAL JOIN make of two columns of one name, as in Spark.
 
-The column of the left side of an inner, left, semi or anti join, that of the right side of a right
-join, and of a full join the one of both that is there (Spark's rule `ResolveNaturalAndUsingJoin`).
-A join behind it compares that column. The optimizer takes whichever is there of all tables, and
-compares that of the first one; what it made is replaced here.
+It is that of the left side in an inner, left, semi or anti join, that of the right side in a right
+join, and the first that is not NULL in a full join (Spark's rule `ResolveNaturalAndUsingJoin`).
+A later join compares that column. The optimizer takes the first that is not NULL of all tables, and
+compares that of the first table; its result is replaced here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AUTHORS: Final = "authors"
 
 
 def note_merging_joins(query: exp.Query) -> exp.Query:
-    """Note, before a query is qualified, which joins merge columns, and what its author wrote."""
+    """Note, before a query is qualified, which joins merge columns, and its author's COALESCEs."""
     for join in query.find_all(exp.Join):
         using = join.args.get("using")
         if using or join.method == "NATURAL":
@@ -47,7 +47,7 @@ def with_merged_columns(query: exp.Query, *, schema: MappingSchema) -> exp.Query
 
 
 def merging_joins_around(star: exp.Expr) -> list[str]:
-    """How joins merge columns: a ``*`` in a call takes each of these once, and in front."""
+    """The joins around a call, if some merge columns: ``*`` takes each of these once, and first."""
     select = star.find_ancestor(exp.Select)
     joins = list(select.find_all(exp.Join)) if select is not None else []
     if all(join.meta_get(_MERGES) is None for join in joins):
@@ -59,7 +59,7 @@ def merging_joins_around(star: exp.Expr) -> list[str]:
 
 @dataclass(slots=True)
 class _Side:
-    """What stands on one side of a join: its tables by their aliases, and its merged columns."""
+    """One side of a join: its tables by their aliases, and its merged columns."""
 
     tables: list[str]
     merged: dict[str, exp.Expr] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class _Joins:
     select: exp.Select
 
     def merge(self) -> None:
-        """Compare the merged columns, and put them where they are named."""
+        """Compare the merged columns in joins, and use them where they are named."""
         if not any(join.meta_get(_MERGES) is not None for join in self.select.find_all(exp.Join)):
             return
         from_ = from_of(self.select)
@@ -142,7 +142,7 @@ def _taken(side: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def _put(side: _Side, around: exp.Expr) -> None:
-    """Put merged columns in place of what the optimizer made of them."""
+    """Replace what the optimizer made of merged columns."""
     for made in list(_made(around)):
         found = side.merged.get(made.this.name)
         if found is not None and made.this.table in side.tables:

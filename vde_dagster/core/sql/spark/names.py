@@ -1,8 +1,8 @@
-"""Names in a query in forms that sqlglot's optimizer binds as Spark does. For understanding alone.
+"""Rewrites names so that sqlglot's optimizer binds them as Spark does; for analysis alone.
 
-The optimizer takes ``t.x`` for a column of a table ``t`` of a query around, where Spark takes it
-for a field of a column ``t`` that the query inside reads. It does not know tables of one name by
-their schemas, and leaves the stars of structs as they are.
+The optimizer reads ``t.x`` as a column of a table ``t`` of an outer query where Spark reads it as
+a field of a column ``t`` of the inner one. It does not distinguish tables of one name by their
+schemas, and does not expand the stars of structs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.scopes import Columns, Reference, Scopes, type_named
 
 Unclear = tuple[exp.Expr, Refused]
-"""A part of a query, and why nobody can tell what it means."""
+"""A part of a query, and why its meaning is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTables:
-    """The tables of a query in which each has the name that the project has for it."""
+    """The tables of a query in which each has the project's name for it."""
 
     schemas: Mapping[ModelName, Sequence[Column]]
 
@@ -43,7 +43,7 @@ class KnownTables:
 def with_spark_names(
     query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]
 ) -> tuple[Unclear, ...]:
-    """Change a query so that each name with dots is bound to what it is in Spark.
+    """Change a query so that each name with dots is bound as in Spark.
 
     Args:
         query: In Spark's dialect, with the tables' names as the project has them.
@@ -85,13 +85,13 @@ def with_spark_names(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Star:
-    """A ``t.*``, and the sources that are called so."""
+    """A ``t.*``, and the sources with this name."""
 
     star: exp.Column
     meant: Sequence[exp.Expr]
 
     def refusal(self, scopes: Scopes) -> Unclear:
-        """Why nobody can tell whose columns it stands for."""
+        """Why it is not known whose columns it stands for."""
         name = ".".join(each.name for each in self.star.parts[:-1])
         several = " and of ".join(".".join(scopes.name_of(each)) for each in self.meant)
         return self.star, Refused(
@@ -101,7 +101,7 @@ class _Star:
 
 
 def _write_out_structs(query: exp.Query, scopes: Scopes) -> None:
-    """Put the fields of a struct in place of its star, where they are known."""
+    """Replace the star of a struct by its fields, if they are known."""
     found: list[tuple[exp.Select, list[exp.Expr]]] = []
     for select in query.find_all(exp.Select):
         if any(_is_of_struct(each, scopes) for each in select.expressions):
@@ -128,7 +128,7 @@ def _fields(projection: exp.Expr, scopes: Scopes) -> Iterator[exp.Expr]:
 
 
 def _before(star: exp.Expr) -> exp.Column:
-    """What stands before ``.*``, as a column."""
+    """The name before ``.*``, as a column."""
     assert isinstance(star, exp.Column), "something stands before the star"
     names = (each.copy() for each in reversed(star.parts[:-1]))
     return exp.Column(**dict(zip(("this", "table", "db"), names, strict=False)))
@@ -137,7 +137,7 @@ def _before(star: exp.Expr) -> exp.Column:
 def _namesakes(
     columns: Sequence[tuple[exp.Column, Reference]], scopes: Scopes
 ) -> Iterator[Sequence[exp.Expr]]:
-    """Sources of one name of which a column means one."""
+    """Sources of one name, of which a column means one."""
     for _, found in columns:
         name = scopes.name_of(found.source)[-1:]
         same = [each for each in found.inside if scopes.name_of(each)[-1:] == name]
@@ -159,7 +159,7 @@ def _rename(table: exp.Table, name: str) -> None:
 
 
 def _bind(column: exp.Column, found: Reference, called: Mapping[int, str]) -> None:
-    """Write a column with the one name of its table before it, and its fields behind it."""
+    """Write a column with the one-part name of its table before it, and its fields after it."""
     before, (own, *fields) = column.parts[: found.at], column.parts[found.at :]
     name = called.get(id(found.source))
     in_pivot = found.level == 0 and column.find_ancestor(exp.Pivot, exp.Select)
@@ -181,9 +181,9 @@ def _bind_star(star: exp.Column, name: str | None) -> None:
 
 
 def unknown_stars(query: exp.Query) -> Iterator[Unclear]:
-    """Each star that is left in a query whose columns are bound, since nobody knows its columns.
+    """Each star that is left in a query whose columns are bound, since its columns are not known.
 
-    Those of queries that only read such a query are not told.
+    Those of queries that only read such a query are not reported.
     """
     left = [
         (each, select)

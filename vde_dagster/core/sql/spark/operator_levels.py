@@ -1,7 +1,7 @@
-"""Operators without parentheses: each dialect has an order of its own, and so has Spark.
+"""Precedence of operators: each dialect has its own, and so has Spark.
 
-What sqlglot read stands in the tree; Spark gets it with parentheses wherever operators differ.
-Where sqlglot's own order is not known to be the dialect's, the mixture is refused.
+The tree is as sqlglot read it; Spark gets it with parentheses wherever operators differ. If
+sqlglot's precedence is not known to be the dialect's, the mixture is refused.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _COMPARISONS: Final = (
     exp.RegexpILike,
 )
 _JOINS_LAST: Final = frozenset({"postgres", "redshift", "duckdb", "trino", "presto"})
-"""Dialects in which ``||`` joins what the operators of arithmetic gave, as sqlglot reads it."""
+"""Dialects in which ``||`` binds less tightly than arithmetic, as sqlglot reads it."""
 
 
 def mixtures(query: exp.Expr, source: str) -> Iterator[tuple[exp.Expr, Refused]]:
-    """Operators that stand in one another without parentheses, in an order that is not sure.
+    """Operators that are nested without parentheses and whose precedence is not certain.
 
     Args:
-        query: As parsed: parentheses that a person wrote stand in it.
+        query: As parsed, with the parentheses that its author wrote.
         source: The dialect's name.
     """
     for node in query.find_all(*_OPERATORS, *_COMPARISONS):
@@ -78,7 +78,7 @@ def _is_unsure(node: exp.Expr, inner: exp.Expr, source: str) -> bool:
 
 
 def with_parentheses(query: exp.Expr) -> None:
-    """Write each operator that stands in another one in parentheses: the tree's order holds."""
+    """Write each operator inside of another one in parentheses, to keep the tree's order."""
     for node in list(query.find_all(*_OPERATORS)):
         for side in ("this", "expression"):
             inner = node.args[side]

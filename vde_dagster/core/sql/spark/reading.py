@@ -1,4 +1,4 @@
-"""Reading Spark's SQL as Spark does, where sqlglot's parser reads it in another way.
+"""Parsing Spark's SQL as Spark does, where sqlglot's parser differs.
 
 The precedence of operators is that of Spark's grammar (SqlBaseParser.g4, ``valueExpression``): a
 sign, then ``* / % DIV``, then ``+ - ||``, then shifts, then ``&``, then ``^``, then ``|``, and each
@@ -41,13 +41,13 @@ _LEVELS: Final[dict[type[exp.Expr], int]] = {
 _AS_ELSEWHERE: Final = frozenset({exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Add, exp.Sub})
 """Operators that sqlglot binds among themselves as Spark does."""
 _UNSIGNED_SHIFT: Final = TokenType.LR_ARROW
-"""What ``>>>`` is for the parser, which does not know it: an operator that Spark does not have."""
+"""The parser's stand-in for ``>>>``, which it does not know: an operator that Spark lacks."""
 WEIGHTED_PERCENTILE: Final = "percentile_of_frequencies"
-"""What PERCENTILE with frequencies is called in a tree."""
+"""The name of PERCENTILE with frequencies in a tree."""
 OTHER_UNIT: Final = "_by"
-"""Ends what DATE_TRUNC and TRUNC are called in a tree, where the parser would change their unit."""
+"""The suffix of DATE_TRUNC and TRUNC in a tree if the parser would change their unit."""
 _POSITIVE: Final = TokenType.DPIPE_SLASH
-"""What a plus before an operand is for the parser, which leaves it out: the root of a number."""
+"""The stand-in for a plus before an operand, which the parser leaves out: ``|/`` (a root)."""
 _BEFORE_OPERANDS: Final = frozenset(
     {
         TokenType.AMP,
@@ -88,11 +88,11 @@ _BEFORE_OPERANDS: Final = frozenset(
         TokenType.WHERE,
     }
 )
-"""Tokens behind which an operand begins."""
+"""Tokens after which an operand begins."""
 _BEHIND_TYPES: Final = frozenset(
     {TokenType.COMMA, TokenType.COMMENT, TokenType.GT, TokenType.NOT, TokenType.R_PAREN}
 )
-"""What may follow the end of types that stand in each other, such as ``ARRAY<ARRAY<INT>>``."""
+"""What may follow the end of nested types, such as ``ARRAY<ARRAY<INT>>``."""
 _LOSE_COMMENTS: Final = frozenset(
     {
         _POSITIVE,
@@ -104,7 +104,7 @@ _LOSE_COMMENTS: Final = frozenset(
         TokenType.TILDE,
     }
 )
-"""Operators behind which the parser leaves comments out."""
+"""Operators after which the parser leaves comments out."""
 _READ_OTHERWISE: Final = frozenset(
     {
         _POSITIVE,
@@ -118,15 +118,15 @@ _READ_OTHERWISE: Final = frozenset(
         TokenType.PIPE,
     }
 )
-"""Tokens of which a tree has at least one where it is not as Spark's would be."""
+"""Tokens without which a tree is always the same as Spark's."""
 
 
 def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
-    """The tokens of a text as Spark takes them.
+    """The tokens of a text as Spark reads them.
 
     ``>>>`` is one operator, ``X 'ff'`` one literal, ``window`` before a parenthesis a function, and
-    a plus before an operand an operator: of a text it makes a number. A quote that stands twice in
-    quotes is one in the literal.
+    a plus before an operand an operator: it makes a number of a text. A doubled quote inside of
+    quotes is one quote in the literal.
     """
     found: list[Token] = []
     at = 0
@@ -162,7 +162,7 @@ def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
 
 
 def _with_kept_comments(tokens: Sequence[Token]) -> list[Token]:
-    """Comments behind operators at which the parser leaves them out, at the operand instead."""
+    """Move comments that the parser would leave out after an operator to the operand."""
     found: list[Token] = []
     waiting: list[str] = []
     for at, token in enumerate(tokens):
@@ -203,7 +203,7 @@ def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _is_weighted_percentile(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a call of PERCENTILE has frequencies, which the parser would leave out."""
+    """Whether a call of PERCENTILE has frequencies, which the parser leaves out."""
     if tokens[at].text.upper() != "PERCENTILE" or at + 1 == len(tokens):
         return False
     depth = commas = 0
@@ -217,9 +217,9 @@ def _is_weighted_percentile(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _is_odd_unit(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a call truncates to what is no unit for certain.
+    """Whether a call truncates to something that is not certainly a unit.
 
-    The parser takes columns for units, and letters for units that Spark does not shorten so.
+    The parser reads columns as units, and accepts abbreviations of units that Spark does not know.
     """
     name = tokens[at].text.upper()
     if name not in ("DATE_TRUNC", "TRUNC"):
@@ -233,7 +233,7 @@ def _is_odd_unit(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _arguments(tokens: Sequence[Token], opening: int) -> Iterator[list[Token]]:
-    """The tokens of each argument of a call, given where its parenthesis is."""
+    """The tokens of each argument of a call, given the position of its parenthesis."""
     depth, argument = 0, list[Token]()
     for token in tokens[opening:]:
         depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
@@ -249,7 +249,7 @@ def _arguments(tokens: Sequence[Token], opening: int) -> Iterator[list[Token]]:
 
 
 def signs_in(tokens: Sequence[Token]) -> int:
-    """How many plus signs stand before an operand; the parser leaves them out."""
+    """How many plus signs precede operands; the parser leaves them out."""
     return sum(_is_sign(tokens, at) for at in range(len(tokens)))
 
 
@@ -271,7 +271,7 @@ def _is_spaced_hex(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _is_prefix(tokens: Sequence[Token], at: int) -> bool:
-    """Whether what stands at a place begins an operand, and is no column with a name behind it."""
+    """Whether the token at a place begins an operand, and is no column with an alias after it."""
     before = tokens[at - 1] if at else None
     return before is None or before.token_type not in (TokenType.DOT, TokenType.ALIAS)
 
@@ -282,7 +282,7 @@ def _joined(first: Token, last: Token, kind: TokenType, text: str) -> Token:
 
 
 def read_spark(text: str) -> exp.Expr:
-    """The tree of one statement, in which names know their places in the text.
+    """The tree of one statement, in which names have positions in the text.
 
     Raises:
         sqlglot.errors.SqlglotError: It is no single statement.
@@ -298,7 +298,7 @@ def read_spark(text: str) -> exp.Expr:
 
 
 def read_sql(text: str, dialect: str) -> exp.Expr:
-    """The tree of one statement or expression in a dialect; Spark's own as Spark reads it.
+    """The tree of one statement or expression in a dialect; in Spark's as Spark reads it.
 
     Raises:
         sqlglot.errors.SqlglotError: It is no single statement.
@@ -307,13 +307,13 @@ def read_sql(text: str, dialect: str) -> exp.Expr:
 
 
 def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:
-    """Let operators bind as Spark binds them; the tree is changed. Parentheses stand as they did.
+    """Let operators bind as in Spark; the tree is changed, its parentheses are kept.
 
     A number with a minus is a literal, so ``-1::STRING`` is the text of minus one.
 
     Args:
-        tree: What was read of the tokens.
-        tokens: As `spark_tokens` gives them.
+        tree: Parsed from the tokens.
+        tokens: As `spark_tokens` returns them.
     """
     if not any(each.token_type in _READ_OTHERWISE for each in tokens):
         return tree
@@ -340,7 +340,7 @@ def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:
 
 
 def _is_mixed(root: exp.Expr) -> bool:
-    """Whether a chain of operators has one that sqlglot binds in another way than Spark."""
+    """Whether a chain of operators has one that sqlglot binds differently from Spark."""
     return any(
         isinstance(each, tuple(_LEVELS)) and type(each) not in _AS_ELSEWHERE
         for each in _in_order(root)
@@ -348,7 +348,7 @@ def _is_mixed(root: exp.Expr) -> bool:
 
 
 def _in_order(root: exp.Expr) -> Iterator[exp.Expr]:
-    """Operands and operators from left to right, as they stand in the text."""
+    """Operands and operators from left to right, as in the text."""
     waiting: list[tuple[exp.Expr, bool]] = [(root, False)]
     while waiting:
         node, is_open = waiting.pop()

@@ -1,6 +1,6 @@
-"""What the names in a query belong to, as Spark looks them up.
+"""Resolves the names in a query as Spark does.
 
-A name is looked up in the SELECT that it stands in, then in those around it. In each one it may be
+A name is looked up in its own SELECT, then in the outer ones. In each one it may be
 ``catalog.schema.table.column``, else ``schema.table.column``, else ``table.column``, and else a
 column whose fields follow (``AttributeSeq.resolve`` in Spark). The case of names does not count.
 """
@@ -23,15 +23,15 @@ Columns = Mapping[str, exp.DataType | None]
 
 @lru_cache(maxsize=1024)
 def type_named(written: str) -> exp.DataType:
-    """A column's type, which is written as Spark has it, whatever the dialect of its readers."""
+    """A column's type, which is written in Spark's SQL, whatever the dialect of its readers."""
     return exp.DataType.build(written, dialect="spark", udt=True)
 
 
 class Tables(Protocol):
-    """What is known of the tables that a query reads."""
+    """What is known about the tables that a query reads."""
 
     def columns(self, table: exp.Table) -> Columns | None:
-        """Its columns; None where they are not known."""
+        """Its columns; None if they are not known."""
 
     def name(self, table: exp.Table) -> Sequence[str]:
         """Its whole name in lower case: that of a catalog, if any, of a schema, and its own."""
@@ -41,9 +41,9 @@ class Tables(Protocol):
 class Reference:
     """What a name is bound to.
 
-    ``at`` is the part of the name that is the column's own: 0 where nothing stands before it.
-    ``level`` counts the SELECTs between the name and its source: 0 where it is in the same one.
-    ``inside`` are all sources from that of the name up to that which has its own.
+    ``at`` is the position of the column's own name in the dotted one: 0 if nothing precedes it.
+    ``level`` counts the SELECTs between the name and its source: 0 if it is in the same one.
+    ``inside`` are all sources from those of the name's SELECT up to those of its source's.
     """
 
     source: exp.Expr
@@ -54,7 +54,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """A source as some place of a query sees it."""
+    """A source as it is seen from some place of a query."""
 
     source: exp.Expr
     name: Sequence[str]
@@ -65,9 +65,9 @@ class _Seen:
         return len(words) <= len(self.name) and list(self.name[-len(words) :]) == list(words)
 
     def has(self, parts: Sequence[str], at: int, *, is_known: bool) -> bool:
-        """Whether the part of a name at a place is a column of it, and those before are its name.
+        """Whether a name's part at a position is a column of it, and the parts before are its name.
 
-        Without ``is_known`` it may be a column that is not known.
+        Without ``is_known`` the column need not be known.
         """
         if at and not self.is_called(parts[:at]):
             return False
@@ -85,7 +85,7 @@ class Scopes:
     _outputs: dict[int, Columns | None] = field(default_factory=dict)
 
     def find(self, column: exp.Column) -> Reference | None:
-        """What a column belongs to; None where nothing that is read seems to have it."""
+        """What a column belongs to; None if no source seems to have it."""
         parts = [each.name.lower() for each in column.parts]
         return self._bound(column, parts, is_known=True) or self._bound(
             column, parts, is_known=False
@@ -103,7 +103,7 @@ class Scopes:
         return None
 
     def _seen_in(self, around: exp.Expr) -> Sequence[_Seen]:
-        """What a SELECT reads; what a statement reads or writes; what a PIVOT turns."""
+        """The sources of a SELECT; what a statement reads or writes; the source of a PIVOT."""
         found = self._visible.get(id(around))
         if found is None:
             found = [self._seen(each, around) for each in _read_by(around)]
@@ -111,22 +111,22 @@ class Scopes:
         return found
 
     def _seen(self, source: exp.Expr, around: exp.Expr) -> _Seen:
-        is_turned = isinstance(around, exp.Pivot)  # which sees what it makes other columns of
+        is_turned = isinstance(around, exp.Pivot)  # which sees the columns that it replaces
         name = self._own_name(source) if is_turned else self.name_of(source)
         columns = self._own_columns(source) if is_turned else self.columns_of(source)
         return _Seen(source=source, name=name, columns=columns)
 
     def called(self, node: exp.Expr, words: Sequence[str]) -> list[exp.Expr]:
-        """What is called so, perhaps with its schema, in the SELECT that a node stands in."""
+        """The sources of this name, perhaps with a schema, in the SELECT that contains a node."""
         around = next(_around(node), None)
         seen = self._seen_in(around) if around is not None else ()
         lower = [each.lower() for each in words]
         return [each.source for each in seen if each.is_called(lower)]
 
     def has(self, node: exp.Expr, name: str) -> bool | None:
-        """Whether something in the SELECT that a node stands in has a column of this name.
+        """Whether a source in the SELECT that contains a node has a column of this name.
 
-        None where something may have it whose columns are not known.
+        None if a source may have it whose columns are not known.
         """
         around = next(_around(node), None)
         seen = self._seen_in(around) if around is not None else ()
@@ -149,7 +149,7 @@ class Scopes:
     # -- columns
 
     def columns_of(self, source: exp.Expr) -> Columns | None:
-        """The columns of what stands in FROM; None where they are not known."""
+        """The columns of an item in FROM; None if they are not known."""
         return None if source.args.get("pivots") else self._own_columns(source)
 
     def _own_columns(self, source: exp.Expr) -> Columns | None:
@@ -176,13 +176,13 @@ class Scopes:
                 return None
 
     def outputs(self, query: exp.Expr | None) -> Columns | None:
-        """What a query calls its columns; None where they are not known."""
+        """The names of a query's columns; None if they are not known."""
         while isinstance(query, exp.SetOperation | exp.Subquery):
             query = query.this
         if not isinstance(query, exp.Select):
             return None
         if id(query) not in self._outputs:
-            self._outputs[id(query)] = None  # of a query that reads itself nothing is known
+            self._outputs[id(query)] = None  # nothing is known about a query that reads itself
             self._outputs[id(query)] = self._selected(query)
         return self._outputs[id(query)]
 
@@ -203,7 +203,7 @@ class Scopes:
         return found
 
     def starred(self, star: exp.Expr) -> Columns | None:
-        """The columns that ``*``, ``t.*`` or ``t.s.*`` stands for, those of a struct, too."""
+        """The columns, or fields of a struct, that ``*``, ``t.*`` or ``t.s.*`` stands for."""
         bare = star.find(exp.Star)
         assert bare is not None, "a star has one"
         if any(value for key, value in bare.args.items() if key != "except_"):
@@ -226,12 +226,12 @@ class Scopes:
         return [each.source for each in seen]
 
     def fields_of(self, star: exp.Expr) -> Columns | None:
-        """The fields of the struct that stands before ``.*``; None where it is not known as one."""
+        """The fields of the struct before ``.*``; None if it is not known to be one."""
         kind = self._type(star, [each.name for each in _path(star)])
         return fields_of_struct(kind)
 
     def type_of(self, value: exp.Expr) -> exp.DataType | None:
-        """The type of a column, of a field of one, or of a cast; None where it is not known."""
+        """The type of a column, of a field of one, or of a cast; None if it is not known."""
         match value:
             case exp.Cast():
                 return value.to
@@ -255,11 +255,11 @@ class Scopes:
 
 
 _MOST_BEFORE: Final = 3
-"""A catalog, a schema and a table stand before a column, at most."""
+"""A column has at most a catalog, a schema and a table before it."""
 
 
 def _parts(value: exp.Expr) -> list[exp.Expr]:
-    """The parts of a name with dots; none of what is more than one."""
+    """The parts of a name with dots; none if the expression is more than a name."""
     fields: list[exp.Expr] = []
     while isinstance(value, exp.Dot):
         fields.insert(0, value.expression)
@@ -268,12 +268,12 @@ def _parts(value: exp.Expr) -> list[exp.Expr]:
 
 
 def _path(star: exp.Expr) -> list[exp.Expr]:
-    """What stands before ``.*``."""
+    """The name before ``.*``."""
     return _parts(star)[:-1]
 
 
 def fields_of_struct(kind: exp.Expr | None) -> Columns | None:
-    """The fields of a struct; None of another type."""
+    """The fields of a struct; None for another type."""
     if not isinstance(kind, exp.DataType) or not kind.is_type(exp.DataType.Type.STRUCT):
         return None
     return {
@@ -282,10 +282,10 @@ def fields_of_struct(kind: exp.Expr | None) -> Columns | None:
 
 
 def _around(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What has sources that a name may mean, from the inside.
+    """The nodes whose sources a name may mean, innermost first.
 
-    A sub-query in FROM does not see what stands beside it, unless it is LATERAL; nor does a common
-    table expression see the SELECT that it stands before.
+    A sub-query in FROM does not see the other items of FROM, unless it is LATERAL; nor does a
+    common table expression see the SELECT that it belongs to.
     """
     inside, around = node, node.parent
     is_query = is_apart = False
@@ -312,7 +312,7 @@ _READING: Final = (exp.Select, exp.Pivot, exp.Delete, exp.Merge, exp.Update)
 def _read_by(around: exp.Expr) -> Iterator[exp.Expr]:
     if isinstance(around, exp.Pivot):
         turned = around.parent
-        assert turned is not None, "a PIVOT turns something"
+        assert turned is not None, "a PIVOT has a source"
         yield turned
         return
     if not isinstance(around, exp.Select):
@@ -322,7 +322,7 @@ def _read_by(around: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _of_statement(statement: exp.Expr) -> Iterator[exp.Expr]:
-    """What a DELETE, MERGE or UPDATE reads or writes: its table is behind what FROM begins with."""
+    """What a DELETE, MERGE or UPDATE reads or writes: its table comes after the items of FROM."""
     from_ = from_of(statement)
     first = [] if from_.first is None else [from_.first]
     own = [*parts_named(statement, "this"), *parts_named(statement, "using")]

@@ -1,1 +1,1 @@
-"""From other dialects to Spark's: what was run on Spark and compared, and nothing else."""
+"""Translation from other dialects to Spark's: only parts that were run on Spark and compared."""

@@ -1,4 +1,4 @@
-"""Which part of another dialect is changed by what, so that it means the same in Spark."""
+"""Which function changes which part of another dialect, so that it means the same in Spark."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ CHANGES: Final[dict[type[exp.Expr], Change]] = {
     exp.Date: clocks_of,
     exp.Timestamp: instant_of,
 }
-"""What each part of a tree is changed by, for every dialect that is not Spark's own."""
+"""The function that changes each class of node, for every dialect that is not Spark's own."""
 
 
 def change_of(node: exp.Expr, source: str) -> exp.Expr:
-    """A part of a query as Spark has to read it so that it means what its dialect says.
+    """A part of a query changed so that it means in Spark what it means in its dialect.
 
     Raises:
-        Refused: It has no one meaning in Spark.
+        Refused: It has no single meaning in Spark.
     """
     check_edges(node, source)
     if source in _SIXTY_FOUR and isinstance(node, exp.Add | exp.Sub | exp.Mul):

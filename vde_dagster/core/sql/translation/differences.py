@@ -1,8 +1,8 @@
-"""What other dialects mean by functions and operators that Spark has with another meaning.
+"""Functions and operators that mean something else in other dialects than in Spark.
 
-sqlglot writes them with Spark's words: ``/`` divides whole numbers into fractions there, a date
-less a date is an interval, a DECIMAL has no fraction. Here the syntax tree is changed so that what
-is written for Spark says what the dialect means; what depends on an unknown type is told.
+sqlglot keeps their names: but in Spark ``/`` divides whole numbers into fractions, a date less a
+date is an interval, a DECIMAL has no fraction. Here the syntax tree is changed so that the SQL
+for Spark means the same; what depends on an unknown type is reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from vde_dagster.core.sql.written_parts import keep_number, number_parts, writte
 _Type = exp.DataType.Type
 ExprT = TypeVar("ExprT", bound=exp.Expr)
 Unclear = tuple[exp.Expr, Refused]
-"""A part of a query, and why it has no one meaning in Spark."""
+"""A part of a query, and why it has no single meaning in Spark."""
 _Refusal = tuple[exp.Expr, NotInSpark]
 
 
@@ -40,14 +40,14 @@ def with_spark_meaning(
     """Change a query so that its parts mean in Spark what they mean in its dialect.
 
     Args:
-        query: Every column is bound to its table or sub-query; time macros may stand in it.
+        query: Every column is bound to its table or sub-query; it may have time macros.
         dialect: The one that it was written in.
         schema: The columns of the tables that it reads, with their types.
-        original: The query as it was parsed; its parts are shown for those that `number_parts`
-            gave their numbers.
+        original: The query as it was parsed; messages show its parts for those that
+            `number_parts` gave their numbers.
 
     Returns:
-        What has no one meaning in Spark, or depends on a type that is not known.
+        What has no single meaning in Spark, or depends on a type that is not known.
     """
     refusals = _given_sparks_meaning(query, Dialect.get_or_raise(dialect), schema)
     written = partial(written_part, original=original, dialect=dialect)
@@ -93,10 +93,10 @@ def _given_sparks_meaning(
 def part_with_spark_meaning(
     part: ExprT, *, dialect: str, functions: Collection[str] = ()
 ) -> tuple[ExprT, tuple[Unclear, ...]]:
-    """A copy of what is no query, such as a key or a statement, that means the same in Spark.
+    """A translated copy of something other than a query, such as a key or a statement.
 
     The types of its columns are not known, so what depends on them is reported; so is what has no
-    proven translation. ``functions`` are those that the model makes, in lower case.
+    proven translation. ``functions`` are those that the model creates, in lower case.
     """
     refused = tuple(unproven_parts(part, dialect=dialect, functions=functions))
     if refused:
@@ -109,7 +109,7 @@ def part_with_spark_meaning(
 
 
 def with_precision(kind: exp.DataType, dialect: str) -> exp.DataType:
-    """A type as wide as its dialect has it, also inside others; ``kind`` is not changed.
+    """A type as wide as in its dialect, also inside others; ``kind`` is not changed.
 
     Spark's DECIMAL alone has no fraction, and its FLOAT has 32 bits.
     """
@@ -146,11 +146,11 @@ _DECIMALS: Final = {
     "trino": (38, 0),
     "tsql": (18, 0),
 }
-"""What a DECIMAL without digits is; elsewhere as many as fit into Spark's widest."""
+"""The digits of a DECIMAL without any; elsewhere as many as fit into Spark's widest."""
 
 
 def _changed(nodes: Iterable[exp.Expr], change: Callable[[Any], exp.Expr]) -> list[_Refusal]:
-    """Put what has the same meaning in Spark in place of each node; returns what has none."""
+    """Replace each node by one with the same meaning in Spark; returns those without one."""
     unclear: list[_Refusal] = []
     for node in list(nodes):
         try:
@@ -232,7 +232,7 @@ _SURE: Final = frozenset(
         exp.Window,
     }
 )
-"""What has the same type in every dialect; the sum of whole numbers, for one, has not."""
+"""Nodes with the same type in every dialect; the sum of whole numbers, for one, is none."""
 
 
 def _cast(node: exp.Cast, source: Dialect) -> exp.Expr:

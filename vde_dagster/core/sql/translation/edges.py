@@ -1,7 +1,7 @@
-"""Values at which a function of Spark differs from its dialect's: parts that may have them.
+"""Refuses parts whose values may be such that Spark's function differs from the dialect's.
 
-A part is proven by class and arguments; here is looked at what the arguments are. What may be
-empty, negative, of another type or written otherwise is refused where that counts.
+A part is proven by class and arguments; here the arguments' values are checked. What may be empty,
+negative, of another type or written otherwise is refused if that makes a difference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TIMES: Final = frozenset({"date", "time", "instant"})
 
 
 def check_edges(node: exp.Expr, source: str) -> None:
-    """Refuse a part that may have a value which Spark takes otherwise.
+    """Refuse a part that may have a value which Spark treats differently.
 
     Raises:
         Refused: It may.
@@ -62,16 +62,16 @@ _OF_TEXTS: Final = (
     exp.Trim,
     exp.Upper,
 )
-"""Functions of texts, which Spark makes of whatever it is given."""
+"""Functions of texts; Spark casts any argument to a text."""
 
 
 def written_text(node: exp.Expr | None) -> str:
-    """The text that a literal says; empty where it is no literal."""
+    """The text of a literal; empty if it is no literal."""
     return node.name if isinstance(node, exp.Literal) and node.is_string else ""
 
 
 def written_number(node: exp.Expr | None) -> int | None:
-    """The whole number that is written; None where it is none, or computed."""
+    """The whole number that is written; None if it is none, or computed."""
     if isinstance(node, exp.Paren | exp.Neg):
         inner = written_number(node.this)
         return -inner if inner is not None and isinstance(node, exp.Neg) else inner
@@ -111,7 +111,7 @@ _WHOLE: Final = {
     "mysql": {"integer", "decimal"},
     "postgres": {"integer", "decimal"},
 }
-"""Of which types DIV and ``//`` give a whole number; elsewhere only of whole ones."""
+"""Types of which DIV and ``//`` give a whole number; in other dialects only whole ones."""
 
 
 def _bits(node: exp.Expr, source: str) -> None:
@@ -135,7 +135,7 @@ def _summed(node: exp.Expr, source: str) -> None:
 
 
 def _spread(node: exp.Expr, source: str) -> None:
-    """Deviations and medians, which Spark makes a DOUBLE of."""
+    """Deviations and medians, which are a DOUBLE in Spark."""
     wide = _OF_DEVIATIONS.get(source, _NUMBERS)
     given = [kind_of(_unordered(each), source) for each in node.iter_expressions()]
     if not set(given) <= wide:
@@ -150,11 +150,11 @@ _OF_DEVIATIONS: Final = {
     "redshift": frozenset({"double"}),
     "snowflake": frozenset({"double"}),
 }
-"""Of which types they are a DOUBLE; elsewhere of all numbers."""
+"""Types of which they are a DOUBLE; in other dialects all numbers."""
 
 
 def _unordered(node: exp.Expr) -> exp.Expr:
-    """What an aggregate takes, without DISTINCT and its order."""
+    """The argument of an aggregate, without DISTINCT and ORDER BY."""
     if isinstance(node, exp.Order | exp.Paren):
         return _unordered(node.this)
     if isinstance(node, exp.Distinct) and len(node.expressions) == 1:
@@ -271,7 +271,7 @@ def _sized(node: exp.ArraySize, source: str) -> None:
 
 
 def _date_of_parts(node: exp.DateFromParts, source: str) -> None:
-    """Snowflake's takes a month 13, which is a month of the next year."""
+    """A date of parts: Snowflake accepts a month 13, which is a month of the next year."""
     parts = [written_number(node.args.get(each)) for each in ("year", "month", "day")]
     try:
         sure = source != "snowflake" or bool(date(*(each or 0 for each in parts)))
@@ -335,4 +335,4 @@ CHECKS: Final[dict[type[exp.Expr], Check]] = {
     exp.ConcatWs: _separated,
     exp.If: _condition,
 }
-"""What is looked at in a part of each class."""
+"""The check for parts of each class."""

@@ -10,12 +10,12 @@ ExprT = TypeVar("ExprT", bound=exp.Expr)
 
 
 def with_closed_sums(tree: ExprT) -> ExprT:
-    """Write out what is added or taken away as a sum; the tree is changed.
+    """Make each part of an interval of several parts its own operand; the tree is changed.
 
     sqlglot reads an interval of several parts as a sum of intervals and writes it without
     parentheses: ``t - INTERVAL 3 DAYS 2 HOURS`` would become ``t - INTERVAL 3 DAYS + INTERVAL 2
-    HOURS``. Each part is taken away by itself, since Spark does not add months and days. Nothing
-    that a person wrote as a sum stands there without parentheses of its own.
+    HOURS``. Each part is subtracted by itself, since Spark does not add months and days. A sum that
+    a person wrote has parentheses of its own there.
     """
     for node in list(tree.find_all(exp.Add)):
         parent = node.parent

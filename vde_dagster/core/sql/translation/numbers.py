@@ -1,6 +1,6 @@
-"""Arithmetic: Spark's functions of the same names divide, compare and widen in other ways.
+"""Arithmetic: Spark's functions of the same names divide, compare and widen differently.
 
-What it divides has other digits, and it fails where others say that a number is infinite.
+Its quotients have other digits, and it fails where others return infinity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def average(node: exp.Avg, source: str) -> exp.Expr:
     """AVG of whole numbers: a whole number in T-SQL and Redshift, exact in Postgres and Snowflake.
 
     Raises:
-        Refused: The type of what is averaged is not known where it matters.
+        Refused: The type of what is averaged is not known, and it matters.
     """
     given = kind_of(node.this, source)
     if not given and source in ("postgres", "redshift", "snowflake", "tsql", "mysql", "trino"):
@@ -66,7 +66,7 @@ _AVERAGES: Final = {
     "snowflake": "DECIMAL(38, 2)",
     "mysql": "DECIMAL(38, 0)",
 }
-"""As what whole numbers are averaged, so that the average has the dialect's digits: four more."""
+"""The type in which whole numbers are averaged, to get the dialect's digits: four more."""
 
 
 def _scale(node: exp.Expr) -> int:
@@ -83,7 +83,7 @@ def _logarithm(node: exp.Log) -> exp.Expr:
     """LOG of one number, which sqlglot reads as that to the base of ten and prints as another.
 
     Raises:
-        Refused: Its base is another one, which Spark divides logarithms for.
+        Refused: Its base is another one, for which Spark divides logarithms.
     """
     number = node.args.get("expression")
     if number is None:
@@ -98,10 +98,10 @@ _TEN: Final = 10
 
 
 def doubled(node: exp.Expr, source: str) -> exp.Expr:
-    """Roots, powers and logarithms, which Spark makes a DOUBLE of.
+    """Roots, powers and logarithms, which are a DOUBLE in Spark.
 
     Raises:
-        Refused: The dialect makes something else of the number's type.
+        Refused: They have another type in the dialect.
     """
     given = [kind_of(each, source) for each in node.iter_expressions()]
     exact = "decimal" in given and source in ("postgres", "redshift", "bigquery", "duckdb")
@@ -139,10 +139,10 @@ _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
 
 def compared(node: exp.Binary, source: str) -> exp.Expr:
-    """A comparison, in which MySQL and T-SQL take TRUE for 1.
+    """A comparison; in MySQL and T-SQL TRUE is 1.
 
     Raises:
-        Refused: The sides are of different kinds, which Spark makes equal in its own way.
+        Refused: The sides are of different kinds, which Spark casts to one in its own way.
     """
     sides = {each: kind_of(each, source) for each in (node.left, node.right)}
     if isinstance(node.right, exp.Any) or not {*sides.values()} & _NUMBERS:
@@ -166,7 +166,7 @@ def without_error(node: exp.Div | exp.IntDiv | exp.Mod, source: str) -> exp.Expr
 
 
 def greatest(node: exp.Greatest | exp.Least, source: str) -> exp.Expr:
-    """GREATEST and LEAST are NULL where one of their values is; Spark skips those."""
+    """GREATEST and LEAST, which are NULL if one of their values is; Spark skips NULLs."""
     if source not in _NULLS_WIN:
         return node
     values = [node.this, *node.expressions]
@@ -211,7 +211,7 @@ def divided(node: exp.Div, source: str) -> exp.Expr:
     """A division that is exact in its dialect, with the digits that it has there.
 
     Raises:
-        Refused: The type of a side is not known where the number of digits depends on it.
+        Refused: The type of a side is not known, and the number of digits depends on it.
     """
     kinds = [kind_of(each, source) for each in (node.left, node.right)]
     if source == "mysql":

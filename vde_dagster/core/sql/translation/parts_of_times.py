@@ -1,4 +1,4 @@
-"""Parts of times: what Spark calls them, and what they are where Spark has none of that name."""
+"""Parts of times: Spark's names of them, and expressions for those that Spark lacks."""
 
 from __future__ import annotations
 

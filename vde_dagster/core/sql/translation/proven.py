@@ -1,7 +1,7 @@
-"""What is translated from other dialects: only parts of SQL that were run on Spark and compared.
+"""Refuses parts of other dialects that were not run on Spark and compared.
 
 A part is named by sqlglot's class with the arguments that are given, since an argument that Spark's
-function does not have would silently be left out. What is in no list is refused when loaded.
+function does not have would silently be left out. What is in no list is refused on loading.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def is_supported(dialect: str) -> bool:
 def unproven(
     query: exp.Expr, *, dialect: str, functions: Collection[str] = ()
 ) -> Iterator[Unproven]:
-    """What of a query has no proven translation from its dialect to Spark's.
+    """The parts of a query without a proven translation from its dialect to Spark's.
 
     Args:
         query: As parsed, with every parenthesis that was written.
         dialect: The one that it was written in.
-        functions: Those that the model's own pre-statements make, in lower case.
+        functions: Those that the model's own pre-statements create, in lower case.
     """
     source = Dialect.get_or_raise(dialect)
     if is_spark(source):
@@ -77,7 +77,7 @@ def functions_made(statements: Iterable[exp.Expr]) -> frozenset[str]:
 
 
 def part_of(node: exp.Expr) -> str:
-    """A part of SQL by its class and the arguments that are given, as the lists have it."""
+    """The name of a part of SQL in the lists: its class and the arguments that are given."""
     if isinstance(node, exp.Anonymous):
         return f"{node.name.upper()}(){_unit_of(node)}"
     if isinstance(node, exp.DataType):
@@ -104,7 +104,7 @@ def _unit_of(node: exp.Expr) -> str:
 
 
 def _letters(node: exp.Expr) -> int:
-    """How long the name of a function is as it is written; 0 where that is not known."""
+    """The length of a function's name as written; 0 if that is not known."""
     start, end = node.meta.get("start"), node.meta.get("end")
     return end - start + 1 if isinstance(start, int) and isinstance(end, int) else 0
 
@@ -118,7 +118,7 @@ _OF_THE_READER: Final = frozenset({"is_string", "coalesce", "safe", "quoted", "b
 
 
 def _is_cut_before_order(node: exp.Expr) -> bool:
-    """The first rows of DISTINCT ON, whose order is lost where Spark picks its rows."""
+    """Whether a LIMIT follows DISTINCT ON, whose order is lost when Spark picks its rows."""
     query = node.parent
     cut = query is not None and bool(query.args.get("limit") or query.args.get("offset"))
     return isinstance(node, exp.Distinct) and node.args.get("on") is not None and cut
@@ -173,7 +173,7 @@ def _refused_format(node: exp.Expr, dialect: str) -> Refused:
 
 
 _VALUES: Final = (exp.Func, exp.Binary, exp.Unary, exp.Predicate, exp.DataType, exp.Interval)
-"""What makes a value, also in statements that are no queries."""
+"""Classes of nodes with a value, also in statements that are no queries."""
 
 _STRUCTURE: Final = (
     exp.Alias,
@@ -214,4 +214,4 @@ _STRUCTURE: Final = (
     exp.WindowSpec,
     exp.With,
 )
-"""What has one meaning in every dialect: it is no function, operator or type."""
+"""Classes of nodes with one meaning in every dialect: no functions, operators or types."""

@@ -320,7 +320,7 @@ type SMALLINT; type TEXT; type VARCHAR
 """)
 
 _SPACES: Final = _parts("Trim(position,this); Trim(this)")
-"""What takes tabs away, too, in some dialects."""
+"""Functions that also remove tabs in some dialects."""
 
 PROVEN: Final = {
     "bigquery": _COMMON | _BIGQUERY,

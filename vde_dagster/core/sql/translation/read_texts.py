@@ -1,7 +1,7 @@
-"""Texts that are read as numbers and times: Spark reads more than other dialects do, and less.
+"""Texts that are cast to numbers and times: Spark accepts other texts than other dialects do.
 
-To it ``'2024'`` is a date, ``'2024-01-01 x'`` too, and a text of a time may name a zone. So what is
-written is read here, and what is computed is read in one format: else the statement fails.
+In Spark ``'2024'`` is a date, ``'2024-01-01 x'`` too, and a text of a time may name a zone. So
+literals are read here, and computed texts are read in one format: others make the statement fail.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_text(node: exp.Cast, source: str) -> exp.Expr:
 
 
 def time_of_text(node: exp.Expr, source: str) -> exp.Expr:
-    """A function that makes a date or a time of a text, where it is written.
+    """A function that makes a date or a time of a literal text.
 
     Raises:
         Refused: The text is computed, or written in another form than Spark's.
@@ -74,4 +74,4 @@ _FORMS: Final = {
     "double": re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?"),
     "boolean": re.compile(r"true|false|t|f", re.IGNORECASE),
 }
-"""What dialects and Spark read alike."""
+"""Formats that dialects and Spark read alike."""

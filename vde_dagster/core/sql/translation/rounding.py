@@ -1,6 +1,6 @@
-"""Rounding: Spark's functions of the same names round numbers and write them in other ways.
+"""Rounding: Spark's functions of the same names round numbers and write them differently.
 
-Its cast of a fraction to a whole number cuts, and its CEIL of a DOUBLE is a whole number.
+Its cast of a fraction to a whole number truncates, and its CEIL of a DOUBLE is a whole number.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from vde_dagster.core.sql.translation.values import (
 )
 
 _OF_NO_TYPE: Final = (exp.Column, exp.Anonymous)
-"""What a cast gives its type: a column of a statement or a key, and the model's own functions."""
+"""Nodes whose type only a cast says: columns of a statement or key, the model's functions."""
 
 
 def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
     """A cast of a number: other dialects round a fraction to a whole number, Spark cuts it.
 
     Raises:
-        Refused: The dialect's rule is not known, or what is cast has no known type.
+        Refused: The dialect's rule is not known, or the operand has no known type.
     """
     given = kind_of(node.this, source)
     to = kind_of_type(node.to)
@@ -81,7 +81,7 @@ def _is_whole(node: exp.Expr) -> bool:
 
 
 def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
-    """A text of a value: only whole numbers, dates and decimals are written alike everywhere."""
+    """A cast to a text: only whole numbers, dates and decimals are written alike everywhere."""
     untyped = not given and isinstance(node.this, _OF_NO_TYPE)
     if not untyped and not is_written_alike(given, source):
         what = "is written in another way by Spark" if given else UNKNOWN
@@ -101,13 +101,13 @@ def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
 
 
 _WIDTHS: Final = {"tsql": "30"}
-"""To how many letters a text is cut whose length is not written."""
+"""The length to which a text is cut if the type has none."""
 
 _LONGEST: Final = len("-2147483648")
 
 
 def border(node: exp.Ceil | exp.Floor, source: str) -> exp.Expr:
-    """CEIL and FLOOR of a DOUBLE are a DOUBLE; Spark makes a whole number of it."""
+    """CEIL and FLOOR of a DOUBLE, which are a DOUBLE; in Spark they are a whole number."""
     given = kind_of(node.this, source)
     if not given:
         raise refused(node, UNKNOWN, "Cast the number in it to its type")
@@ -119,7 +119,7 @@ def border(node: exp.Ceil | exp.Floor, source: str) -> exp.Expr:
 
 
 def _of_double(whole: exp.Expr) -> exp.Expr:
-    """CEIL or FLOOR of a DOUBLE: one of 2^52 or more, or none that is finite, is as it is."""
+    """CEIL or FLOOR of a DOUBLE: one of 2^52 or more, or not finite, stays unchanged."""
     number = whole.this
     small = exp.LT(this=exp.Abs(this=number.copy()), expression=exp.Literal.number(2**52))
     found = exp.If(this=small, true=cast_to(whole.copy(), "DOUBLE"), false=number.copy())
@@ -130,7 +130,7 @@ _INTEGERS_BECOME_DOUBLE: Final = frozenset({"postgres", "bigquery", "duckdb"})
 
 
 def rounded(node: exp.Round, source: str) -> exp.Expr:
-    """ROUND, which in Postgres takes the even neighbour of a DOUBLE's half.
+    """ROUND, which in Postgres rounds halves of a DOUBLE to the even neighbour.
 
     Raises:
         Refused: The rule for the number's type is not documented, or its type is not known.
@@ -156,7 +156,7 @@ def rounded(node: exp.Round, source: str) -> exp.Expr:
 
 
 def cut_number(node: exp.Trunc, source: str) -> exp.Expr:
-    """TRUNC of a number, towards zero, in its own type; of a time its day.
+    """TRUNC of a number, towards zero, in its own type; TRUNC of a time to its day.
 
     Raises:
         Refused: The number's type is not known, or it is a whole one.

@@ -1,7 +1,7 @@
-"""Texts and arrays: what Spark joins, cuts, matches and counts in other ways.
+"""Texts and arrays: what Spark joins, cuts, matches and counts differently.
 
-Its SUBSTRING counts from the end below zero, its arrays begin at 0, and its regular expressions are
-Java's.
+Its SUBSTRING counts negative positions from the end, its arrays begin at 0, and its regular
+expressions are Java's.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _is_length(node: exp.Expr) -> bool:
 
 
 def connected(node: exp.And | exp.Or, source: str) -> exp.Expr:
-    """AND and OR of MySQL, which takes numbers and texts for conditions; ``||`` is OR there.
+    """AND and OR of MySQL, which accepts numbers and texts as conditions; ``||`` is OR there.
 
     Raises:
         Refused: A side is a number or a text.
@@ -88,7 +88,7 @@ def length(node: exp.Length, source: str) -> exp.Expr:
 
 
 def trimmed(node: exp.Trim, source: str) -> exp.Expr:
-    """TRIM without letters: in BigQuery it takes all of Unicode's white space, in Spark spaces."""
+    """TRIM without letters: in BigQuery it removes all Unicode white space, in Spark spaces."""
     if source == "bigquery" and node.args.get("expression") is None:
         node.set("expression", exp.Literal.string(_WHITE_SPACE))
         node.set("position", node.args.get("position") or "BOTH")
@@ -104,7 +104,7 @@ _WHITE_SPACE: Final = (
 
 
 def size(node: exp.ArraySize, source: str) -> exp.Expr:
-    """The number of an array's elements, which in Postgres is NULL where there is none."""
+    """The number of an array's elements, which in Postgres is NULL if there are none."""
     if source != "postgres":
         return node
     count = exp.ArraySize(this=node.this)
@@ -112,7 +112,7 @@ def size(node: exp.ArraySize, source: str) -> exp.Expr:
 
 
 def listed(node: exp.GroupConcat, source: str) -> exp.Expr:
-    """Joined texts of rows: the empty text in Snowflake where there is none."""
+    """Joined texts of rows: the empty text in Snowflake if there are none."""
     if source != "snowflake":
         return node
     whole: exp.Expr = node
@@ -127,13 +127,13 @@ def listed(node: exp.GroupConcat, source: str) -> exp.Expr:
 
 
 def joined(node: exp.Concat | exp.DPipe | exp.ConcatWs, source: str) -> exp.Expr:
-    """Texts that are joined: what is no text is written as one where all dialects write it alike.
+    """Joined texts: another value is cast to a text if all dialects write it alike.
 
     Raises:
-        Refused: What is joined is no text, whole number or date, or its type is not known.
+        Refused: An operand is no text, whole number or date, or its type is not known.
     """
     if isinstance(node, exp.Concat) and source == "redshift":
-        node.set("coalesce", False)  # NULL, other than sqlglot has it
+        node.set("coalesce", False)  # NULL, unlike sqlglot's translation
     parts = [node.left, node.right] if isinstance(node, exp.DPipe) else list(node.expressions)
     for part in parts:
         given = kind_of(part, source)
@@ -150,7 +150,7 @@ def part_of_text(node: exp.Substring, source: str) -> exp.Expr:
     """SUBSTRING, whose positions below 1 mean something else in each dialect.
 
     Raises:
-        Refused: The position may lie below 1, and Spark would take another part.
+        Refused: The position may be less than 1, and Spark would take another part.
     """
     start, length = node.args.get("start"), node.args.get("length")
     if start is None or _positive(start):
@@ -175,7 +175,7 @@ def part_of_text(node: exp.Substring, source: str) -> exp.Expr:
 
 
 def _as_written(number: exp.Expr) -> exp.Expr:
-    """A number without what it got for Spark: casts to whole numbers, and NULL for GREATEST."""
+    """A number as written, without what was added for Spark: casts, and NULL for GREATEST."""
     holder = exp.Tuple(expressions=[number.copy()])
     for node in list(holder.find_all(exp.Cast, exp.If)):
         if isinstance(node, exp.Cast) and kind_of_type(node.to) == "integer":
@@ -208,7 +208,7 @@ def _counted(node: exp.Expr) -> bool:
 
 
 def end_of_text(node: exp.Left | exp.Right, source: str) -> exp.Expr:
-    """LEFT and RIGHT of fewer than no letters: in Postgres all but so many.
+    """LEFT and RIGHT; a negative number of letters means all but so many in Postgres.
 
     Raises:
         Refused: The number is negative in another dialect.
@@ -227,10 +227,10 @@ def end_of_text(node: exp.Left | exp.Right, source: str) -> exp.Expr:
 
 
 def element(node: exp.Bracket, source: str) -> exp.Expr:
-    """An element of an array; Spark counts from 0, and fails where there is none.
+    """An element of an array; Spark counts from 0, and fails if there is none.
 
     Raises:
-        Refused: The position is no literal, or what it is taken of is no array.
+        Refused: The position is no literal, or the operand is no array.
     """
     [index, *more] = node.expressions
     if kind_of(node.this, source) != "array" or more or not _is_position(index):
@@ -246,10 +246,10 @@ def _is_position(node: exp.Expr) -> bool:
 
 
 def pattern(node: exp.Expr, source: str) -> exp.Expr:
-    """Regular expressions: only what all of their languages write alike.
+    """Regular expressions: only those that all engines read alike.
 
     Raises:
-        Refused: The expression is no such text.
+        Refused: The expression is not a literal of these.
     """
     written = node.args.get("expression")
     if not (isinstance(written, exp.Literal) and _REGULAR.fullmatch(written.name)):
@@ -278,7 +278,7 @@ r"""Dialects whose \d and \w are those of ASCII, as Java's."""
 
 
 def _as_java(regular: str, source: str) -> str:
-    """A regular expression for Java, where ``$`` and ``.`` know more ends of lines."""
+    """A regular expression for Java, where ``$`` and ``.`` recognize more line ends."""
     ended = regular if source in TRINO else regular.replace("$", r"\z")
     spaced = ended.replace(r"\s", r"[\t\n\f\r ]")
     if "." not in regular.replace(r"\.", ""):
@@ -287,18 +287,18 @@ def _as_java(regular: str, source: str) -> str:
 
 
 _DOT_IS_ALL: Final = frozenset({"postgres", "redshift"})
-"""Dialects in which a dot is the end of a line, too, and the longest match is taken."""
+"""Dialects in which a dot matches line ends, too, and the longest match is taken."""
 
 
 def _matched(node: exp.RegexpExtract, regular: str, source: str) -> exp.Expr:
-    """What a regular expression matches; NULL, and no empty text, where it does not."""
+    """What a regular expression matches; NULL, and not the empty text, if it does not."""
     if re.search(r"\||\)[?*{]", regular):
         raise refused(node, "may match without its group", "Leave | ? and * behind groups out")
     group = node.args.get("group") or exp.Literal.number(
         int(source == "bigquery" and "(" in regular)
     )
     found = call("REGEXP_EXTRACT", node.this, node.expression, group.copy())
-    if source == "duckdb":  # the empty text where nothing matches, as in Spark
+    if source == "duckdb":  # the empty text if nothing matches, as in Spark
         return found
     matches = exp.RegexpLike(this=node.this.copy(), expression=node.expression.copy())
     return exp.Case(ifs=[exp.If(this=matches, true=found)])

@@ -1,4 +1,4 @@
-"""Texts of values: which ones all dialects write alike, and how the others are written instead."""
+"""Values as texts: which ones all dialects write alike, and advice for the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_written_alike(kind: str, source: str) -> bool:
 
 
 def advised_text(kind: str, source: str) -> str:
-    """What to write for the text of a value whose own text differs, or is not known."""
+    """Advice for a value whose text differs between dialects, or is not known."""
     text = text_type_in(source)
     if is_written_alike(kind, source):
         return f"Write CAST(... AS {text}) around it"
@@ -46,4 +46,4 @@ _FORMATS: Final = {
     "trino": "DATE_FORMAT(..., '%Y-%m-%d %H:%i:%s')",
     "tsql": "FORMAT(..., 'yyyy-MM-dd HH:mm:ss')",
 }
-"""How a time is written with a format that is translated."""
+"""Formatting of a time that is translated, by dialect."""

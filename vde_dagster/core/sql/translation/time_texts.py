@@ -18,12 +18,12 @@ SNOWFLAKE_PARTS: Final = (
     ("MI", "%M"),
     ("SS", "%S"),
 )
-"""What Snowflake calls parts of a time in a format that sqlglot leaves as it is."""
+"""Snowflake's parts of a time format that sqlglot does not translate."""
 _SNOWFLAKE: Final = re.compile(r"(?:YYYY|HH24|MM|DD|MI|SS|[-/:. ])*")
 
 
 def is_proven_format(text: object) -> bool:
-    """Whether a format of sqlglot's has only numbers of fixed width and what parts them."""
+    """Whether a format in sqlglot's codes has only numbers of fixed width and separators."""
     if not isinstance(text, exp.Literal):
         return False
     return bool(_PARTS.fullmatch(text.name) or _SNOWFLAKE.fullmatch(text.name))

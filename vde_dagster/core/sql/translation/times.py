@@ -1,7 +1,7 @@
-"""Times moved, compared and cut: Spark's functions of the same names mean other things.
+"""Times moved, compared and cut: Spark's functions of the same names differ.
 
-Spark's DATE_ADD gives dates, its DATEDIFF counts elapsed units and not borders, its TRUNC knows no
-unit below a month, and an interval of Spark is a literal, of months or of seconds.
+Spark's DATE_ADD gives dates, its DATEDIFF counts elapsed units and not borders, its TRUNC has no
+unit smaller than a month, and an interval of Spark is a literal, of months or of seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def moved(node: exp.Expr, source: Dialect) -> exp.Expr:
     """A time moved by a length, as the sum of both.
 
     Raises:
-        Refused: The type of the time is not known where it matters, or Spark has no such unit.
+        Refused: The type of the time is not known and matters, or Spark has no such unit.
     """
     amount = node.args["expression"]
     interval = amount if isinstance(amount, exp.Interval) else node
@@ -65,7 +65,7 @@ def _refuse_fraction(node: exp.Expr, number: exp.Expr, source: Dialect) -> None:
 
 
 def _time(node: exp.Expr, source: str) -> exp.Expr:
-    """What is moved, as a time: a text that says a date or a time is cast to it."""
+    """The operand as a time: a literal text of a date or a time is cast."""
     time: exp.Expr = node.this
     if time.is_type(_Type.DATE, *exp.DataType.TEMPORAL_TYPES):
         return time
@@ -131,7 +131,7 @@ _PARTS: Final = re.compile(r"\s*([+-]?\d+\s+[A-Za-z]+\s*)+")
 
 
 def between(node: exp.Expr, source: Dialect) -> exp.Expr:
-    """How many units lie between two times: dialects differ in counting borders or whole units.
+    """How many units are between two times: dialects count borders or whole units.
 
     Raises:
         Refused: Spark has no such unit, or its weeks begin on another day.
@@ -152,14 +152,14 @@ def between(node: exp.Expr, source: Dialect) -> exp.Expr:
 
 
 _COUNT_BORDERS: Final = frozenset({"tsql", "redshift", "clickhouse"})
-"""Dialects in which one minute before and after midnight are a day apart; sqlglot knows others."""
+"""Dialects that count borders of days: a minute before and after midnight are a day apart."""
 
 _MONDAYS: Final = frozenset({"snowflake", "duckdb", "postgres", "clickhouse", "bigquery"})
 """Dialects in whose tree WEEK begins on Monday; BigQuery's other weeks have a name of their own."""
 
 
 def cut(node: exp.Expr, source: Dialect) -> exp.Expr:
-    """A time cut to a unit. Spark's TRUNC gives NULL for units below a month.
+    """A time cut to a unit. Spark's TRUNC gives NULL for units smaller than a month.
 
     Raises:
         Refused: Spark has no such unit, or its weeks begin on another day.
@@ -183,7 +183,7 @@ _DATES_STAY: Final = frozenset({"snowflake", "trino", "presto", "bigquery", "tsq
 
 
 def literal_of(grain: Grain) -> tuple[int, str]:
-    """A unit as so many of one that Spark's literals of intervals know."""
+    """A unit as a number of units that Spark's interval literals have."""
     if grain.months:
         return grain.months, Grain.MONTH.name
     return (7, Grain.DAY.name) if grain is Grain.WEEK else (1, grain.name)
@@ -207,7 +207,7 @@ def _operand(node: exp.Expr) -> exp.Expr:
 
 
 def _whole_number(node: exp.Expr) -> int | None:
-    """What a literal says, with or without quotes and sign; None for anything else."""
+    """The whole number of a literal, with or without quotes and sign; None for anything else."""
     inner, sign = node, 1
     while isinstance(inner, exp.Neg | exp.Paren):
         sign = -sign if isinstance(inner, exp.Neg) else sign

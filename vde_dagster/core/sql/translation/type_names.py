@@ -1,4 +1,4 @@
-"""What types are called in each dialect that is translated, for advices that name one."""
+"""The names of types in each translated dialect, for advice that names one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def text_type_in(source: str) -> str:
 
 
 def advised_type(source: str) -> str:
-    """What to write where types inside of a part are not known."""
+    """Advice if types inside of a part are not known."""
     name = whole_number_in(source)
     return f"Cast each part of it whose type is not known to its own, as in CAST(f(x) AS {name})"
 

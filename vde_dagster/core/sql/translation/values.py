@@ -1,4 +1,4 @@
-"""What kind of value a part of another dialect is, and how a part for Spark is made of it."""
+"""The kind of value of a part of another dialect, and helpers to build parts for Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRINO: Final = frozenset({"trino", "presto"})
 
 
 def kind_of(node: exp.Expr | None, source: str) -> str:
-    """The family of a part's type: integer, decimal, double, text...; empty where not known.
+    """The family of a part's type: integer, decimal, double, text...; empty if not known.
 
     A literal with a point is exact in all dialects but BigQuery, whatever sqlglot's types say.
     """
@@ -46,7 +46,7 @@ def _kind_of_number(text: str, source: str) -> str:
 
 
 def kind_of_type(kind: exp.DataType | None) -> str:
-    """The family of a type; empty where it is none of those that are looked at."""
+    """The family of a type; empty for other types than those listed here."""
     if kind is None:
         return ""
     return next((name for name, types in _KINDS.items() if kind.is_type(*types)), "")
@@ -77,7 +77,7 @@ def as_double(node: exp.Expr) -> exp.Expr:
 
 
 def call(name: str, *arguments: exp.Expr | int) -> exp.Expr:
-    """A function of Spark by its own name, which sqlglot prints as it is."""
+    """A call of a Spark function by its own name, which sqlglot prints unchanged."""
     given = [exp.Literal.number(each) if isinstance(each, int) else each for each in arguments]
     return exp.Anonymous(this=name, expressions=given)
 
@@ -86,7 +86,7 @@ _PART: Final = "{}"
 
 
 class NotInSpark(Refused):
-    """Parts of a query that have no one meaning in Spark.
+    """Parts of a query that have no single meaning in Spark.
 
     Args:
         message: Why, with ``{}`` where each part is to be shown.
@@ -99,7 +99,7 @@ class NotInSpark(Refused):
         super().__init__(message, advice=advice)
 
     def refusal(self, written: Callable[[exp.Expr], str]) -> Refused:
-        """The same for a person, with the text of each part."""
+        """The error with the text of each part in its message."""
         first, *rest = self.message.split(_PART)
         shown = [f"`{written(each)}`" for each in self._parts]
         message = first + "".join(map("".join, zip(shown, rest, strict=True)))
@@ -107,7 +107,7 @@ class NotInSpark(Refused):
 
 
 def refused(node: exp.Expr, why: str, advice: str) -> NotInSpark:
-    """Why a part has no one meaning in Spark, and what to write."""
+    """The error for a part that has no single meaning in Spark, with what to write."""
     return NotInSpark(f"{_PART} {why}", node, advice=f"{advice}.")
 
 
@@ -115,5 +115,5 @@ UNKNOWN: Final = "depends on a type that is not known"
 
 
 def operand(node: exp.Expr) -> exp.Expr:
-    """A part as it can stand beside an operator."""
+    """A part as an operand of an operator, in parentheses if needed."""
     return exp.paren(node, copy=False) if isinstance(node, exp.Binary | exp.Unary) else node

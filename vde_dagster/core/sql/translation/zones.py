@@ -1,7 +1,7 @@
-"""Times of another zone: what dialects convert with, in Spark's two functions for it.
+"""Conversion of time zones by Spark's two functions for it.
 
-Spark's session is in UTC. From an instant to the clocks of a zone there is one way; back there are
-two where clocks are turned back, and dialects take different ones, so only UTC goes back.
+Spark's session is in UTC. An instant has one local time in a zone, but a local time is two instants
+when clocks are turned back, and dialects choose different ones, so only UTC is converted back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _zone_of(node: exp.Expr, whole: exp.Expr) -> str:
 
 
 def _clocks(time: exp.Expr, zone: str) -> exp.Expr:
-    """What the clocks of a zone show at an instant."""
+    """The local time of a zone at an instant."""
     if zone.upper() in _UTC:
         return time
     return exp.Anonymous(this="FROM_UTC_TIMESTAMP", expressions=[time, exp.Literal.string(zone)])
@@ -46,10 +46,10 @@ def _back(node: exp.Expr) -> NotInSpark:
 
 
 def at_zone(node: exp.AtTimeZone, source: str) -> exp.Expr:
-    """AT TIME ZONE: of an instant the clocks of the zone, of clocks an instant.
+    """AT TIME ZONE: from an instant to the zone's local time, or from a local time to an instant.
 
     Raises:
-        Refused: Which of both it is is not known, or clocks are taken for an instant.
+        Refused: Which of both it is is not known, or a local time is converted to an instant.
     """
     zone = _zone_of(node.args["zone"], node)
     if source == "bigquery":  # it stands in EXTRACT and CAST, of instants only
@@ -71,7 +71,7 @@ def at_zone(node: exp.AtTimeZone, source: str) -> exp.Expr:
 
 
 def _sense(node: exp.Expr) -> str:
-    """Whether a time is an instant or shows clocks, as the text says; columns do not say it."""
+    """Whether a time is an instant or a local time by its SQL; a column does not say it."""
     if isinstance(node, exp.Paren):
         return _sense(node.this)
     if not isinstance(node, exp.Cast):

@@ -1,4 +1,4 @@
-"""What a comparison of two revisions claims about rows, held against the rows."""
+"""What a comparison of two revisions claims about rows, checked against the rows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def compare(before: Project, after: Project) -> Differences:
 
 
 def unaffected_descendants(differences: Differences) -> list[Difference]:
-    """The models below a change that are said to keep their rows."""
+    """The models downstream of a change that are said to keep their rows."""
     return [
         each for each in differences.values() if each.category is Category.INDIRECT_NON_BREAKING
     ]
@@ -110,7 +110,7 @@ class _Told:
         if _is_unaffected(difference) and set(old.columns) != set(new.columns):
             return f"is unaffected, and its columns were {old.columns}"
         if missing:
-            return f"has {missing} anew, and that is not told"
+            return f"has {missing} again, and that is not reported"
         if kept and old.of(kept) != new.of(kept):
             return f"keeps {kept}, and {old.of(kept)} became {new.of(kept)}"
         return ""

@@ -170,7 +170,7 @@ def _full(project: Project) -> Project:
 
 
 def _own_edit_only(before: Project, after: Project) -> Differences:
-    """A directly changed model is judged by its own edit, whatever changed above it."""
+    """A directly changed model is judged by its own edit, whatever changed upstream."""
     found = dict(compare(before, after))
     old = {each.name: each for each in before.models}
     for index, model in enumerate(after.models):

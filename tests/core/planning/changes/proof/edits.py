@@ -110,7 +110,7 @@ def add_key(choices: Choices, site: Site) -> Select | None:
 
 
 def add_aggregate(choices: Choices, site: Site) -> Select | None:
-    """An aggregate beside nothing but constants: from then on there is one row."""
+    """An aggregate with nothing but constants: from then on there is one row."""
     constant = all(each.term.role is Role.LITERAL for each in site.select.projections)
     if site.select.group is not None or not constant or site.in_compound:
         return None

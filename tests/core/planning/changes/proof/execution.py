@@ -80,7 +80,7 @@ class Database:
     _rows: dict[str, Rows] = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Run models anew, and let their tables be replaced, when there are many."""
+        """Run models again, and let their tables be replaced, when there are many."""
         if len(self._known) > MOST_TABLES:
             self._known.clear()
             self._rows.clear()

@@ -46,7 +46,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Sources and models, parents first. Of sources in ``undeclared`` nobody told the columns."""
+    """Sources and models, parents first. The columns of sources in ``undeclared`` are not known."""
 
     sources: Mapping[str, Columns]
     models: tuple[Model, ...]
@@ -74,7 +74,7 @@ class Project:
 
 
 def repaired_project(project: Project) -> Project:
-    """A project that loads: every model reads what there is, those above being repaired."""
+    """A project that loads: every model reads what there is, those upstream being repaired."""
     known = dict(project.sources)
     models: list[Model] = []
     for each in project.models:

@@ -160,7 +160,7 @@ class Select:
         return any(each.term.role in roles for each in self.projections)
 
     def sql(self, names: Mapping[str, str]) -> str:
-        """Its text; a bare one names no table where none is needed to tell columns apart."""
+        """Its text; a bare one names no table where none is needed to distinguish columns."""
         if self.bare and self._is_clear:
             return map_refs(replace(self, bare=False), _without_alias).sql(names)
         windows = self._windows(names) if self.named else {}

@@ -64,7 +64,7 @@ def describe(choices: Choices, project: Project, index: int) -> Project | None:
 
 
 def add_source_column(choices: Choices, project: Project, index: int) -> Project | None:
-    """One more column of a source, in front or behind; none is told of where none are declared."""
+    """One more column of a source, in front or behind; not declared where none are declared."""
     name, column = choices.pick(list(project.sources)), choices.pick(list(HIDDEN))
     if name in project.undeclared:
         return None

@@ -1,4 +1,4 @@
-"""What stands in projections and conditions, and how it is chosen."""
+"""The expressions in projections and conditions, and how they are chosen."""
 
 from __future__ import annotations
 
