@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.calling import call, run_vde
 from tests.cli.landed import build_project, complete_until, make_source, write_project
-from tests.cli.templates import Template
+from tests.kept_folder import KeptFolder
 
 ALWAYS = {"start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00"}
 HOUR = timedelta(hours=1)
@@ -19,18 +19,18 @@ EVENTS = Path("models", "staging", "events.sql")
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
     folder = write_project(tmp_path_factory.mktemp("intervals") / "landed")
     make_source(folder)
     build_project(folder, until=48)
     complete_until(folder, 78)
-    return Template(folder)
+    return KeptFolder.of(folder)
 
 
 @pytest.fixture
-def landed(template: Template) -> Path:
+def landed(template: KeptFolder) -> Path:
     """Built to the end of the second day; the source went on for 30 more hours."""
-    return template.restored()
+    return template.put_back()
 
 
 def at(text: str) -> str:

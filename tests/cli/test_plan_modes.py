@@ -10,8 +10,8 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
-from tests.cli.templates import Template
 from tests.cli.terminal import on_terminal
+from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
@@ -31,20 +31,20 @@ SCORES = Path("models", "mart", "scores.py")
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
     folder = tmp_path_factory.mktemp("modes") / "shop"
     assert call("init", folder).exit_code == 0
     (folder / SCORES).write_text(PYTHON)
     (folder / "models" / "mart" / "best.sql").write_text(READER)
     promote(folder, loaded=True)
     edit(folder / SCORES, "range(3)", "range(4)")
-    return Template(folder)
+    return KeptFolder.of(folder)
 
 
 @pytest.fixture
-def shop(template: Template) -> Path:
+def shop(template: KeptFolder) -> Path:
     """Production shows it and has all that is due; then a Python model was edited."""
-    return template.restored()
+    return template.put_back()
 
 
 def both_edited(shop: Path) -> Path:

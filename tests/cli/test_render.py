@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from tests.cli.calling import call, run_vde
 from tests.cli.landed import build_project, make_source, write_project
-from tests.cli.templates import Template
+from tests.kept_folder import KeptFolder
 
 EVENTS = Path("models", "staging", "events.sql")
 SCORES = """from vde_dagster import model
@@ -30,17 +30,17 @@ def scores(context):
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
     folder = write_project(tmp_path_factory.mktemp("render") / "landed")
     make_source(folder)
     build_project(folder, until=48)
-    return Template(folder)
+    return KeptFolder.of(folder)
 
 
 @pytest.fixture
-def landed(template: Template) -> Path:
+def landed(template: KeptFolder) -> Path:
     """Models of every sort, built to prod."""
-    return template.restored()
+    return template.put_back()
 
 
 def rendered(folder: Path, *arguments: str) -> dict[str, Any]:

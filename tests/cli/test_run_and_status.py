@@ -14,7 +14,7 @@ import pytest
 from tests.cli.calling import call, run_vde
 from tests.cli.changing import facts, land, remove, write_project
 from tests.cli.promoted import promote
-from tests.cli.templates import Template
+from tests.kept_folder import KeptFolder
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
@@ -26,33 +26,33 @@ UP_TO_DATE = "prod is up to date: nothing due, nothing stale (looked at "
 
 
 @pytest.fixture(scope="module")
-def seed(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def seed(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
     folder = tmp_path_factory.mktemp("seed") / "shop"
     assert call("init", folder).exit_code == 0
     shutil.rmtree(folder / "models" / "mart")
     promote(folder, loaded=True)
-    return Template(folder)
+    return KeptFolder.of(folder)
 
 
 @pytest.fixture
-def loaded(seed: Template) -> Path:
+def loaded(seed: KeptFolder) -> Path:
     """A seed, which is loaded in production."""
-    return seed.restored()
+    return seed.put_back()
 
 
 @pytest.fixture(scope="module")
-def two_days(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Template:
+def two_days(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
     folder = write_project(tmp_path_factory.mktemp("days") / "changing")
     land(folder, (0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
     done = call("plan", "--auto-apply", "--project", folder)
     assert done.exit_code == 0, done.stderr
-    return Template(folder)
+    return KeptFolder.of(folder)
 
 
 @pytest.fixture
-def changing(two_days: Template) -> Path:
+def changing(two_days: KeptFolder) -> Path:
     """Two days, built; the amounts are 10 but for one hour of each day."""
-    return two_days.restored()
+    return two_days.put_back()
 
 
 def at(hours: float) -> str:

@@ -13,8 +13,8 @@ import pytest
 from tests.cli.calling import call, run_vde
 from tests.cli.landed import build_project, make_source, write_project
 from tests.cli.promoted import promote
-from tests.cli.templates import Template
 from tests.cli.test_docs import CLI
+from tests.kept_folder import KeptFolder
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind
@@ -24,17 +24,17 @@ DAILY, TOTALS = ModelName("mart", "daily"), ModelName("mart", "totals")
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
     folder = write_project(tmp_path_factory.mktemp("savings") / "landed")
     make_source(folder)
     build_project(folder, until=48)
-    return Template(folder)
+    return KeptFolder.of(folder)
 
 
 @pytest.fixture
-def built(template: Template) -> Path:
+def built(template: KeptFolder) -> Path:
     """Two days in production, and nothing kept."""
-    return template.restored()
+    return template.put_back()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.orchestration.keeping import KeptFolder
+from tests.kept_folder import KeptFolder
 
 
 @pytest.fixture

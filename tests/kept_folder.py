@@ -40,8 +40,8 @@ class KeptFolder:
         files = {path: text for path, text in contents.items() if _database(path) not in databases}
         return cls(folder, files, {path: _copied(path) for path in databases})
 
-    def put_back(self) -> None:
-        """Make the folder what it was.
+    def put_back(self) -> Path:
+        """Make the folder what it was; returns it.
 
         Databases get their contents in the files that they are: Spark and SQLAlchemy keep theirs
         open, and see what was put back in their next transactions.
@@ -55,8 +55,10 @@ class KeptFolder:
                 path.write_bytes(text)
         for path, kept in self.databases.items():
             with closing(sqlite3.connect(path, timeout=60)) as target:
+                target.execute("PRAGMA synchronous = OFF")
                 kept.backup(target)
         self._remove_empty_folders()
+        return self.folder
 
     def _remove_empty_folders(self) -> None:
         known = {parent for path in (*self.files, *self.databases) for parent in path.parents}
