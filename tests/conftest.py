@@ -218,6 +218,7 @@ def _keep_classes(session: SparkSession) -> None:
 def _write_no_checksums(session: SparkSession) -> None:
     """Hadoop starts a process for each file that it writes, and another for the file's checksum."""
     context = session.sparkContext
+    assert context._jvm is not None
     files = context._jvm.org.apache.hadoop.fs.FileSystem
     files.getLocal(context._jsc.hadoopConfiguration()).setWriteChecksum(False)
 
