@@ -81,8 +81,26 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
     choose_form(config.option.markexpr)
+    _keep_files_in_memory(config)
     # The order of files is ours: see `pytest_collection_modifyitems`.
     config.option.loadscopereorder = False
+
+
+def _keep_files_in_memory(config: pytest.Config) -> None:
+    """Tests commit thousands of times, and each commit waits for the disk.
+
+    Nothing that they prove needs one: processes die in them, machines do not. Where there is no
+    such folder, or little room in it, or somebody names another one, files are where they always
+    are. pytest's processes take over what is set here.
+    """
+    if config.option.basetemp is not None or "TMPDIR" in os.environ or not _MEMORY.is_dir():
+        return
+    if shutil.disk_usage(_MEMORY).free >= _ENOUGH_BYTES:
+        os.environ["TMPDIR"], tempfile.tempdir = str(_MEMORY), None
+
+
+_MEMORY: Final = Path("/dev/shm")
+_ENOUGH_BYTES: Final = 4 * 2**30
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this hook, too
