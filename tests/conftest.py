@@ -217,7 +217,6 @@ def spark(spark_lake: SparkLake, request: pytest.FixtureRequest) -> Iterator[Spa
     conf["spark.python.sql.dataFrameDebugging.enabled"] = "false"
     session = open_session(SparkSettings(conf=conf), resolve_jars())
     _keep_classes(session)
-    _write_no_checksums(session)
     request.config.stash[_OPENED] = session, session.conf.getAll
     yield session
     session.stop()
@@ -231,14 +230,6 @@ def _keep_classes(session: SparkSession) -> None:
     java = session.sparkContext._jvm
     for name in ("functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.functions"):
         setattr(java, name, getattr(java, name))
-
-
-def _write_no_checksums(session: SparkSession) -> None:
-    """Hadoop starts a process for each file that it writes, and another for the file's checksum."""
-    context = session.sparkContext
-    assert context._jvm is not None
-    files = context._jvm.org.apache.hadoop.fs.FileSystem
-    files.getLocal(context._jsc.hadoopConfiguration()).setWriteChecksum(False)
 
 
 _OPENED: Final = pytest.StashKey[tuple["SparkSession", dict[str, str]]]()

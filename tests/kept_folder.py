@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_SQLITE: Final = b"SQLite format 3\0"
+_SQLITE: Final = {".db", ".sqlite"}
+"""How the names of SQLite's files end. To look into one would let go of the locks that this process
+has on it, so that others remove what its connections need.
+"""
 _OF_SQLITE: Final = ("-wal", "-shm", "-journal")
 
 
@@ -35,10 +38,10 @@ class KeptFolder:
     @classmethod
     def of(cls, folder: Path) -> KeptFolder:
         """Keep what a folder holds now."""
-        contents = {path: path.read_bytes() for path in _files(folder)}
-        databases = {path for path, text in contents.items() if text.startswith(_SQLITE)}
-        files = {path: text for path, text in contents.items() if _database(path) not in databases}
-        return cls(folder, files, {path: _copied(path) for path in databases})
+        databases = {path for path in _files(folder) if path.suffix in _SQLITE}
+        files = [path for path in _files(folder) if _database(path) not in databases]
+        contents = {path: path.read_bytes() for path in files}
+        return cls(folder, contents, {path: _copied(path) for path in databases})
 
     def put_back(self) -> Path:
         """Make the folder what it was; returns it.
