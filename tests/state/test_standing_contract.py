@@ -134,14 +134,14 @@ def test_outdating_needs_its_lease(store: Store) -> None:
 def test_thousands_of_intervals_of_hundreds_of_versions_are_outdated_at_once(
     state: State, environment: Lease
 ) -> None:
-    count = 1000 if is_full() else 300
+    count, late = (1000, day(500)) if is_full() else (300, day(200))
     keys = [VersionKey(SALES, f"{number:032x}") for number in range(600)]
     for number, key in enumerate(keys[:3]):
         record(state, f"w{number}", *(change(each) for each in range(count)), key=key)
-    state.outdate(dict.fromkeys(keys, (day(0), day(200))), reason="r", lease=environment)
+    state.outdate(dict.fromkeys(keys, (day(0), late)), reason="r", lease=environment)
     for entries in state.ledger(keys).values():
         outdated = [each.interval for each in entries if each.status is EntryStatus.OUTDATED]
-        assert outdated == [day(0), day(200)]
+        assert outdated == [day(0), late]
 
 
 def test_an_empty_interval_is_distinguished_from_one_without_rows(state: State) -> None:
