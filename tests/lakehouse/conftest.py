@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 import pytest
 
 from tests.app.memory_world import DEFAULTS
+from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.worlds.clock import ManualClock
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
@@ -38,6 +40,26 @@ if TYPE_CHECKING:
 NOW = datetime(2024, 1, 3, tzinfo=UTC)
 DAY = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
 WHOLE = ReplaceTable(interval=Interval(EPOCH, NOW))
+COMPILED: Final = {
+    "test_native.py",
+    "test_observed.py",
+    "test_faults.py",
+    "test_jobs.py",
+    "test_evaluation_work.py",
+    "test_session.py",
+    "test_own_session.py",
+}
+"""Files about how Spark runs queries, and about its settings."""
+
+
+@pytest.fixture(scope="module", name="spark")
+def _interpreted(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """The session: in the short form it interprets its queries, of which each has a few rows."""
+    if request.path.name in COMPILED:
+        yield spark
+        return
+    with interpreted_in_short_form(spark, adaptive=True) as found:
+        yield found
 
 
 @dataclass(kw_only=True)
@@ -111,10 +133,11 @@ class Lake:
             ids=self.ids,
         )
 
-    def source(self, name: str, sql: str) -> ModelName:
-        """A table that others wrote, with the rows of a query."""
-        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{self.schema}")
-        self.spark.sql(f"CREATE OR REPLACE TABLE lake.{self.schema}.{name} USING iceberg AS {sql}")
+    def source(self, name: str, **columns: pa.Array) -> ModelName:
+        """A table that others wrote without Spark, with the rows of these columns."""
+        rows = pa.table(columns)
+        self.iceberg.create_namespace_if_not_exists(self.schema)
+        self.iceberg.create_table((self.schema, name), rows.schema).append(rows)
         return ModelName(self.schema, name)
 
     def graph(self, sources: Mapping[str, Mapping[str, str]], **texts: str) -> Graph:

@@ -11,18 +11,24 @@ from tests.depth import is_full
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SETTINGS: Final = {
-    "spark.sql.adaptive.enabled": "false",
+_NOT_ADAPTIVE: Final = {"spark.sql.adaptive.enabled": "false"}
+_NOT_COMPILED: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
 @contextmanager
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Have Spark interpret queries: for a few rows, to compile them takes longer than all else."""
-    before = {key: spark.conf.get(key, None) for key in _SETTINGS}
-    for key, value in _SETTINGS.items():
+def interpreted(spark: SparkSession, *, adaptive: bool = False) -> Iterator[None]:
+    """Have Spark interpret queries: for a few rows, to compile them takes longer than all else.
+
+    Args:
+        spark: The session.
+        adaptive: Whether it goes on planning while a query runs, as it does for users.
+    """
+    settings = _NOT_COMPILED if adaptive else _NOT_COMPILED | _NOT_ADAPTIVE
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
         spark.conf.set(key, value)
     try:
         yield
@@ -35,10 +41,12 @@ def interpreted(spark: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def interpreted_in_short_form(spark: SparkSession) -> Iterator[SparkSession]:
+def interpreted_in_short_form(
+    spark: SparkSession, *, adaptive: bool = False
+) -> Iterator[SparkSession]:
     """A session that interprets queries in the short form, and compiles them in the full one."""
     if is_full():
         yield spark
         return
-    with interpreted(spark):
+    with interpreted(spark, adaptive=adaptive):
         yield spark

@@ -56,12 +56,16 @@ SELECT id FROM raw.events
 OWN_AUDIT: Final = f"AUDIT (name own_text);\nSELECT id FROM @this_model WHERE NOT {AS_WRITTEN}\n"
 
 
-def project(path: Path, **audits: str) -> Folder:
-    made = Folder.make(path, f"lake_{uuid.uuid4().hex[:8]}", MODELS)
-    (made.path / "audits").mkdir()
-    for name, text in {"own_text": OWN_AUDIT, **audits}.items():
-        (made.path / "audits" / f"{name}.sql").write_text(text, encoding="utf-8")
+def project(path: Path) -> Folder:
+    """One model is loaded with the first day: the second one is merged into it."""
+    updated = {"m.updated": MODELS["m.updated"]}
+    made = Folder.make(path, f"lake_{uuid.uuid4().hex[:8]}", updated)
     made.land([(1, 1, 10), (2, 2, 20)], until=24)
+    made.apply()
+    for name, text in MODELS.items():
+        (made.path / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+    (made.path / "audits").mkdir()
+    (made.path / "audits" / "own_text.sql").write_text(OWN_AUDIT, encoding="utf-8")
     return made
 
 
@@ -73,7 +77,6 @@ def test_what_is_asked_for_everywhere_is_lost_when_it_is_printed() -> None:
 def test_every_place_runs_what_is_written(tmp_path: Path, spark: SparkSession) -> None:
     del spark  # it is there, and the engine finds it
     folder = project(tmp_path / "project")
-    folder.apply()
     folder.land([(1, 25, 11), (3, 26, 30)], until=48)
     folder.apply()
     assert folder.rows("m.picked") == [(1,), (1,), (2,), (3,)], "a query"

@@ -364,7 +364,16 @@ def test_publishing_on_a_moved_table_is_a_conflict(world: World) -> None:
     assert world.ids() == [1, 3]
 
 
-@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    "world,first",
+    [
+        ("memory", True),
+        ("memory", False),
+        pytest.param("spark", True, marks=[pytest.mark.spark, pytest.mark.full]),
+        pytest.param("spark", False, marks=pytest.mark.spark),
+    ],
+    indirect=["world"],
+)
 def test_a_branch_of_a_dead_attempt_is_replaced(world: World, first: bool) -> None:
     if not first:
         world.overwrite(rows((1, 0)), hours(0, 1))

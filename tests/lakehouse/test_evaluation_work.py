@@ -1,6 +1,6 @@
 """No action is run twice, on the whole way of an evaluation: what it has Spark do, by kind.
 
-`MODELS` has all numbers. Those of the writes alone, also of other layouts, are explained in
+`EVERY` has all numbers. Those of the writes alone, also of other layouts, are explained in
 `tests/lakehouse/kinds/test_jobs.py`.
 """
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tests.app.memory_world import DEFAULTS, bound, plan
+from tests.depth import is_full
 from tests.lakehouse.conftest import Lake
 from tests.lakehouse.spark_work import Needed, SparkWork, Watch
 from vde_dagster.app.apply.applying import apply_plan
@@ -96,7 +97,7 @@ def sql(kind: str, query: str = ALL) -> str:
 # Grouping the rows of a key, or sorting rows into partitions, is a job before that of the write.
 # Sums are taken as rows are written, unless they are read again for several intervals, or for what
 # was replaced.
-MODELS: Final = {
+EVERY: Final = {
     "full": Kind(text=sql("FULL"), first=Needed(jobs=1, source=2), later=Needed(jobs=1, source=3)),
     # A plan makes it once; `test_what_is_asked_for` asks for it again.
     "managed": Kind(text=sql("MANAGED"), first=Needed(jobs=1, source=2)),
@@ -155,6 +156,8 @@ MODELS: Final = {
         folders=("valid_to_year=null", "valid_to_year=2024"),
     ),
 }
+MODELS: Final = {name: kind for name, kind in EVERY.items() if is_full() or name != "by_column"}
+"""Those of this form: the short one has the other history, and this one in `test_jobs`."""
 WITHOUT_CHANGE: Final = Needed(jobs=3, own=1, summed=1)
 """A history whose source has no row: that nothing changes is known when all is compared."""
 THREE_DAYS: Final = Interval(START, START + timedelta(days=3))

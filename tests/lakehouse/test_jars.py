@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -123,9 +124,31 @@ def test_a_half_written_folder_does_not_count(
         resolve_jars([THING], cache=tmp_path)
 
 
+def together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Java does for two that resolve, without Java: both jars are there before one is kept."""
+    both = Barrier(2)
+
+    def resolved(coordinate: str, folder: Path, *_: object) -> None:
+        (folder / "jars").mkdir()
+        jar = folder / "jars" / f"{coordinate.replace(':', '_', 1).replace(':', '-')}.jar"
+        jar.write_bytes(b"PK\x05\x06" + bytes(18))
+        both.wait(60)
+
+    monkeypatch.setattr("vde_dagster.lakehouse.jars._run_ivy", resolved)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [together, pytest.param(lambda _: None, id="in Java", marks=pytest.mark.full)],
+)
 def test_two_that_resolve_at_once_end_with_the_same_whole_jar(
-    repository: dict[str, str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    repository: dict[str, str],
+    tmp_path: Path,
+    prepare: Callable[[pytest.MonkeyPatch], None],
 ) -> None:
+    prepare(monkeypatch)
+
     def resolve(_: int) -> tuple[Path, ...]:
         return resolve_jars([THING], cache=tmp_path / "cache", conf=repository)
 

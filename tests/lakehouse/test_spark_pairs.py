@@ -26,14 +26,14 @@ from tests.lakehouse.spark_pairs.verdicts import is_deterministic
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAIRS, LONG = 240, 14_000
+PAIRS, LONG = 160, 14_000
 """How many pairs of grammar-generated expressions are judged."""
 PLANTED, AT_ONCE = 1_500, 75
 TEXTS, LONG_TEXTS = 80, 3_000
 """How many expressions are judged whose values may depend on the order of rows."""
 LEAST_RUN = 0.2
 """The least part of all pairs that is called equal and run."""
-SAMPLE = 30
+SAMPLE = 20
 """So many of the pairs that are called different are run, too: most of them are."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
+import pyarrow as pa
 import pytest
 
 from tests.app.memory_world import bound, build
@@ -45,16 +46,17 @@ FUNCTION = """from vde_dagster import model
        start="2024-01-01", pre_statements=["CREATE TEMPORARY VIEW given AS SELECT 7 AS n"])
 def made(context):
     spark = context.spark
-    leaked = [each.name for each in spark.catalog.listTables() if each.name == "seen"]
+    views = spark.sql("SHOW VIEWS").collect()
+    leaked = [each.viewName for each in views if each.viewName == "seen"]
     told = ",".join([*leaked, spark.conf.get("spark.sql.shuffle.partitions")])
     return spark.sql("SELECT '" + told + " ${spark.app.name}' AS name, n FROM given")
 """
 
 
 def prepared(lake: Lake) -> None:
-    lake.source("events", "SELECT * FROM VALUES (1, TIMESTAMP '2024-01-01 05:00:00'), "
-                "(2, TIMESTAMP '2024-01-02 05:00:00') AS t(id, at)")  # fmt: skip
-    lake.source("log", "SELECT 'first' AS what, CAST(0 AS BIGINT) AS rows")
+    at = [datetime(2024, 1, day, 5, tzinfo=UTC) for day in (1, 2)]
+    lake.source("events", id=pa.array([1, 2], pa.int32()), at=pa.array(at))
+    lake.source("log", what=pa.array(["first"]), rows=pa.array([0], pa.int64()))
     lake.spark.conf.set("spark.sql.shuffle.partitions", "5")
 
 

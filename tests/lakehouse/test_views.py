@@ -8,12 +8,16 @@ import sys
 import threading
 import uuid
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType
 from pyspark.errors import AnalysisException
 
 from tests.depth import examples
@@ -57,15 +61,25 @@ def lake(spark_lake: SparkLake) -> IcebergCatalog:
 
 
 @pytest.fixture
-def tables(spark: SparkSession) -> tuple[TableName, TableName]:
+def tables(spark_lake: SparkLake) -> tuple[TableName, TableName]:
     namespace = f"v{uuid.uuid4().hex[:8]}"
-    spark.sql(f"create namespace lake.{namespace}")
+    catalog = open_iceberg_catalog(
+        spark_lake.catalog,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{spark_lake.database}",
+            "warehouse": str(spark_lake.warehouse),
+        },
+    )
+    catalog.create_namespace(namespace)
+    schema = Schema(
+        NestedField(1, "id", LongType(), required=False, doc="the key"),
+        NestedField(2, "odd name", StringType(), required=False),
+    )
     for name, value in [("a", 1), ("b", 2)]:
-        spark.sql(
-            f"create table lake.{namespace}.{name} (id bigint comment 'the key', `odd name` string)"
-            " using iceberg comment 'about it'"
-        )
-        spark.sql(f"insert into lake.{namespace}.{name} values ({value}, 'x')")
+        table = catalog.create_table((namespace, name), schema, properties={"comment": "about it"})
+        rows = [{"id": value, "odd name": "x"}]
+        table.append(pa.Table.from_pylist(rows, schema=schema.as_arrow()))
     return TableName(namespace, "a"), TableName(namespace, "b")
 
 
@@ -237,12 +251,17 @@ def test_a_swap_over_two_catalogs_that_somebody_overtakes_changes_neither(tmp_pa
     }
 
 
+@cache
+def opened(folder: Path) -> IcebergCatalog:
+    return IcebergCatalog(open_iceberg_catalog("lake", properties(folder)))
+
+
 @given(name=st.text(max_size=12), namespace=st.text(max_size=12), catalog=st.text(max_size=12))
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_name_finds_nothing_and_breaks_nothing(
     tmp_path: Path, name: str, namespace: str, catalog: str
 ) -> None:
-    lake = IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path)))
+    lake = opened(tmp_path)
     asked = [
         TableName(namespace, name, catalog),
         TableName("raw'; DROP TABLE iceberg_tables; --", "x' OR '1'='1", "lake' OR '1'='1"),
@@ -324,8 +343,6 @@ def test_several_threads_and_processes_may_open_a_new_catalog_at_once(tmp_path: 
 
 
 def _table(folder: Path) -> None:
-    import pyarrow as pa
-
     catalog = open_iceberg_catalog("lake", properties(folder))
     catalog.create_namespace("raw")
     catalog.create_table("raw.t", pa.schema([("id", pa.int64())]))

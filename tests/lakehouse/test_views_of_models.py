@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from tests.app.memory_world import bound, build, plan
@@ -34,11 +36,14 @@ SELECT big AS id, at, 'new' AS fresh FROM {s}.rows WHERE at BETWEEN @start_dt AN
 
 
 def prepared(lake: Lake) -> None:
-    lake.source("rows", "SELECT * FROM VALUES "
-                "(1, TIMESTAMP '2024-01-01 05:00:00', 1.5BD, 5000000000), "
-                "(2, TIMESTAMP '2024-01-02 05:00:00', 2.5BD, 6000000000), "
-                "(3, TIMESTAMP '2024-01-03 05:00:00', 3.5BD, 7000000000) "
-                "AS t(id, at, price, big)")  # fmt: skip
+    prices = [Decimal(each) for each in ("1.5", "2.5", "3.5")]
+    lake.source(
+        "rows",
+        id=pa.array([1, 2, 3], pa.int32()),
+        at=pa.array([datetime(2024, 1, day, 5, tzinfo=UTC) for day in (1, 2, 3)]),
+        price=pa.array(prices, pa.decimal128(2, 1)),
+        big=pa.array([5_000_000_000, 6_000_000_000, 7_000_000_000]),
+    )
 
 
 @dataclass

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import HourTransform
+from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 from vde_dagster.core.ledger.dsha import ALGORITHMS, XXHASH64X2, RowSum
 from vde_dagster.lakehouse.digest import observed, row_sums
+from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyspark.sql import DataFrame, SparkSession
 
     from tests.conftest import SparkLake
@@ -20,18 +27,35 @@ pytestmark = pytest.mark.spark
 ROWS = 1000
 
 
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=False),
+    NestedField(2, "t", StringType(), required=False),
+    NestedField(3, "at", TimestamptzType(), required=False),
+)
+
+
+@pytest.fixture(scope="module")
+def catalog(spark_lake: SparkLake) -> Catalog:
+    properties = {
+        "type": "sql",
+        "uri": f"sqlite:///{spark_lake.database}",
+        "warehouse": str(spark_lake.warehouse),
+    }
+    return open_iceberg_catalog(spark_lake.catalog, properties)
+
+
 @pytest.fixture
-def table(spark: SparkSession, spark_lake: SparkLake, request: pytest.FixtureRequest) -> str:
+def table(catalog: Catalog, spark_lake: SparkLake) -> str:
     """An empty table of this test."""
-    namespace = f"{spark_lake.catalog}.observed"
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
-    name = f"{namespace}.{request.node.originalname}"[:120]
-    spark.sql(f"DROP TABLE IF EXISTS {name}")
-    spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, t STRING, at TIMESTAMP) USING iceberg "
-        "PARTITIONED BY (hours(at)) TBLPROPERTIES ('write.distribution-mode' = 'hash')"
+    catalog.create_namespace_if_not_exists("observed")
+    name = f"observed.t{uuid.uuid4().hex}"
+    catalog.create_table(
+        name,
+        SCHEMA,
+        partition_spec=PartitionSpec(PartitionField(3, 1000, HourTransform(), "at_hour")),
+        properties={"write.distribution-mode": "hash"},
     )
-    return name
+    return f"{spark_lake.catalog}.{name}"
 
 
 def frame(spark: SparkSession, rows: int = ROWS) -> DataFrame:
@@ -40,18 +64,21 @@ def frame(spark: SparkSession, rows: int = ROWS) -> DataFrame:
     )
 
 
-def added(spark: SparkSession, table: str) -> int:
+def added(catalog: Catalog, table: str) -> int:
     """How many rows the last commit added, as its summary says."""
-    newest = spark.table(f"{table}.snapshots").orderBy(F.col("committed_at").desc())
-    row = newest.select(F.col("summary")["added-records"].alias("added")).first()
-    return int(row["added"] or 0) if row else 0
+    newest = catalog.load_table(table.partition(".")[2]).current_snapshot()
+    assert newest is not None
+    assert newest.summary is not None
+    return int(newest.summary["added-records"] or 0)
 
 
-def test_what_was_observed_is_what_lies_in_the_table(spark: SparkSession, table: str) -> None:
+def test_what_was_observed_is_what_lies_in_the_table(
+    spark: SparkSession, catalog: Catalog, table: str
+) -> None:
     rows, found = observed(frame(spark), XXHASH64X2)
     assert rows.schema == frame(spark).schema
     rows.writeTo(table).append()
-    assert added(spark, table) == ROWS
+    assert added(catalog, table) == ROWS
     assert found.sums(ROWS) == row_sums(spark.table(table), XXHASH64X2)
 
 
@@ -79,25 +106,25 @@ def test_groups_that_turn_out_to_be_none_are_observed_as_none(
 
 
 def test_rows_that_a_range_distribution_reads_twice_are_not_believed(
-    spark: SparkSession, table: str
+    spark: SparkSession, catalog: Catalog, table: str
 ) -> None:
     # Spark samples the rows to find the ranges, and so runs the observation a second time.
     spark.sql(f"ALTER TABLE {table} WRITE ORDERED BY t")
     rows, found = observed(frame(spark), XXHASH64X2)
     rows.writeTo(table).append()
-    assert added(spark, table) == ROWS
+    assert added(catalog, table) == ROWS
     assert found.sums(ROWS) is None
     assert row_sums(spark.table(table), XXHASH64X2) == row_sums(frame(spark), XXHASH64X2)
 
 
 def test_rows_that_somebody_looked_at_in_part_before_are_not_believed(
-    spark: SparkSession, table: str
+    spark: SparkSession, catalog: Catalog, table: str
 ) -> None:
     # An observation reports the first action alone.
     rows, found = observed(frame(spark), XXHASH64X2)
     assert len(rows.limit(3).collect()) == 3  # of the first of four partitions
     rows.writeTo(table).append()
-    assert added(spark, table) == ROWS
+    assert added(catalog, table) == ROWS
     assert found.sums(ROWS) is None
 
 
@@ -111,11 +138,11 @@ def test_rows_that_somebody_looked_at_as_a_whole_before_are_counted_once(
 
 
 def test_rows_that_are_filtered_after_they_were_observed_are_not_believed(
-    spark: SparkSession, table: str
+    spark: SparkSession, catalog: Catalog, table: str
 ) -> None:
     rows, found = observed(frame(spark), XXHASH64X2)
     rows.where("id % 2 = 0").writeTo(table).append()
-    assert added(spark, table) == ROWS // 2
+    assert added(catalog, table) == ROWS // 2
     assert found.sums(ROWS // 2) is None
 
 

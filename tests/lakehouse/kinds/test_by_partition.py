@@ -81,9 +81,7 @@ CASES: Final = [
 
 @pytest.mark.parametrize(
     "worlds,case",
-    both_worlds(
-        {case.name: case for case in CASES}, short=("two columns", "the first letters, and years")
-    ),
+    both_worlds({case.name: case for case in CASES}, short=["the first letters, and years"]),
     indirect=["worlds"],
 )
 def test_the_partitions_of_new_rows_are_replaced_and_no_others(worlds: Worlds, case: Case) -> None:

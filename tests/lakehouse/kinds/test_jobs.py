@@ -112,7 +112,7 @@ class Case:
         write: The write.
         needed: What it needs.
         unchanged: Whether the table has the rows already.
-        full: Whether `test_evaluation_work` has the same in the short gate.
+        full: Whether the short form has the same, or the like of it, in `test_evaluation_work`.
     """
 
     name: str

@@ -435,7 +435,7 @@ LIVES: Final = {
 }
 
 
-LONG: Final = ("by key", "by partition", "closed", "compared", "whole", "versions", "managed")
+LONG: Final = tuple(name for name in LIVES if name != "by time")
 """Lives of which other tests of the short form have each event: on Spark those of the kind itself,
 in memory those of plans."""
 CASES: Final = [

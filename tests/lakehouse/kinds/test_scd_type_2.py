@@ -207,7 +207,24 @@ SPARK_IN_FULL_FORM: Final = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize("history,loads", [(TIME, BY_TIME), (COLUMN, BY_COLUMN)])
+@pytest.mark.parametrize(
+    "lake,history,loads",
+    [
+        pytest.param("memory_lake", TIME, BY_TIME, id="memory-by time"),
+        pytest.param("memory_lake", COLUMN, BY_COLUMN, id="memory-by column"),
+        pytest.param(
+            "spark_lake_of_histories", TIME, BY_TIME, id="spark-by time", marks=pytest.mark.spark
+        ),
+        pytest.param(
+            "spark_lake_of_histories",
+            COLUMN,
+            BY_COLUMN,
+            id="spark-by column",
+            marks=[pytest.mark.spark, pytest.mark.full],
+        ),
+    ],
+    indirect=["lake"],
+)
 def test_the_loads_of_the_menu_give_the_printed_tables(
     lake: Lake, history: History, loads: list[Load]
 ) -> None:
@@ -343,6 +360,7 @@ def test_rows_that_share_a_key_are_an_error_that_names_some(lake: Lake) -> None:
     assert len(lake.rows()) == len(first)
 
 
+@SPARK_IN_FULL_FORM  # test_sums_from_storage.py
 @pytest.mark.parametrize(
     "time_type,as_type",
     [("timestamp_ntz", "naive"), pytest.param("date", "date", marks=pytest.mark.full)],

@@ -82,9 +82,7 @@ CASES: Final = {
 }
 
 
-@pytest.mark.parametrize(
-    "worlds,case", both_worlds(CASES, short=("by time", "by key")), indirect=["worlds"]
-)
+@pytest.mark.parametrize("worlds,case", both_worlds(CASES, short=["by key"]), indirect=["worlds"])
 def test_a_table_goes_on_with_columns_that_were_added_and_widened(
     worlds: Worlds, case: Case
 ) -> None:

@@ -12,11 +12,22 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+import pyarrow as pa
 import pytest
 
-from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, field, hours
+from tests.lakehouse.kinds.worlds import (
+    SPARK_IN_FULL_FORM,
+    START,
+    Values,
+    World,
+    Worlds,
+    days,
+    field,
+    hours,
+)
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2, RowSum, total
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.writes import (
     AppendRows,
@@ -77,6 +88,7 @@ def test_the_sums_of_intervals_are_those_of_the_rows_that_lie_there(
     assert sums(table, algorithm) == {None: total(recorded.values())}
 
 
+@SPARK_IN_FULL_FORM  # test_by_unique_key.py, test_by_partition.py, test_whole_tables.py
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
 def test_the_changes_of_kinds_that_build_on_themselves_add_up(
     worlds: Worlds, algorithm: str
@@ -102,7 +114,7 @@ def test_the_changes_of_a_history_add_up_also_where_its_times_are_cut_to_days(
     on_spark: Worlds, algorithm: str
 ) -> None:
     """An edit keeps the table, and so the types that its columns have there (rule R11)."""
-    table = on_spark.table(TYPES, field("valid_to", "years"))
+    table = on_spark.table(TYPES, field("ended", "years"))
     looks = [([row(0), row(1)], "timestamp"), ([row(0), row(5)], "date"), ([row(1, "b")], "date")]
     recorded = [
         write(table, algorithm, rows, history(number, time_type))
@@ -111,6 +123,13 @@ def test_the_changes_of_a_history_add_up_also_where_its_times_are_cut_to_days(
     assert sums(table, algorithm) == {
         None: total(each for one in recorded for each in one.values())
     }
+    state = table.catalog.table(table.key.table)
+    assert state is not None
+    assert [(each.name, each.type) for each in state.columns] == [
+        *TYPES.items(),
+        ("began", "timestamp"),
+        ("ended", "timestamp"),
+    ]
 
 
 def history(number: int, time_type: str) -> KeepHistory:
@@ -120,8 +139,8 @@ def history(number: int, time_type: str) -> KeepHistory:
         compared=("region",),
         from_epoch=False,
         closes_missing=True,
-        valid_from=Column(name="valid_from", type=time_type),
-        valid_to=Column(name="valid_to", type=time_type),
+        valid_from=Column(name="began", type=time_type),
+        valid_to=Column(name="ended", type=time_type),
     )
     at = START + timedelta(days=number, hours=7)
     return KeepHistory(interval=days(number), history=kept, execution_time=at, is_first=not number)
@@ -164,11 +183,15 @@ def test_another_a_lost_and_a_stray_row_change_the_sum_of_their_own_hour(on_spar
     table = on_spark.table(TYPES, field("at", "hours"))
     whole = OverwriteIntervals(intervals=(hours(0, 4),), axis=AXIS)
     recorded = write(table, algorithm, [row(0), row(1), row(2), row(3)], whole)
-    assert on_spark.spark is not None
-    name = f"lake.{table.key.table}"
-    on_spark.spark.sql(f"UPDATE {name} SET region = 'x' WHERE id = 1")
-    on_spark.spark.sql(f"DELETE FROM {name} WHERE id = 2")
-    on_spark.spark.sql(f"INSERT INTO {name} VALUES (7, TIMESTAMP '2024-01-01 07:00:00', 'a')")
+    assert on_spark.iceberg is not None
+    theirs = on_spark.iceberg.load_table((table.key.table.namespace, table.key.table.name))
+    schema = theirs.schema().as_arrow()
+    theirs.overwrite(
+        pa.Table.from_pylist([dict(zip(TYPES, row(1, "x"), strict=True))], schema=schema),
+        "id = 1",
+    )
+    theirs.delete("id = 2")
+    table.append([row(7)])
     found = sums(table, algorithm, AXIS)
     assert {hour: found.get(hour, RowSum()).rows for hour in recorded} == {
         hours(0, 1): 1,
@@ -191,10 +214,11 @@ def test_rows_are_summed_as_they_were_before_columns_came_and_types_widened(
     recorded = write(table, algorithm, [row(0), row(0, "b")], first)
     before = table.catalog.table(table.key.table)
     assert before is not None
-    assert on_spark.spark is not None
-    name = f"lake.{table.key.table}"
-    on_spark.spark.sql(f"ALTER TABLE {name} ALTER COLUMN id TYPE bigint")
-    on_spark.spark.sql(f"ALTER TABLE {name} ADD COLUMN note string")
+    growth = (
+        ColumnWidened(column="id", before="int", after="bigint"),
+        ColumnAdded(column="note", type="string"),
+    )
+    table.catalog.evolve(table.key.table, growth)
     wider = replace(table, types={**TYPES, "id": "bigint", "note": "string"})
     second = OverwriteIntervals(intervals=(hours(1, 2),), axis=AXIS)
     later = write(wider, algorithm, [(*row(1), "new")], second)
