@@ -1,19 +1,27 @@
-"""A project over one source in a real catalog, on the shared session: rows land, late ones too."""
+"""A project over one source, in memory or on the shared session: rows land, late ones too."""
 
 from __future__ import annotations
 
 import json
 import uuid
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
+from tests.app.memory_world import RAW, MemoryWorld
 from tests.cli.calling import call
+from vde_dagster.app.services import VALID_TO
+from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.names import TableName
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 SOURCES: Final = """\
@@ -27,7 +35,9 @@ WHERE at BETWEEN @start_dt AND @end_dt
 """
 DAILY: Final = """\
 MODEL (name mart.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
-SELECT CAST(at AS DATE) AS day, SUM(100 DIV amount) AS shares FROM staging.events
+SELECT CAST(at AS DATE) AS day, CAST(SUM(
+  CAST(CASE WHEN amount = 0 THEN 'none' ELSE '100' END AS INT) DIV amount
+) AS BIGINT) AS shares FROM staging.events
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)
 """
 BEST: Final = """\
@@ -40,8 +50,115 @@ SELECT COUNT(*) AS events, MAX(amount) AS highest FROM staging.events
 """
 
 
-def write_project(folder: Path) -> Path:
-    """The project's files and an empty source, in a catalog that no other test has."""
+@dataclass(frozen=True)
+class Changing(ABC):
+    """The project's folder, and what others do to its tables."""
+
+    folder: Path
+
+    @abstractmethod
+    def land(self, *events: tuple[float, int], until: float) -> None:
+        """Rows of (hour of the event, amount) arrive; the source is complete to ``until`` hours."""
+
+    @abstractmethod
+    def remove(self, amount: int) -> None:
+        """Somebody deletes the rows of the source that have this amount."""
+
+    @abstractmethod
+    def drop(self, table: TableName) -> None:
+        """Somebody drops a table."""
+
+    @abstractmethod
+    def rows(self, view: str) -> list[list[Any]]:
+        """What a reader of a view finds, in order."""
+
+
+@dataclass(frozen=True)
+class OnSpark(Changing):
+    """Its catalog is real; queries are run by the shared session."""
+
+    def land(self, *events: tuple[float, int], until: float) -> None:
+        """See `Changing`."""
+        table = self._catalog().load_table("raw.events")
+        rows = [
+            {"id": number, "at": START + timedelta(hours=hour), "amount": amount}
+            for number, (hour, amount) in enumerate(events)
+        ]
+        complete = (START + timedelta(hours=until)).isoformat()
+        with table.transaction() as change:
+            change.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+            change.set_properties({VALID_TO: complete})
+
+    def remove(self, amount: int) -> None:
+        """See `Changing`."""
+        self._catalog().load_table("raw.events").delete(f"amount = {amount}")
+
+    def drop(self, table: TableName) -> None:
+        """See `Changing`."""
+        self._catalog().drop_table((table.namespace, table.name))
+
+    def rows(self, view: str) -> list[list[Any]]:
+        """See `Changing`."""
+        query = f"SELECT * FROM {view} ORDER BY 1"
+        found: list[list[Any]] = facts("query", query, "--project", self.folder)["rows"]
+        return found
+
+    def create_source(self) -> None:
+        """Create the source without rows."""
+        schema = Schema(
+            NestedField(1, "id", LongType()),
+            NestedField(2, "at", TimestamptzType()),
+            NestedField(3, "amount", IntegerType()),
+        )
+        self._catalog().create_namespace("raw")
+        self._catalog().create_table("raw.events", schema)
+
+    def _catalog(self) -> Catalog:
+        return VdeProject.load(self.folder).iceberg_catalog()
+
+
+@dataclass(frozen=True)
+class InMemory(Changing):
+    """Its state, catalog and engine are in memory."""
+
+    world: MemoryWorld
+
+    def land(self, *events: tuple[float, int], until: float) -> None:
+        """See `Changing`."""
+        self._wait_until_now()
+        self.world.land(*events, until=until)
+
+    def remove(self, amount: int) -> None:
+        """See `Changing`."""
+        self._wait_until_now()
+        table = self.world.catalog.tables[RAW]
+        kept = [each for each in table.rows_at(table.head) if each[2] != amount]
+        self.world.catalog.delete(RAW, kept)
+
+    def drop(self, table: TableName) -> None:
+        """See `Changing`."""
+        self.world.catalog.drop_table(table)
+
+    def rows(self, view: str) -> list[list[Any]]:
+        """See `Changing`."""
+        return [[as_json(value) for value in row] for row in self.world.rows(view)]
+
+    def serve(self, patch: pytest.MonkeyPatch) -> InMemory:
+        """Let commands that open a project work with this world."""
+        serve(self.world, patch)
+        return self
+
+    def _wait_until_now(self) -> None:
+        self.world.clock.advance(datetime.now(UTC) - self.world.clock.now())
+
+
+def serve(world: MemoryWorld, patch: pytest.MonkeyPatch) -> None:
+    """Let each project that is opened have its state, catalog and engine in this world."""
+    patch.setattr(VdeProject, "services", property(lambda _: world.services()))
+
+
+def write_files(folder: Path) -> Path:
+    """The project's files, with a catalog that no other test has."""
     models = {"events": EVENTS, "daily": DAILY, "best": BEST, "total": TOTAL}
     (folder / "models").mkdir(parents=True)
     for name, text in models.items():
@@ -51,33 +168,7 @@ def write_project(folder: Path) -> Path:
         f"name: changing\ncatalog: {{name: lake_{uuid.uuid4().hex[:8]}}}\n"
         "defaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
     )
-    catalog = VdeProject.load(folder).iceberg_catalog()
-    catalog.create_namespace("raw")
-    schema = Schema(
-        NestedField(1, "id", LongType()),
-        NestedField(2, "at", TimestamptzType()),
-        NestedField(3, "amount", IntegerType()),
-    )
-    catalog.create_table("raw.events", schema)
     return folder
-
-
-def land(folder: Path, *events: tuple[float, int], until: float) -> None:
-    """Rows of (hour of the event, amount) arrive; the source is complete to ``until`` hours."""
-    table = VdeProject.load(folder).iceberg_catalog().load_table("raw.events")
-    rows = [
-        {"id": number, "at": START + timedelta(hours=hour), "amount": amount}
-        for number, (hour, amount) in enumerate(events)
-    ]
-    complete = (START + timedelta(hours=until)).isoformat()
-    with table.transaction() as change:
-        change.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
-        change.set_properties({"vde.valid-to": complete})
-
-
-def remove(folder: Path, condition: str) -> None:
-    """Somebody deletes rows of the source."""
-    VdeProject.load(folder).iceberg_catalog().load_table("raw.events").delete(condition)
 
 
 def facts(*arguments: str | Path, exit_code: int = 0) -> dict[str, Any]:

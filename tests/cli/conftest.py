@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Final, NoReturn, Protocol
 
 import pytest
 
-from tests.cli.calling import call
+from tests.cli.calling import call, run_vde
+from vde_dagster.lakehouse import session
 
 
 @pytest.fixture
@@ -18,10 +21,45 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def no_java(tmp_path: Path) -> dict[str, str]:
-    """An environment in which no `java` is found."""
+class WithoutJava(Protocol):
+    """Runs `vde` on a machine without Java."""
+
+    def __call__(self, *arguments: str | Path) -> CompletedProcess[str]: ...
+
+
+_IN_A_PROCESS: Final = "in a process"
+
+
+@pytest.fixture(params=["in this process", pytest.param(_IN_A_PROCESS, marks=pytest.mark.full)])
+def without_java(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> WithoutJava:
+    """Runs a command where no `java` is found.
+
+    This process may have a session already, so here a command that asks for one fails.
+    """
     programs = tmp_path / "programs"
     programs.mkdir()
     assert shutil.which("java", path=str(programs)) is None
-    return {"PATH": str(programs), "JAVA_HOME": ""}
+
+    def nothing_to_start(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("this command asks for a Spark session")
+
+    def in_a_process(*arguments: str | Path) -> CompletedProcess[str]:
+        return run_vde(*arguments, PATH=str(programs), JAVA_HOME="")
+
+    def in_this_process(*arguments: str | Path) -> CompletedProcess[str]:
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", str(programs))
+            patch.setenv("JAVA_HOME", "")
+            patch.setattr(session, "open_session", nothing_to_start)
+            done = call(*arguments)
+        return CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
+
+    return in_a_process if request.param == _IN_A_PROCESS else in_this_process
+
+
+without_java_in_a_process: Final = pytest.mark.parametrize(
+    "without_java", [_IN_A_PROCESS], indirect=True
+)
+"""For a test whose process the short form, too, starts."""

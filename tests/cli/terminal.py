@@ -8,13 +8,21 @@ import re
 import select
 import subprocess
 import sys
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+import pytest
 
 from tests.cli.calling import OURS
+from tests.depth import is_full
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_WINDOW: Final = {"COLUMNS": "100", "TERM": "xterm"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,29 +33,31 @@ class Said:
     code: int
 
 
-def on_terminal(*arguments: str | Path, answers: tuple[tuple[str, str], ...]) -> Said:
-    """Run `vde` in a process on a terminal of 100 columns.
+def on_terminal(
+    *arguments: str | Path, answers: tuple[tuple[str, str], ...], in_a_process: bool = False
+) -> Said:
+    """Run `vde` on a terminal of 100 columns: in this process in the short form, else in another.
 
     Args:
         arguments: Of `vde`.
         answers: Each with the text that is waited for before it is typed.
+        in_a_process: Whether the short form, too, has a process.
     """
-    main, side = pty.openpty()
-    code = "from vde_dagster.cli import main; main()"
-    env = {key: each for key, each in os.environ.items() if key not in OURS}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env=env | {"COLUMNS": "100", "TERM": "xterm"},
-        stdin=side,
-        stdout=side,
-        stderr=side,
-        start_new_session=True,
-    )
-    os.close(side)
-    screen, seen = "", 0
-    waiting = list(answers)
-    deadline = time.monotonic() + 120
-    try:
+    run = _in_a_process if in_a_process or is_full() else _in_this_process
+    return run(*map(str, arguments), person=_Person(list(answers)))
+
+
+@dataclass
+class _Person:
+    """Reads the screen, and types answers."""
+
+    waiting: list[tuple[str, str]]
+    screen: str = ""
+    _seen: int = field(default=0, init=False)
+
+    def sit_at(self, main: int, ended: Callable[[], bool]) -> None:
+        """Read and type until the command has ended."""
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             ready, _, _ = select.select([main], [], [], 0.1)
             if ready:
@@ -57,15 +67,74 @@ def on_terminal(*arguments: str | Path, answers: tuple[tuple[str, str], ...]) ->
                     break
                 if not part:
                     break
-                screen += _ESCAPES.sub("", part.decode("utf-8", "replace")).replace("\r\n", "\n")
-            if waiting and (at := screen.find(waiting[0][0], seen)) >= 0:
-                seen = at + len(waiting[0][0])
-                os.write(main, waiting.pop(0)[1].encode())
-            elif not ready and process.poll() is not None:
+                text = _ESCAPES.sub("", part.decode("utf-8", "replace"))
+                self.screen += text.replace("\r\n", "\n")
+            if self.waiting and (at := self.screen.find(self.waiting[0][0], self._seen)) >= 0:
+                self._seen = at + len(self.waiting[0][0])
+                os.write(main, self.waiting.pop(0)[1].encode())
+            elif not ready and ended():
                 break
-        return Said(text=screen, code=process.wait(timeout=600))
+
+    def leave(self) -> None:
+        """All answers were asked for."""
+        assert not self.waiting, f"nobody asked for {self.waiting[0][0]!r}:\n{self.screen}"
+
+
+def _in_a_process(*arguments: str, person: _Person) -> Said:
+    main, side = pty.openpty()
+    code = "from vde_dagster.cli import main; main()"
+    env = {key: each for key, each in os.environ.items() if key not in OURS}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env=env | _WINDOW,
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        start_new_session=True,
+    )
+    os.close(side)
+    try:
+        person.sit_at(main, lambda: process.poll() is not None)
+        return Said(text=person.screen, code=process.wait(timeout=600))
     finally:
         process.kill()
         process.wait()
         os.close(main)
-        assert not waiting, f"nobody asked for {waiting[0][0]!r}:\n{screen}"
+        person.leave()
+
+
+def _in_this_process(*arguments: str, person: _Person) -> Said:
+    from vde_dagster.cli.commands import vde
+
+    main, side = pty.openpty()
+    ended = threading.Event()
+
+    def attend() -> None:
+        try:
+            person.sit_at(main, ended.is_set)
+        finally:
+            os.close(main)  # a command that still waits for an answer finds no terminal
+
+    attending = threading.Thread(target=attend)
+    attending.start()
+    code: object = 0
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            opened = stack.enter_context(os.fdopen(os.dup(side), mode, encoding="utf-8"))
+            patch.setattr(sys, name, opened)
+        for each in OURS:
+            patch.delenv(each, raising=False)
+        for each, value in _WINDOW.items():
+            patch.setenv(each, value)
+        try:
+            vde([*arguments], prog_name="vde")
+        except SystemExit as end:
+            code = end.code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        ended.set()
+        attending.join()
+    os.close(side)
+    person.leave()
+    assert isinstance(code, int)
+    return Said(text=person.screen, code=code)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
 from tests.cli.terminal import on_terminal
 from vde_dagster.composition import VdeProject
@@ -180,9 +181,9 @@ def test_the_contract_of_the_json_document(sources: Path) -> None:
 
 
 def test_a_plan_without_work_is_applied_without_java(
-    sources: Path, no_java: dict[str, str]
+    sources: Path, without_java: WithoutJava
 ) -> None:
-    done = run_vde("apply", save(sources), "--project", sources, **no_java)
+    done = without_java("apply", save(sources), "--project", sources)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -10,7 +10,8 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 from tests.cli.landed import make_source, write_project
 from vde_dagster.composition import VdeProject
 
@@ -183,7 +184,7 @@ def test_a_project_without_sources_has_nothing_to_declare(project: Path) -> None
     assert not file_of(project).exists()
 
 
-def test_no_java_is_needed(undeclared: Path, no_java: dict[str, str]) -> None:
-    done = run_vde("create-external-models", "--project", undeclared, **no_java)
+def test_no_java_is_needed(undeclared: Path, without_java: WithoutJava) -> None:
+    done = without_java("create-external-models", "--project", undeclared)
     assert done.returncode == 0, done.stderr
     assert file_of(undeclared).read_text().endswith(DECLARED)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 
 REVENUE = Path("models", "mart", "revenue.sql")
 MESSY = """MODEL(name mart.messy,   kind full, owner  'me',
@@ -163,8 +164,8 @@ def test_a_project_without_models_says_so(tmp_path: Path) -> None:
     assert done.stderr == "There is no SQL model to format.\n"
 
 
-def test_neither_java_nor_the_state_is_needed(messy: Path, no_java: dict[str, str]) -> None:
+def test_neither_java_nor_the_state_is_needed(messy: Path, without_java: WithoutJava) -> None:
     shutil.rmtree(messy / ".vde", ignore_errors=True)
-    done = run_vde("format", "--project", messy, **no_java)
+    done = without_java("format", "--project", messy)
     assert done.returncode == 0, done.stderr
     assert not (messy / ".vde").exists()

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 from tests.cli.landed import build_project, complete_until, make_source, write_project
 from tests.kept_folder import KeptFolder
 
@@ -321,6 +322,6 @@ def test_wrong_input(landed: Path, arguments: list[str], code: int, said: str) -
     assert said in " ".join(done.stderr.split())
 
 
-def test_no_java_is_needed(landed: Path, no_java: dict[str, str]) -> None:
-    done = run_vde("intervals", "--project", landed, **no_java)
+def test_no_java_is_needed(landed: Path, without_java: WithoutJava) -> None:
+    done = without_java("intervals", "--project", landed)
     assert done.returncode == 0, done.stderr

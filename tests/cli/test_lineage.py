@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 
 SCORES = """from vde_dagster import model
 
@@ -140,8 +141,8 @@ def test_what_is_not_there_is_refused_with_a_suggestion(project: Path, of: str, 
     assert "unexpected" not in done.stderr
 
 
-def test_no_java_is_needed_and_nothing_is_written(project: Path, no_java: dict[str, str]) -> None:
-    done = run_vde("lineage", "mart.revenue.customer", "--project", project, **no_java)
+def test_no_java_is_needed_and_nothing_is_written(project: Path, without_java: WithoutJava) -> None:
+    done = without_java("lineage", "mart.revenue.customer", "--project", project)
     assert done.returncode == 0, done.stderr
     assert not (project / ".vde").exists()
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava, without_java_in_a_process
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
@@ -202,8 +203,11 @@ def test_missing_intervals_are_counted_ranges(
     assert f"{missing['intervals']:,} {noun}, 2013-01-01 to " in text
 
 
-def test_nothing_to_be_done_is_said_without_java(up_to_date: Path, no_java: dict[str, str]) -> None:
-    done = run_vde("plan", "prod", "--auto-apply", "--project", up_to_date, **no_java)
+@without_java_in_a_process
+def test_nothing_to_be_done_is_said_without_java(
+    up_to_date: Path, without_java: WithoutJava
+) -> None:
+    done = without_java("plan", "prod", "--auto-apply", "--project", up_to_date)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Nothing to be done: prod is up to date.\n"
 

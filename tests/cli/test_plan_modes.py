@@ -239,6 +239,7 @@ def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> Non
         "--project",
         shop,
         answers=(("forward_only [breaking]: ", "non\n"), ("Apply this plan to prod?", "n\n")),
+        in_a_process=True,
     )
     assert said.code == 0
     asked = said.text.split("Plan for prod")[0]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,16 +15,16 @@ from click.testing import Result
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from tests.cli.calling import call, run_vde
+from tests.app.memory_world import MemoryWorld
+from tests.cli.calling import call
+from tests.cli.changing import serve
+from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import ALWAYS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PARENT = "MODEL (name mart.parent, kind FULL, cron '@daily'); SELECT id AS id FROM raw.events"
 OVER = "MODEL (name mart.over, kind MANAGED); SELECT COUNT(*) AS n FROM mart.parent"
@@ -74,12 +75,30 @@ def evaluate_and_outdate(folder: Path, name: ModelName) -> None:
     services.state.release_lease(lease)
 
 
+Land = Callable[..., None]
+
+
+@pytest.fixture(params=["in memory", pytest.param("on Spark", marks=pytest.mark.full)])
+def arrive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Land:
+    """Lands events in the source of a project in memory or on the shared session."""
+    if request.param == "on Spark":
+        request.getfixturevalue("spark")
+        return land
+    world = MemoryWorld()
+    serve(world, monkeypatch)
+
+    def in_memory(_: Path, *numbers: int) -> None:
+        world.land(*[(number, 1) for number in numbers], until=24)
+
+    return in_memory
+
+
 @pytest.mark.spark
 def test_what_is_stale_is_rebuilt_and_what_waits_is_left_with_what_to_run(
-    spark: SparkSession, tmp_path: Path
+    arrive: Land, tmp_path: Path
 ) -> None:
     folder = written(tmp_path / "live", LIVE, PARENT, OVER)
-    land(folder, 1, 2)
+    arrive(folder, 1, 2)
     done = call("plan", "prod", "--auto-apply", "--project", folder)
     assert done.exit_code == 0, done.stderr
     done = refresh(folder)
@@ -89,7 +108,7 @@ def test_what_is_stale_is_rebuilt_and_what_waits_is_left_with_what_to_run(
         "mart.over is fresh",
     ]
 
-    land(folder, 3)
+    arrive(folder, 3)
     evaluate_and_outdate(folder, ModelName("mart", "parent"))
     found = tables(folder, "--explain")
     assert {name: (each["stale"], each["work_id"]) for name, each in found.items()} == {
@@ -111,10 +130,10 @@ def test_what_is_stale_is_rebuilt_and_what_waits_is_left_with_what_to_run(
     }
 
 
-def test_what_is_fresh_is_found_without_java(tmp_path: Path, no_java: dict[str, str]) -> None:
+def test_what_is_fresh_is_found_without_java(tmp_path: Path, without_java: WithoutJava) -> None:
     folder = written(tmp_path / "live", LAGGING)
     promote(folder, loaded=True)
-    done = run_vde("refresh", "--project", str(folder), **no_java)
+    done = without_java("refresh", "--project", str(folder))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("mart.live is fresh: its target lag lasts until ")
     assert tables(folder) == {

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
-from tests.cli.changing import facts, land, remove, write_project
+from tests.app.memory_world import MemoryWorld
+from tests.cli.calling import call
+from tests.cli.changing import Changing, InMemory, OnSpark, facts, write_files
+from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.kept_folder import KeptFolder
 from vde_dagster.app.leases import environment_resource
@@ -40,19 +42,39 @@ def loaded(seed: KeptFolder) -> Path:
     return seed.put_back()
 
 
-@pytest.fixture(scope="module")
-def two_days(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
-    folder = write_project(tmp_path_factory.mktemp("days") / "changing")
-    land(folder, (0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
-    done = call("plan", "--auto-apply", "--project", folder)
+def build_two_days(changing: Changing) -> None:
+    changing.land((0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
+    done = call("plan", "--auto-apply", "--project", changing.folder)
     assert done.exit_code == 0, done.stderr
-    return KeptFolder.of(folder)
 
 
-@pytest.fixture
-def changing(two_days: KeptFolder) -> Path:
+@pytest.fixture(scope="module")
+def two_days_on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
+    changing = OnSpark(write_files(tmp_path_factory.mktemp("days") / "changing"))
+    changing.create_source()
+    build_two_days(changing)
+    return KeptFolder.of(changing.folder)
+
+
+@pytest.fixture(scope="module")
+def two_days_in_memory(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[KeptFolder, MemoryWorld]:
+    folder = write_files(tmp_path_factory.mktemp("days") / "changing")
+    with pytest.MonkeyPatch.context() as patch:
+        changing = InMemory(folder, MemoryWorld()).serve(patch)
+        build_two_days(changing)
+    return KeptFolder.of(folder), changing.world
+
+
+@pytest.fixture(params=["in memory", pytest.param("on Spark", marks=pytest.mark.full)])
+def changing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Changing:
     """Two days, built; the amounts are 10 but for one hour of each day."""
-    return two_days.put_back()
+    if request.param == "on Spark":
+        kept: KeptFolder = request.getfixturevalue("two_days_on_spark")
+        return OnSpark(kept.put_back())
+    kept, world = request.getfixturevalue("two_days_in_memory")
+    return InMemory(kept.put_back(), world.copied()).serve(monkeypatch)
 
 
 def at(hours: float) -> str:
@@ -81,19 +103,14 @@ def built(folder: Path, *arguments: str) -> dict[str, int]:
     return {name: (each["intervals"] or 1) - each["kept"] for name, each in found.items()}
 
 
-def rows(folder: Path, query: str) -> list[list[Any]]:
-    found: list[list[Any]] = facts("query", query, "--project", folder)["rows"]
-    return found
-
-
 @pytest.mark.parametrize(
     "command",
     [("run",), pytest.param(("run", "--explain"), marks=pytest.mark.full), ("status",)],
 )
 def test_nothing_to_be_done_is_said_without_java(
-    loaded: Path, no_java: dict[str, str], command: tuple[str, ...]
+    loaded: Path, without_java: WithoutJava, command: tuple[str, ...]
 ) -> None:
-    done = run_vde(*command, "--project", loaded, **no_java)
+    done = without_java(*command, "--project", loaded)
     assert (done.returncode, done.stderr) == (0, "")
     if command == ("status",):
         assert done.stdout.startswith(UP_TO_DATE)
@@ -145,9 +162,9 @@ def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
     assert "--no-stale and --only-stale exclude each other" in done.stderr
 
 
-def assert_one_late_hour_is_told(changing: Path, *, after: datetime) -> None:
+def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None:
     """A third day is due, and the sixth hour of the first one was changed ``after`` a time."""
-    found = behind(changing)
+    found = behind(changing.folder)
     since = found["staging.events"]["stale"].pop("since")
     assert after <= datetime.fromisoformat(since) <= datetime.now(UTC)
     assert found["staging.events"]["stale"] == {
@@ -163,9 +180,9 @@ def assert_one_late_hour_is_told(changing: Path, *, after: datetime) -> None:
     assert (daily["due"], daily["stale"]["intervals"]) == (stretch(48, 72, 1), stretch(0, 24, 1))
     assert daily["stale"]["following"] == stretch(0, 24, 1)
     assert daily["stale"]["since"] is None
-    assert call("status", "--check", "--project", changing).exit_code == 1
+    assert call("status", "--check", "--project", changing.folder).exit_code == 1
 
-    text = " ".join(call("status", "--project", changing).stdout.split())
+    text = " ".join(call("status", "--project", changing.folder).stdout.split())
     reported = datetime.fromisoformat(since).strftime("%Y-%m-%d %H:%M")
     assert (
         f"staging.events 1 hour, 2024-01-01 05:00 to 2024-01-01 06:00 (since {reported}): "
@@ -173,49 +190,49 @@ def assert_one_late_hour_is_told(changing: Path, *, after: datetime) -> None:
     ) in text
     assert (
         f"(since {reported}): what it reads"
-        in call("plan", "--no-apply", "--project", changing).stdout
+        in call("plan", "--no-apply", "--project", changing.folder).stdout
     )
 
 
 @pytest.mark.spark
-def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing: Path) -> None:
-    assert status(changing)["up_to_date"]
-    land(changing, (50.5, 10), until=72)
+def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing: Changing) -> None:
+    assert status(changing.folder)["up_to_date"]
+    changing.land((50.5, 10), until=72)
     before = datetime.now(UTC).replace(microsecond=0)
-    land(changing, (5.25, 4), until=72)
+    changing.land((5.25, 4), until=72)
     assert_one_late_hour_is_told(changing, after=before)
-    found = behind(changing).keys()
-    explained = run(changing, "--explain")
+    found = behind(changing.folder).keys()
+    explained = run(changing.folder, "--explain")
     assert explained["built"] == []
     assert not explained["up_to_date"]
-    assert behind(changing).keys() == found
+    assert behind(changing.folder).keys() == found
 
-    assert built(changing, "--no-stale") == {
+    assert built(changing.folder, "--no-stale") == {
         "staging.events": 24,
         "mart.daily": 1,
         "mart.total": 1,
         "mart.best": 1,
     }
-    left = behind(changing)
+    left = behind(changing.folder)
     assert left["staging.events"]["stale"]["intervals"] == stretch(5, 6, 1)
     assert [each for each in left.values() if each["due"]] == []
 
-    land(changing, (72.5, 1), until=73)
-    assert built(changing, "--only-stale") == {
+    changing.land((72.5, 1), until=73)
+    assert built(changing.folder, "--only-stale") == {
         "staging.events": 1,
         "mart.daily": 1,
         "mart.total": 1,
         "mart.best": 1,
     }
-    left = behind(changing)
+    left = behind(changing.folder)
     assert left.keys() == {"staging.events", "mart.total"}
     assert left["staging.events"]["due"] == stretch(72, 73, 1)
     assert left["mart.total"]["stale"]["reason"] == "it is downstream of staging.events"
-    assert built(changing) == {"staging.events": 1, "mart.total": 1}
-    again = run(changing)
+    assert built(changing.folder) == {"staging.events": 1, "mart.total": 1}
+    again = run(changing.folder)
     assert (again["built"], again["up_to_date"], again["busy"]) == ([], True, None)
-    assert status(changing)["up_to_date"]
-    assert rows(changing, "SELECT * FROM mart.daily ORDER BY day") == [
+    assert status(changing.folder)["up_to_date"]
+    assert changing.rows("mart.daily") == [
         ["2024-01-01", 55],
         ["2024-01-02", 60],
         ["2024-01-03", 10],
@@ -224,60 +241,60 @@ def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing
 
 @pytest.mark.spark
 def test_what_fails_is_reported_and_leaves_what_reads_it_stale_and_the_rest_goes_on(
-    changing: Path,
+    changing: Changing,
 ) -> None:
-    land(changing, (5.25, 0), until=48)
-    failed = call("run", "--project", changing)
+    changing.land((5.25, 0), until=48)
+    failed = call("run", "--project", changing.folder)
     assert failed.exit_code == 1
     assert "mart.daily" in failed.stderr
-    assert rows(changing, "SELECT * FROM mart.total") == [[5, 10]]
-    assert rows(changing, "SELECT * FROM mart.daily ORDER BY day") == [
+    assert changing.rows("mart.total") == [[5, 10]]
+    assert changing.rows("mart.daily") == [
         ["2024-01-01", 30],
         ["2024-01-02", 60],
     ]
-    left = behind(changing)
+    left = behind(changing.folder)
     assert left.keys() == {"mart.daily", "mart.best"}
     assert left["mart.daily"]["stale"]["intervals"] == stretch(0, 24, 1)
     assert left["mart.daily"]["stale"]["since"] is not None
     assert left["mart.best"]["stale"]["reason"] == "it is downstream of mart.daily"
 
-    remove(changing, "amount = 0")
-    again = built(changing)
+    changing.remove(0)
+    again = built(changing.folder)
     assert again == {"staging.events": 1, "mart.daily": 0, "mart.total": 1, "mart.best": 0}
-    assert status(changing)["up_to_date"]
-    assert rows(changing, "SELECT * FROM mart.total") == [[4, 10]]
+    assert status(changing.folder)["up_to_date"]
+    assert changing.rows("mart.total") == [[4, 10]]
 
 
 @pytest.mark.spark
-def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Path) -> None:
-    land(changing, (5.25, 4), until=48)
-    state = VdeProject.load(changing).services.state
+def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Changing) -> None:
+    changing.land((5.25, 4), until=48)
+    state = VdeProject.load(changing.folder).services.state
     resource, hour = environment_resource("prod"), timedelta(hours=1)
     lease = state.acquire_lease(resource, holder="somebody", ttl=hour)
-    done = call("run", "--project", changing)
+    done = call("run", "--project", changing.folder)
     assert done.exit_code == 3
     assert "somebody" in done.stderr
-    found = run(changing, exit_code=3)
+    found = run(changing.folder, exit_code=3)
     assert "somebody" in found["busy"]
     assert found["built"] == []
     state.release_lease(lease)
-    assert built(changing)["staging.events"] == 1
+    assert built(changing.folder)["staging.events"] == 1
 
 
 @pytest.mark.spark
 def test_a_table_that_somebody_dropped_is_an_error_whether_or_not_the_rest_had_to_be_done(
-    changing: Path,
+    changing: Changing,
 ) -> None:
-    project = VdeProject.load(changing)
+    project = VdeProject.load(changing.folder)
     shown = project.services.state.environment("prod")
     assert shown is not None
     dropped = shown.snapshots[ModelName("mart", "daily")].key.table
-    project.iceberg_catalog().drop_table((dropped.namespace, dropped.name))
-    land(changing, (5.25, 4), until=48)
+    changing.drop(dropped)
+    changing.land((5.25, 4), until=48)
     for _ in ("the rest is to be computed", "nothing is to be computed"):
-        done = call("run", "--project", changing)
+        done = call("run", "--project", changing.folder)
         assert done.exit_code == 1
         assert f"the table {dropped} of mart.daily is gone: somebody dropped it" in done.stderr
-        assert rows(changing, "SELECT * FROM mart.total") == [[5, 10]]
-    waits = behind(changing)["mart.best"]["stale"]["why_kept"]
+        assert changing.rows("mart.total") == [[5, 10]]
+    waits = behind(changing.folder)["mart.best"]["stale"]["why_kept"]
     assert waits == "it waits until the table of mart.daily is back"

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 from tests.cli.landed import build_project, make_source, write_project
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
@@ -153,8 +154,8 @@ def test_an_environment_that_nobody_knows_is_refused(built: Path) -> None:
     assert "there is no environment tset" in done.stderr
 
 
-def test_no_java_is_needed(kept: Path, no_java: dict[str, str]) -> None:
+def test_no_java_is_needed(kept: Path, without_java: WithoutJava) -> None:
     promote(kept, "dev")
-    done = run_vde("savings", "--project", str(kept), **no_java)
+    done = without_java("savings", "--project", str(kept))
     assert done.returncode == 0, done.stderr
     assert "mart.daily" in done.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from abc import ABC, abstractmethod
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
-from tests.cli.calling import call, run_vde
+from tests.app.memory_world import MemoryWorld
+from tests.cli.calling import call
+from tests.cli.changing import serve
+from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.composition import VdeProject
@@ -21,7 +25,6 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
-    from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
 DAYS = """MODEL (
@@ -62,18 +65,66 @@ def key_of(folder: Path) -> VersionKey:
     return binding.key(DAYS_NAME)
 
 
-def table_of(folder: Path) -> Table:
-    table = key_of(folder).table
-    return VdeProject.load(folder).iceberg_catalog().load_table((table.namespace, table.name))
+class Tables(ABC):
+    """What others do to the tables of a project."""
+
+    @abstractmethod
+    def remove(self, folder: Path, number: int) -> int:
+        """Take a row out without asking anybody; the Iceberg snapshot after that."""
+
+    @abstractmethod
+    def follow(self, folder: Path, advised: str) -> None:
+        """Run the statement that was advised."""
 
 
-def remove(folder: Path, number: int) -> int:
-    """Take a row out of the table without asking anybody; the Iceberg snapshot after that."""
-    table = table_of(folder)
-    table.delete(f"number = {number}")
-    head = table.refresh().current_snapshot()
-    assert head is not None
-    return head.snapshot_id
+class OnSpark(Tables):
+    """In a real catalog and the shared session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def remove(self, folder: Path, number: int) -> int:
+        name = key_of(folder).table
+        table = VdeProject.load(folder).iceberg_catalog().load_table((name.namespace, name.name))
+        table.delete(f"number = {number}")
+        head = table.refresh().current_snapshot()
+        assert head is not None
+        return head.snapshot_id
+
+    def follow(self, folder: Path, advised: str) -> None:
+        VdeProject.load(folder).open_spark()
+        self._spark.sql(advised)
+
+
+class InMemory(Tables):
+    """In a world in memory."""
+
+    def __init__(self, world: MemoryWorld) -> None:
+        self._world = world
+
+    def remove(self, folder: Path, number: int) -> int:
+        name = key_of(folder).table
+        table = self._world.catalog.tables[name]
+        kept = [each for each in table.rows_at(table.head) if each[1] != number]
+        return self._world.catalog.delete(name, kept)
+
+    def follow(self, folder: Path, advised: str) -> None:
+        name = key_of(folder).table
+        call_of = rf"CALL \w+\.system\.rollback_to_snapshot\('{re.escape(str(name))}', (\d+)\)"
+        found = re.fullmatch(call_of, advised)
+        assert found is not None, advised
+        self._world.catalog.roll_back(name, int(found[1]))
+
+
+@pytest.fixture(params=["in memory", pytest.param("on Spark", marks=pytest.mark.full)])
+def tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tables:
+    """Projects are in memory, or on the shared session."""
+    if request.param == "on Spark":
+        return OnSpark(request.getfixturevalue("spark"))
+    world = MemoryWorld()
+    world.land(until=48)  # its clock has passed both days
+    serve(world, monkeypatch)
+    return InMemory(world)
 
 
 def record(folder: Path, snapshot: int) -> None:
@@ -98,7 +149,7 @@ def record(folder: Path, snapshot: int) -> None:
 
 @pytest.mark.spark
 def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
-    spark: SparkSession, days: Path
+    tables: Tables, days: Path
 ) -> None:
     done = call("plan", "prod", "--auto-apply", "--project", days)
     assert done.exit_code == 0, done.stderr
@@ -108,18 +159,17 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     assert done.stdout == f"staging.days ({version[:8]}): 3 rows as recorded\n"
 
     # A commit of somebody else: what was recorded is still there, and readers see other rows.
-    remove(days, 1)
+    tables.remove(days, 1)
     done = verify(days)
     assert done.exit_code == 1
     assert "somebody else wrote to it" in done.stdout
     advised = re.search(r"`(CALL .*?)`", " ".join(done.stdout.split()))
     assert advised is not None, done.stdout
-    VdeProject.load(days).open_spark()
-    spark.sql(advised[1])
+    tables.follow(days, advised[1])
     assert verify(days).exit_code == 0
 
     # The rows that were recorded are not there: the interval is named, and the whole is exact.
-    record(days, remove(days, 2))
+    record(days, tables.remove(days, 2))
     done = verify(days, "staging.days")
     assert done.exit_code == 1
     assert f"staging.days ({version[:8]}): not as recorded" in done.stdout
@@ -179,9 +229,11 @@ def test_a_table_that_is_gone_is_reported_with_what_to_do(project: Path) -> None
     assert (first["holds"], first["table_exists"], first["rows"]) == (False, False, 0)
 
 
-def test_where_nothing_is_loaded_nothing_is_started(project: Path, no_java: dict[str, str]) -> None:
+def test_where_nothing_is_loaded_nothing_is_started(
+    project: Path, without_java: WithoutJava
+) -> None:
     promote(project)
-    done = run_vde("verify", "--project", str(project), **no_java)
+    done = without_java("verify", "--project", str(project))
     assert (done.returncode, done.stdout) == (0, "")
     assert "No model that stores rows has any yet. `vde plan prod` fills it." in done.stderr
     assert facts(project) == {"version": 1, "environment": "prod", "holds": True, "models": []}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -28,8 +30,18 @@ def _read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
-    """Two days of flights, landed. Nobody writes to it."""
-    folder = tmp_path_factory.mktemp("flights")
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh")
-    landing.land(catalog, until=TWO_DAYS)
+    """Two days of flights, landed once for all of pytest's processes. Nobody writes to it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder = folder / "flights"
+    folder.mkdir(exist_ok=True)
+    landed = folder / "landed"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        uri, warehouse = f"sqlite:///{folder}/lake.db", f"file://{folder}/wh"
+        catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
+        if not landed.exists():
+            landing.land(catalog, until=TWO_DAYS)
+            landed.touch()
     return catalog

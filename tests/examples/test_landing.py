@@ -226,7 +226,9 @@ def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again
         (CommitStateUnknownException("no answer"), True),
     ],
 )
-@pytest.mark.parametrize("fail_at", [0, pytest.param(5, marks=pytest.mark.full), 12])
+@pytest.mark.parametrize(
+    "fail_at", [*(pytest.param(at, marks=pytest.mark.full) for at in (0, 5)), 12]
+)
 def test_a_lost_race_or_a_lost_answer_is_read_again_and_landing_goes_on(
     tmp_path: Path,
     morning: Landed,
@@ -340,6 +342,7 @@ def start_landing(folder: Path, data: Path, until: datetime) -> subprocess.Popen
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(data)})
 
 
+@pytest.mark.full  # threads that have nothing in common land at once above
 def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
     tmp_path: Path, first_day: Path, evening: Landed
 ) -> None:
@@ -349,7 +352,8 @@ def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
     assert_holds(open_lake(tmp_path), evening)
 
 
-@pytest.mark.parametrize("rows_before_the_kill", [pytest.param(1, marks=pytest.mark.full), 150])
+@pytest.mark.full  # landings die around commits of this process above
+@pytest.mark.parametrize("rows_before_the_kill", [1, 150])
 def test_a_killed_process_loses_nothing(
     tmp_path: Path, first_day: Path, evening: Landed, rows_before_the_kill: int
 ) -> None:

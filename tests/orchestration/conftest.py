@@ -1,25 +1,33 @@
-"""A tiny project on the shared JVM: one source, an hourly model with late data, a day, a view."""
+"""A tiny project: one source, an hourly model with late data, a day, a view.
+
+Tests have it in memory, and in the full form on the shared JVM, too. Those that need Spark say so.
+"""
 
 from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import dagster as dg
 import pytest
 
+from tests.app.memory_world import RAW, MemoryWorld
 from tests.kept_folder import KeptFolder
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.services import VALID_TO
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.columns import Column
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.orchestration.definitions import project_definitions
+from vde_dagster.orchestration.home import dagster_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,26 +85,33 @@ SELECT day, events FROM mart.daily
 
 
 @dataclass(frozen=True)
-class Sample:
+class Sample(ABC):
     """The project, and what upstream systems and readers do."""
 
     folder: Path
-    spark: SparkSession
 
     @cached_property
     def catalog(self) -> str:
         return VdeProject.load(self.folder).configuration.catalog.name
 
+    @property
+    def spark(self) -> SparkSession:
+        raise NotImplementedError("there is none in memory")
+
+    @abstractmethod
     def project(self) -> VdeProject:
         """The project as a new process would open it."""
-        return VdeProject.load(self.folder)
+
+    @abstractmethod
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        """What a reader finds in a table or view."""
+
+    @abstractmethod
+    def delete_event(self, number: int) -> None:
+        """Somebody takes an event out of the source."""
 
     def land(self, *events: tuple[int, float, int], until: float) -> None:
         """Land (id, hour it happened in, amount) in one Iceberg snapshot; complete to an hour."""
-        import pyarrow as pa
-
-        catalog = self.project().iceberg_catalog()
-        table = catalog.load_table("raw.events")
         rows = [
             {
                 "id": number,
@@ -106,11 +121,10 @@ class Sample:
             }
             for number, hour, amount in events
         ]
-        with table.transaction() as change:
-            if rows:
-                change.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
-            complete = START + timedelta(hours=until)
-            change.set_properties({"vde.valid-to": complete.isoformat()})
+        self._land(rows, START + timedelta(hours=until))
+
+    @abstractmethod
+    def _land(self, rows: list[dict[str, Any]], complete: datetime) -> None: ...
 
     def write(self, path: str, text: str) -> None:
         target = self.folder / path
@@ -128,50 +142,153 @@ class Sample:
     def definitions(self, environment: str = "prod") -> dg.Definitions:
         return project_definitions(self.project(), environment)
 
+
+@dataclass(frozen=True)
+class OnSpark(Sample):
+    """Its catalog is real, and its engine is the shared session."""
+
+    session: SparkSession
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.session
+
+    def project(self) -> VdeProject:
+        return VdeProject.load(self.folder)
+
     def rows(self, table: str) -> list[tuple[Any, ...]]:
-        """What a reader finds in a table or view, by Spark."""
         self.project().open_spark()
         frame = self.spark.table(f"{self.catalog}.{table}")
         return sorted(tuple(row) for row in frame.collect())
+
+    def delete_event(self, number: int) -> None:
+        self.project().iceberg_catalog().load_table("raw.events").delete(f"id = {number}")
+
+    def _land(self, rows: list[dict[str, Any]], complete: datetime) -> None:
+        import pyarrow as pa
+
+        table = self.project().iceberg_catalog().load_table("raw.events")
+        with table.transaction() as change:
+            if rows:
+                change.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+            change.set_properties({VALID_TO: complete.isoformat()})
+
+
+@dataclass(frozen=True)
+class InMemory(Sample):
+    """Its state, catalog and engine are in memory."""
+
+    world: MemoryWorld
+
+    def project(self) -> VdeProject:
+        found = VdeProject.load(self.folder)
+        vars(found)["services"] = self.world.services()
+        return found
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        return self.world.rows(table)
+
+    def delete_event(self, number: int) -> None:
+        table = self.world.catalog.tables[RAW]
+        kept = [each for each in table.rows_at(table.head) if each[0] != number]
+        self.world.catalog.delete(RAW, kept)
+
+    def _land(self, rows: list[dict[str, Any]], complete: datetime) -> None:
+        if rows:
+            self.world.catalog.append(RAW, [tuple(each.values()) for each in rows])
+        self.world.catalog.set_property(RAW, VALID_TO, complete.isoformat())
 
 
 @dataclass(frozen=True)
 class Kept:
     """A project that was made once in this process, and what it was at two times."""
 
-    sample: Sample
-    landed: KeptFolder
-    applied: KeptFolder
+    landed: Callable[[], Sample]
+    applied: Callable[[], Sample]
 
 
-@pytest.fixture(scope="session")
-def _kept(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Kept:
-    """A project of its own catalog in the shared JVM, with one event an hour of one day."""
-    made = Sample(tmp_path_factory.mktemp("sample"), spark)
-    made.write("vde.yaml", CONFIGURATION.format(catalog=f"lake_{uuid.uuid4().hex[:8]}"))
+def _write_files(made: Sample, catalog: str) -> None:
+    made.write("vde.yaml", CONFIGURATION.format(catalog=catalog))
     made.write("external_models.yaml", SOURCES)
     made.write("models/staging/events.sql", EVENTS)
     made.write("models/mart/daily.sql", DAILY)
     made.write("models/mart/people.sql", PEOPLE)
-    _create_source(made.project())
+
+
+def _land_one_day(made: Sample) -> None:
     made.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24)], until=24)
+
+
+@pytest.fixture(scope="session")
+def _kept_on_spark(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Kept:
+    """A project of its own catalog in the shared JVM, with one event an hour of one day."""
+    made = OnSpark(tmp_path_factory.mktemp("sample"), spark)
+    _write_files(made, f"lake_{uuid.uuid4().hex[:8]}")
+    _create_source(made.project())
+    _make_home(made)
+    _land_one_day(made)
     landed = KeptFolder.of(made.folder)
     made.apply()
-    return Kept(made, landed, KeptFolder.of(made.folder))
+    applied = KeptFolder.of(made.folder)
+    return Kept(
+        lambda: OnSpark(landed.put_back(), spark), lambda: OnSpark(applied.put_back(), spark)
+    )
 
 
-@pytest.fixture
-def sample(_kept: Kept) -> Sample:
+@pytest.fixture(scope="session")
+def _kept_in_memory(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """The same files and rows, in memory."""
+    made = InMemory(tmp_path_factory.mktemp("sample"), MemoryWorld())
+    _write_files(made, "lake")
+    columns = [("id", "bigint"), ("happened", "timestamp"), ("amount", "int")]
+    columns.append(("landed_hour", "int"))
+    made.world.catalog.drop_table(RAW)
+    made.world.catalog.create_table(RAW, [Column(name=name, type=kind) for name, kind in columns])
+    _make_home(made)
+    _land_one_day(made)
+    files, landed = KeptFolder.of(made.folder), made.world.copied()
+    made.apply()
+    applied = made.world
+    return Kept(
+        lambda: InMemory(files.put_back(), landed.copied()),
+        lambda: InMemory(files.put_back(), applied.copied()),
+    )
+
+
+def _make_home(made: Sample) -> None:
+    """A home of Dagster in the project's folder, as its first user leaves it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DAGSTER_HOME", raising=False)
+        home = dagster_home(made.project().configuration)
+    with dg.DagsterInstance.from_config(str(home)):
+        pass
+
+
+IN_MEMORY: Final = "in memory"
+ON_SPARK: Final = "on Spark"
+_WHERE: Final = [IN_MEMORY, pytest.param(ON_SPARK, marks=pytest.mark.full)]
+
+sample_on_spark: Final = pytest.mark.parametrize("sample", [ON_SPARK], indirect=True)
+applied_on_spark: Final = pytest.mark.parametrize("applied", [ON_SPARK], indirect=True)
+"""For tests that the short form, too, has on Spark only."""
+
+
+def _kept(request: pytest.FixtureRequest) -> Kept:
+    name = "_kept_on_spark" if request.param == ON_SPARK else "_kept_in_memory"
+    found: Kept = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture(params=_WHERE)
+def sample(request: pytest.FixtureRequest) -> Sample:
     """A project whose source is complete for one day, one event an hour; nothing is planned."""
-    _kept.landed.put_back()
-    return _kept.sample
+    return _kept(request).landed()
 
 
-@pytest.fixture
-def applied(_kept: Kept) -> Sample:
+@pytest.fixture(params=_WHERE)
+def applied(request: pytest.FixtureRequest) -> Sample:
     """The same project, in production."""
-    _kept.applied.put_back()
-    return _kept.sample
+    return _kept(request).applied()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Materializing through Dagster's own API, with real Spark."""
+"""Materializing through Dagster's own API: in memory, where rows come from Spark on Spark."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from typing import TYPE_CHECKING
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
+from tests.orchestration.conftest import applied_on_spark
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def digests(sample: "Sample", name: ModelName, environment: str = "prod") -> lis
     return [entry.digest for entry in services.state.ledger([key])[key]]
 
 
+@applied_on_spark
 def test_a_materialized_partition_has_all_of_its_metadata(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -254,6 +256,7 @@ def test_dev_follows_an_edited_file_and_leaves_production_alone(
     assert applied.rows("mart.daily") == shown
 
 
+@applied_on_spark
 def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -271,6 +274,7 @@ def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
     assert counted == [1]
 
 
+@applied_on_spark
 def test_an_asset_of_a_users_own_has_the_projects_spark(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -286,6 +290,7 @@ def test_an_asset_of_a_users_own_has_the_projects_spark(
     assert counted == [1]
 
 
+@applied_on_spark
 def test_what_an_asset_of_a_users_own_sets_changes_no_model(
     applied: "Sample", instance: dg.DagsterInstance, spark: "SparkSession"
 ) -> None:

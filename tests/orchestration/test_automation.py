@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ import pytest
 from tests.app.memory_world import DAILY, MemoryWorld
 from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import AutomatedWorld
+from tests.orchestration.conftest import applied_on_spark
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.names import ModelName
 
@@ -43,18 +44,30 @@ PROJECT = {**MODELS, "hourly": HOURLY}
 NOTHING = "prod is up to date"
 
 
+@pytest.fixture(scope="module")
+def kept() -> dict[str, tuple[Path, MemoryWorld]]:
+    """The projects that were made already: their folders, and their worlds as they were then."""
+    return {}
+
+
 @pytest.fixture
 def make(
-    tmp_path: Path, instance: dg.DagsterInstance
+    tmp_path_factory: pytest.TempPathFactory,
+    instance: dg.DagsterInstance,
+    kept: dict[str, tuple[Path, MemoryWorld]],
 ) -> Callable[[dict[str, str]], AutomatedWorld]:
     """Makes a project that is in production, with one event on each of two days."""
 
     def made(models: dict[str, str]) -> AutomatedWorld:
-        world = AutomatedWorld(tmp_path / "project", instance, MemoryWorld())
-        world.write(models)
-        world.world.land((5.5, 10), (30.5, 1), until=48)
-        world.apply()
-        return world
+        key = json.dumps(models)
+        if key not in kept:
+            world = AutomatedWorld(tmp_path_factory.mktemp("project"), instance, MemoryWorld())
+            world.write(models)
+            world.world.land((5.5, 10), (30.5, 1), until=48)
+            world.apply()
+            kept[key] = world.folder, world.world
+        folder, before = kept[key]
+        return AutomatedWorld(folder, instance, before.copied())
 
     return made
 
@@ -403,6 +416,12 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
 
     monkeypatch.setattr("vde_dagster.orchestration.automation.SECONDS", 1)
     monkeypatch.setattr("vde_dagster.orchestration.sensors.SECONDS", 1)
+    later: list[float] = []
+    now = "dagster._time._mockable_get_current"
+    monkeypatch.setattr(
+        f"{now}_datetime", lambda: datetime.now(UTC) + timedelta(seconds=sum(later))
+    )
+    monkeypatch.setattr(f"{now}_timestamp", lambda: time.time() + sum(later))
     automated = make(PROJECT)
     launcher = {"module": "dagster._core.launcher.sync_in_memory_run_launcher"}
     settings = {
@@ -423,7 +442,7 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
         sensors = {each.name: each for each in repository.get_sensors()}
 
         def pass_tick() -> dict[str, tuple[str, str]]:
-            time.sleep(1.1)  # a sensor's second is over
+            later.append(1.1)  # a sensor's second is over
             list(execute_sensor_iteration(process, logging.getLogger("test"), None, None))
             last = {
                 name: instance.get_ticks(each.get_remote_origin_id(), each.selector_id, limit=1)
@@ -451,6 +470,7 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
 
 
 @pytest.mark.spark
+@applied_on_spark
 def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
     applied: Sample, instance: dg.DagsterInstance
 ) -> None:

@@ -1,4 +1,4 @@
-"""Restating and recording as empty on Spark and Iceberg, as runs of Dagster."""
+"""Restating and recording as empty, as runs of Dagster; in the full form on Spark, too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.orchestration.conftest import DAILY, START, Sample
+from tests.orchestration.conftest import DAILY, START, Sample, sample_on_spark
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.names import ModelName
@@ -68,6 +68,7 @@ def test_a_restated_hour_is_read_again_with_the_days_and_totals_above_it(shop: S
 
 
 @pytest.mark.full
+@sample_on_spark
 def test_an_empty_backfill_makes_tables_that_production_fills(shop: Sample) -> None:
     plan = run(shop, "dev", empty_backfill=True)
     for view in ("hourly", "daily", "people", "total"):
@@ -82,6 +83,7 @@ def test_an_empty_backfill_makes_tables_that_production_fills(shop: Sample) -> N
 
 
 @pytest.mark.full
+@sample_on_spark
 def test_only_what_was_asked_for_is_run(shop: Sample) -> None:
     run(shop)
     shop.write("models/mart/total.sql", TOTAL.replace("SUM(events)", "SUM(events) + 1"))

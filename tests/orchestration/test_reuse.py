@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
+from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.test_assets import events, failure, materialize
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
@@ -74,6 +75,7 @@ def cut_off(applied: "Sample") -> "Sample":
     return applied
 
 
+@applied_on_spark
 def test_a_reused_step_starts_no_spark_and_reports_what_it_saved(
     cut_off: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -129,6 +131,8 @@ def test_a_reused_step_starts_no_spark_and_reports_what_it_saved(
     assert loaded(sample, TOTAL)[0].work_id != before[TOTAL][0].work_id
 
 
+@applied_on_spark
+@pytest.mark.full  # in memory: tests/app/evaluate/test_findings.py and test_reuse.py
 def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_reported(
     cut_off: "Sample", instance: dg.DagsterInstance
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from tests.orchestration.conftest import START
+from tests.orchestration.conftest import START, applied_on_spark, sample_on_spark
 from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
@@ -67,6 +67,7 @@ def ids(sample: Sample, view: str = "staging.events") -> list[int]:
     return [row[0] for row in sample.rows(view)]
 
 
+@applied_on_spark
 def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     applied: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -133,7 +134,7 @@ def test_what_a_person_has_to_decide_is_reported_and_not_run(
     stop_at_rewrites(applied)
     applied.apply()
     definitions = applied.definitions()
-    applied.project().iceberg_catalog().load_table("raw.events").delete("id = 5")
+    applied.delete_event(5)
     answer = tick(definitions, instance)
     assert isinstance(answer, str)
     assert "staging.events cannot be loaded" in answer
@@ -141,28 +142,30 @@ def test_what_a_person_has_to_decide_is_reported_and_not_run(
 
 
 @pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py
+@sample_on_spark
 def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
     sample.land((100, 5.2, 1), until=24)
     sample.apply()
     definitions = sample.definitions()
-    sample.project().iceberg_catalog().load_table("raw.events").delete("id = 5")
+    sample.delete_event(5)
     launch(definitions, instance, the_request(tick(definitions, instance)))
     assert ids(sample) == [*range(5), *range(6, 24), 100]
     # Hour 6 would lose its only row.
-    sample.project().iceberg_catalog().load_table("raw.events").delete("id = 6")
+    sample.delete_event(6)
     launch(definitions, instance, the_request(tick(definitions, instance)), fails=True)
     assert ids(sample) == [*range(5), *range(6, 24), 100]
 
 
 @pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py
+@sample_on_spark
 def test_a_plan_fills_and_shows_what_does_not_wait_for_a_stopped_model(
     sample: Sample, own_home: None
 ) -> None:
     stop_at_rewrites(sample)
     sample.apply()
-    sample.project().iceberg_catalog().load_table("raw.events").delete("id = 5")
+    sample.delete_event(5)
     sample.land((24, 24.5, 34), until=48)
     sample.write("models/mart/landed.sql", LANDED)
     project = sample.project()
@@ -194,6 +197,7 @@ def own_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
 
 
+@sample_on_spark
 def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
     sample: Sample, own_home: None
 ) -> None:
@@ -334,6 +338,7 @@ def test_a_stale_plan_is_refused_before_anything_is_written(
 
 
 @pytest.mark.full  # with a plan that is empty: tests/cli/test_plan.py
+@sample_on_spark
 def test_an_empty_plan_loads_no_dagster(sample: Sample) -> None:
     """The CLI asks `plan.is_empty` first; the module that plans loads no Dagster either."""
     import subprocess
@@ -387,6 +392,7 @@ def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
 
 
 @pytest.mark.full  # in memory: tests/app/apply/test_applying.py
+@applied_on_spark
 def test_an_edited_filter_makes_a_new_iceberg_table_and_leaves_the_old_one(
     applied: Sample,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
+from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.test_assets import events, failure, materialize
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.core.names import ModelName
@@ -60,6 +61,7 @@ def test_a_run_loads_what_is_missing_and_nothing_that_is_loaded(
     assert applied.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
 
 
+@applied_on_spark
 def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_twice(
     applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
+from tests.orchestration.conftest import applied_on_spark, sample_on_spark
 from vde_dagster.cli.query import ask
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import open_location
@@ -47,6 +48,7 @@ def read(sample: "Sample", model: str) -> list[tuple[object, ...]]:
     "target",
     [*(pytest.param(each, marks=pytest.mark.full) for each in ("schema", "table")), "catalog"],
 )
+@sample_on_spark
 def test_an_environment_is_materialized_and_read_wherever_its_name_stands(
     sample: "Sample", instance: dg.DagsterInstance, target: str
 ) -> None:
@@ -78,6 +80,7 @@ def test_an_environment_is_materialized_and_read_wherever_its_name_stands(
     assert [row[1] for row in loaded.collect()] == [24]
 
 
+@applied_on_spark
 def test_a_location_keeps_the_keys_of_the_views_until_they_have_moved(applied: "Sample") -> None:
     (applied.folder / "vde.yaml").open("a").write("environments: {dev: {follow_files: false}}\n")
     applied.apply("dev")
