@@ -64,6 +64,9 @@ def module_of(path: Path) -> str:
     return name.removesuffix(".__init__")
 
 
+NAMES = {module_of(each) for each in MODULES}
+
+
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
     """Every module that a file names, also in functions, and whether for the type checker only."""
     tree = ast.parse(path.read_text("utf-8"))
@@ -85,11 +88,10 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
 
 def imported(path: Path) -> Iterator[tuple[str, bool]]:
     """The same, each name of a package's module as that module."""
-    modules = {module_of(each) for each in MODULES}
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom):
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from ((each, False) for each in inner if each in modules)
+            yield from ((each, False) for each in inner if each in NAMES)
     yield from imports(path)
 
 

@@ -158,7 +158,7 @@ def test_a_model_of_a_new_kind_is_read_planned_compared_and_rendered(tmp_path: P
     assert found["sql"] == "SELECT 1 AS id, 'b' AS name"
 
 
-@pytest.mark.parametrize("forgotten", [COLUMNS, ROWS])
+@pytest.mark.parametrize("forgotten", [COLUMNS, pytest.param(ROWS, marks=pytest.mark.full)])
 def test_a_place_that_did_not_decide_is_named_when_it_is_run(
     tmp_path: Path, forgotten: str
 ) -> None:

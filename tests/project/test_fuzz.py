@@ -171,7 +171,7 @@ PROJECTS: dict[str, st.SearchStrategy[Files]] = {
     ),
     "macros": MACRO_MODELS.map(lambda each: {SQL: each}),
 }
-SHORT, LONG = 30, 5000
+SHORT, LONG = 12, 5000
 
 
 @pytest.mark.parametrize(

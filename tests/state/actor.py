@@ -1,12 +1,13 @@
-"""A process of its own that uses the state: ``python actor.py URL ROLE [arguments]``.
+"""A process of its own that uses the state.
 
-It says ``ready``, waits for a line on its input, acts, and prints the outcome.
+It says ``ready``, waits until it is let go, acts, and says the outcome.
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from datetime import timedelta
+from multiprocessing.connection import Connection
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.ports.state import Lease
@@ -14,19 +15,16 @@ from vde_dagster.state import leases, units_of_work
 from vde_dagster.state.database import Database, open_engine
 from vde_dagster.state.sql_state import SqlState
 
-
-def wait() -> None:
-    print("ready", flush=True)
-    sys.stdin.readline()
+Wait = Callable[[], None]
 
 
-def open_state(url: str) -> str:
+def open_state(wait: Wait, url: str) -> str:
     wait()
     SqlState.open(url)
     return "opened"
 
 
-def take_lease(url: str, holder: str) -> str:
+def take_lease(wait: Wait, url: str, holder: str) -> str:
     state = SqlState.open(url)
     wait()
     try:
@@ -35,14 +33,16 @@ def take_lease(url: str, holder: str) -> str:
         return "conflict"
 
 
-def finalize(url: str, work_id: str, resource: str, holder: str, epoch: str) -> str:
+def finalize(wait: Wait, url: str, work_id: str, resource: str, holder: str, epoch: str) -> str:
     state = SqlState.open(url)
     wait()
     lease = Lease(resource=resource, holder=holder, epoch=int(epoch))
     return str([entry.rows.rows for entry in state.finalize(work_id, lease=lease)])
 
 
-def hang_in_finalize(url: str, work_id: str, resource: str, holder: str, epoch: str) -> str:
+def hang_in_finalize(
+    wait: Wait, url: str, work_id: str, resource: str, holder: str, epoch: str
+) -> str:
     with Database(open_engine(url)).write() as connection:
         leases.check(connection, Lease(resource=resource, holder=holder, epoch=int(epoch)))
         units_of_work.finalize(connection, work_id)
@@ -50,7 +50,16 @@ def hang_in_finalize(url: str, work_id: str, resource: str, holder: str, epoch: 
     return "committed"
 
 
-ROLES = {each.__name__: each for each in (open_state, take_lease, finalize, hang_in_finalize)}
+ROLES: dict[str, Callable[..., str]] = {
+    each.__name__: each for each in (open_state, take_lease, finalize, hang_in_finalize)
+}
 
-if __name__ == "__main__":
-    print(ROLES[sys.argv[2]](sys.argv[1], *sys.argv[3:]), flush=True)
+
+def act(line: Connection, url: str, role: str, *arguments: str) -> None:
+    """What the process does, with whom it talks about it."""
+
+    def wait() -> None:
+        line.send("ready")
+        line.recv()
+
+    line.send(ROLES[role](wait, url, *arguments))

@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, update
+from sqlalchemy import Engine, create_engine, delete, update
 
 from tests.worlds.clock import ManualClock
 from tests.worlds.state import memory_state
@@ -17,7 +17,7 @@ from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.state import State
 from vde_dagster.project.machine import SystemClock
 from vde_dagster.state import schema
-from vde_dagster.state.database import open_engine
+from vde_dagster.state.database import now, open_engine
 from vde_dagster.state.sql_state import SqlState
 
 
@@ -33,22 +33,47 @@ class Store:
     pass_time: Callable[[timedelta], None]
 
 
-def _sql_store(url: str) -> Iterator[Store]:
-    state = SqlState.open(url)
-    engine = open_engine(url)
+@dataclass(slots=True)
+class _Kept:
+    """A state in a database that the tests of a file use one after the other."""
 
-    def pass_time(by: timedelta) -> None:
+    state: SqlState
+    engine: Engine
+
+    @classmethod
+    def at(cls, url: str) -> _Kept:
+        return cls(SqlState.open(url), open_engine(url))
+
+    def emptied(self) -> Store:
+        """As it was when it was made, and made just now."""
+        with self.engine.begin() as connection:
+            for table in reversed(schema.metadata.sorted_tables):
+                if table is not schema.state_version:
+                    connection.execute(delete(table))
+            connection.execute(update(schema.state_version).values(applied_at=now(connection)))
+        return Store(state=self.state, clock=SystemClock(), pass_time=self._pass_time)
+
+    def _pass_time(self, by: timedelta) -> None:
         expires_at = schema.leases.c.expires_at
-        with engine.begin() as connection:
+        with self.engine.begin() as connection:
             connection.execute(
                 update(schema.leases).values(
                     expires_at=expires_at - by // timedelta(microseconds=1)
                 )
             )
 
-    yield Store(state=state, clock=SystemClock(), pass_time=pass_time)
-    engine.dispose()
-    state.close()
+    def close(self) -> None:
+        self.engine.dispose()
+        self.state.close()
+
+
+@pytest.fixture(scope="module")
+def kept_states() -> Iterator[dict[str, _Kept]]:
+    """The states that a file's tests share, by what they are stored in."""
+    kept: dict[str, _Kept] = {}
+    yield kept
+    for each in kept.values():
+        each.close()
 
 
 @pytest.fixture
@@ -79,9 +104,11 @@ def sql_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=["memory", *SQL])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, kept_states: dict[str, _Kept]) -> Store:
+    """A state with nothing in it."""
     if request.param == "memory":
         clock = ManualClock()
-        yield Store(state=memory_state(clock), clock=clock, pass_time=clock.advance)
-    else:
-        yield from _sql_store(request.getfixturevalue(f"{request.param}_url"))
+        return Store(state=memory_state(clock), clock=clock, pass_time=clock.advance)
+    if request.param not in kept_states:
+        kept_states[request.param] = _Kept.at(request.getfixturevalue(f"{request.param}_url"))
+    return kept_states[request.param].emptied()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from sqlalchemy import create_engine, event, insert, inspect, select
 from sqlalchemy.engine import make_url
 
 from tests.depth import is_full
+from tests.state import actor
 from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import LedgerOperation
@@ -30,39 +29,51 @@ from vde_dagster.state.sql_state import SqlState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkServerProcess
 
     from vde_dagster.ports.state import Lease
 
-ACTOR = Path(__file__).with_name("actor.py")
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload([actor.__name__, "psycopg2"])
+"""Each actor is a process of its own, a fork of one that has loaded what all of them need."""
+
 RACERS = 4 if is_full() else 2
 """How many processes do the same thing at once."""
 
 
-def start(url: str, *arguments: str, count: int = 1) -> list[subprocess.Popen[str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """A process that uses the state, and how it is talked to."""
+
+    process: ForkServerProcess
+    line: Connection
+
+
+def start(url: str, role: str, *arguments: str, count: int = 1) -> list[Actor]:
     """Actors that have come to their starting line; ``{}`` in an argument is an actor's number."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(ACTOR), url, *(each.format(number) for each in arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(count)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    return processes
+    actors = []
+    for number in range(count):
+        ours, theirs = PROCESSES.Pipe()
+        given = (theirs, url, role, *(each.format(number) for each in arguments))
+        actors.append(Actor(process=PROCESSES.Process(target=actor.act, args=given), line=ours))
+        actors[-1].process.start()
+        theirs.close()
+    for each in actors:
+        assert each.line.recv() == "ready"
+    return actors
 
 
-def race(*processes: subprocess.Popen[str]) -> list[str]:
-    """Let them all go at once; what each one printed."""
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    outcomes = [process.communicate(timeout=600)[0].strip() for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes)
+def race(*actors: Actor) -> list[str]:
+    """Let them all go at once; what each one said."""
+    for each in actors:
+        each.line.send("go")
+    outcomes = []
+    for each in actors:
+        assert each.line.poll(600)
+        outcomes.append(each.line.recv())
+        each.process.join(600)
+    assert [each.process.exitcode for each in actors] == [0] * len(actors)
     return outcomes
 
 
@@ -111,10 +122,10 @@ def test_r5_a_process_killed_within_a_transaction_leaves_the_old_state(sql_url: 
     state = SqlState.open(sql_url)
     lease = staged(state)
     before = (state.ledger([KEY]), state.marks(KEY), state.work("w2"))
-    (actor,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    (killed,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
     assert (state.ledger([KEY]), state.marks(KEY), state.work("w2")) == before
-    actor.send_signal(signal.SIGKILL)
-    actor.communicate()
+    killed.process.kill()
+    killed.process.join()
     assert (state.ledger([KEY]), state.marks(KEY), state.work("w2")) == before
     (entry,) = state.finalize("w2", lease=lease)
     assert entry.rows.rows == 6
@@ -126,11 +137,11 @@ def test_a_lock_time_out_is_a_conflict_and_nothing_is_written(sql_url: str) -> N
     state = SqlState.open(sql_url)
     lease = staged(state)
     impatient = SqlState.open(sql_url, lock_timeout=timedelta(milliseconds=50))
-    (actor,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    (slow,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
     with pytest.raises(Conflict, match="locked by another process; nothing was written"):
         impatient.abandon("w2", reason="too late", lease=lease)
     assert impatient.work("w2") == state.work("w2"), "readers do not wait for writers"
-    assert race(actor) == ["committed"]
+    assert race(slow) == ["committed"]
     work = impatient.work("w2")
     assert work is not None
     assert work.state is UnitOfWorkState.DONE
@@ -141,14 +152,12 @@ def test_a_lock_time_out_is_a_conflict_and_nothing_is_written(sql_url: str) -> N
 def test_a_writer_waits_for_one_that_is_slow(sql_url: str) -> None:
     state = SqlState.open(sql_url)
     lease = staged(state)
-    (actor,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    (slow,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
     (waiting,) = start(sql_url, "finalize", "w2", *arguments(lease))
-    assert waiting.stdin is not None
-    waiting.stdin.write("go\n")
-    waiting.stdin.flush()
-    time.sleep(0.2)
-    assert waiting.poll() is None
-    assert race(actor, waiting) == ["committed", "[6]"]
+    waiting.line.send("go")
+    assert not waiting.line.poll(0.2)
+    assert waiting.process.is_alive()
+    assert race(slow, waiting) == ["committed", "[6]"]
     state.close()
 
 

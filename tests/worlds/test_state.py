@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -57,6 +57,7 @@ def test_states_have_nothing_of_each_other_nor_of_one_that_is_gone() -> None:
 
     both = filled(), filled()
     assert [each.owners([snapshot().key]) for each in both] == [{snapshot().key: "dev"}] * 2
+    ended = [weakref.ref(each) for each in both]
     del both
-    gc.collect()
+    assert [each() for each in ended] == [None, None]
     assert filled() is not None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.depth import is_full
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.mixed import mixed_graph
@@ -130,6 +131,7 @@ def test_models_of_either_graph_are_selected_and_the_first_ones_tags_count(
 LAYERS = [[f"l{layer}.m{number}" for number in range(4)] for layer in range(4)]
 
 
+@settings(max_examples=100 if is_full() else 12)
 @given(st.data())
 def test_the_graph_around_a_model_is_what_walking_its_reads_finds(data: st.DataObject) -> None:
     from tests.core.conftest import build

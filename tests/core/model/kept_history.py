@@ -55,6 +55,16 @@ def database() -> duckdb.DuckDBPyConnection:
     return found
 
 
+@cache
+def _statement(history: History, columns: tuple[str, ...], at: datetime, *, is_first: bool) -> str:
+    """The statement of one look; to write it takes longer than to run it on a few rows."""
+    sides = Sides(source="source", open="open", closed="closed")
+    written = written_rows(
+        history, columns, sides, execution_time=at, is_first=is_first, fail="error"
+    )
+    return written.sql("duckdb")
+
+
 @dataclass
 class Kept:
     """A history in DuckDB: rows are put in place of the open ones, as the writes do it."""
@@ -72,15 +82,8 @@ class Kept:
         self.register("source", source, validity=False)
         self.register("open", loaded, validity=True)
         self.register("closed", closed, validity=True)
-        statement = written_rows(
-            self.history,
-            self.columns,
-            Sides(source="source", open="open", closed="closed"),
-            execution_time=at,
-            is_first=not self.looks,
-            fail="error",
-        )
-        found = database().sql(statement.sql("duckdb")).to_arrow_table()
+        statement = _statement(self.history, self.columns, at, is_first=not self.looks)
+        found = database().sql(statement).to_arrow_table()
         added = (self.history.valid_from.name, self.history.valid_to.name)
         assert tuple(found.column_names) == (*self.columns, *added)
         written = [tuple(each.values()) for each in found.to_pylist()]

@@ -21,10 +21,11 @@ from tests.core.model.kept_history import (
     day,
     ordered,
 )
+from tests.depth import is_full
 
 # Many histories, each compared with one that is kept by hand
 
-HISTORIES: Final = 100
+HISTORIES: Final = 100 if is_full() else 30
 LOADS: Final = 5
 LOOKS: Final = ["by time", "by column", "with a time"]
 WAYS: Final = [

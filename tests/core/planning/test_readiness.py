@@ -70,13 +70,13 @@ def restating(world: MemoryWorld, graph: Graph) -> list[Stage]:
     [
         ("FULL", "FULL"),
         ("FULL", BY_DAY),
-        ("FULL", "MANAGED"),
-        ("MANAGED", "FULL"),
+        pytest.param("FULL", "MANAGED", marks=pytest.mark.full),
+        pytest.param("MANAGED", "FULL", marks=pytest.mark.full),
         (BY_DAY, "MANAGED"),
         (BY_KEY, BY_DAY),
-        (BY_KEY, "MANAGED"),
-        (BY_PARTITION, "FULL"),
-        (UNMANAGED, "FULL"),
+        pytest.param(BY_KEY, "MANAGED", marks=pytest.mark.full),
+        pytest.param(BY_PARTITION, "FULL", marks=pytest.mark.full),
+        pytest.param(UNMANAGED, "FULL", marks=pytest.mark.full),
         (HISTORY, "FULL"),
     ],
 )
@@ -123,8 +123,19 @@ def test_nothing_is_made_of_a_whole_table_that_is_recorded_as_empty(child: str) 
     assert [row[2] for row in world.rows("a.c")] == [10]
 
 
-@pytest.mark.parametrize("parent", [BY_KEY, BY_PARTITION, UNMANAGED, HISTORY])
-@pytest.mark.parametrize("child", [BY_DAY, "FULL"])
+@pytest.mark.parametrize(
+    "parent, child",
+    [
+        (BY_KEY, BY_DAY),
+        (BY_PARTITION, BY_DAY),
+        (UNMANAGED, "FULL"),
+        (HISTORY, "FULL"),
+        pytest.param(BY_KEY, "FULL", marks=pytest.mark.full),
+        pytest.param(BY_PARTITION, "FULL", marks=pytest.mark.full),
+        pytest.param(UNMANAGED, BY_DAY, marks=pytest.mark.full),
+        pytest.param(HISTORY, BY_DAY, marks=pytest.mark.full),
+    ],
+)
 def test_who_reads_what_builds_on_itself_waits_until_that_is_there(parent: str, child: str) -> None:
     world, graph = MemoryWorld(), project(parent, child)
     world.land((1, 10), until=24)
@@ -137,7 +148,17 @@ def test_who_reads_what_builds_on_itself_waits_until_that_is_there(parent: str, 
     assert {row[2] for row in world.rows("a.c")} == {10, 5}
 
 
-@pytest.mark.parametrize("parent", [BY_DAY, BY_KEY, BY_PARTITION, UNMANAGED, HISTORY])
+@pytest.mark.parametrize(
+    "parent",
+    [
+        BY_DAY,
+        BY_KEY,
+        *(
+            pytest.param(each, marks=pytest.mark.full)
+            for each in (BY_PARTITION, UNMANAGED, HISTORY)
+        ),
+    ],
+)
 def test_a_plan_makes_no_day_that_its_parent_lacks_in_another_environment(parent: str) -> None:
     world, graph = MemoryWorld(), project(parent, BY_DAY)
     world.land((1, 10), until=24)

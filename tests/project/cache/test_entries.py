@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vde_dagster
-from tests.depth import examples
+from tests.depth import examples, is_full
 from tests.project.cache.test_models import BASE, EVERY, both, found_again, load, put, reported
 from vde_dagster.composition import VdeProject
+from vde_dagster.project.cache import entries
 from vde_dagster.project.cache.entries import opened
 from vde_dagster.project.cache.models import FILE_NAME, ModelCache
 
@@ -159,6 +160,12 @@ def test_an_entry_under_another_key_or_with_another_value_is_a_miss(
 
 
 # A file that cannot be used
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who finds the file locked does not wait for it for long."""
+    monkeypatch.setattr(entries, "_PATIENCE", 0.05)
+
+
 @pytest.mark.parametrize("place", ["/proc/none/at/all", "file/below", "file"])
 def test_where_no_file_can_be_there_is_none(tmp_path: Path, folder: Path, place: str) -> None:
     (tmp_path / "file").write_text("in the way")
@@ -191,6 +198,7 @@ def test_a_folder_that_cannot_be_written_is_read_or_not_used(
         cache.path.parent.chmod(0o755)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 def test_a_locked_file_is_not_waited_for(folder: Path, cache: ModelCache, lock: str) -> None:
     load(folder, cache)
@@ -206,6 +214,7 @@ def test_a_locked_file_is_not_waited_for(folder: Path, cache: ModelCache, lock: 
     assert len(rows(cache.path)) == len(before) + 2
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_file_that_is_locked_against_readers_too_is_a_miss(
     folder: Path, cache: ModelCache
 ) -> None:
@@ -219,6 +228,7 @@ def test_a_file_that_is_locked_against_readers_too_is_a_miss(
 
 
 # Several at once
+PROCESSES, MODELS = (4, 40) if is_full() else (2, 10)
 LOAD = """
 import sys
 from pathlib import Path
@@ -234,23 +244,23 @@ print([(str(node.name), node.fingerprint.digest) for node in graph])
 
 
 def test_processes_that_load_at_once_find_the_same(folder: Path, cache: ModelCache) -> None:
-    for number in range(40):
+    for number in range(MODELS):
         (folder / f"models/m/n{number}.sql").write_text(f"SELECT id + {number} AS id FROM m.top")
     command = [sys.executable, "-c", LOAD, str(folder), str(cache.path)]
     for _ in range(2):  # without a file, and with one that lacks something
         processes = [
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(4)
+            for _ in range(PROCESSES)
         ]
         answers = [process.communicate(timeout=600)[0].strip() for process in processes]
         graph = load(folder).graph
         expected = str([(str(node.name), node.fingerprint.digest) for node in graph])
-        assert answers == [expected] * 4
-        assert [process.returncode for process in processes] == [0] * 4
+        assert answers == [expected] * PROCESSES
+        assert [process.returncode for process in processes] == [0] * PROCESSES
         assert is_sound(cache.path)
         (folder / "models/m/n0.sql").write_text("SELECT id - 1 AS id FROM m.top")
     load(folder, cache)
-    assert len(found_again(load(folder, cache).graph)) == 2 * (len(EVERY.split()) + 40)
+    assert len(found_again(load(folder, cache).graph)) == 2 * (len(EVERY.split()) + MODELS)
 
 
 def test_a_reader_in_the_middle_of_a_write_sees_what_was_there(tmp_path: Path) -> None:
@@ -270,30 +280,30 @@ def test_a_reader_in_the_middle_of_a_write_sees_what_was_there(tmp_path: Path) -
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
     for name in "abcdef":
-        with opened(path, most_bytes=50_000) as entries:
-            entries.get("a")  # a is in use all the time
-            entries.put(name, [os.urandom(12_000)])
-    with opened(path) as entries:
-        kept = {name for name in "abcdef" if entries.get(name) is not None}
+        with opened(path, most_bytes=50_000) as file:
+            file.get("a")  # a is in use all the time
+            file.put(name, [os.urandom(12_000)])
+    with opened(path) as file:
+        kept = {name for name in "abcdef" if file.get(name) is not None}
     # With e there were 60 KB: b, c and d went until no more than 25 KB were left.
     assert kept == {"a", "e", "f"}
 
 
 def test_what_one_look_needs_is_kept_however_large_it_is(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
-    with opened(path, most_bytes=1000) as entries:
+    with opened(path, most_bytes=1000) as file:
         for name in "abc":
-            entries.put(name, [os.urandom(5000)])
-    with opened(path, most_bytes=1000) as entries:
-        assert all(entries.get(name) is not None for name in "abc")
+            file.put(name, [os.urandom(5000)])
+    with opened(path, most_bytes=1000) as file:
+        assert all(file.get(name) is not None for name in "abc")
 
 
 def test_the_file_stays_small_over_many_edits(folder: Path, cache: ModelCache) -> None:
     sizes = []
     for number in range(60):
         (folder / "models/m/edited.sql").write_text(f"SELECT id + {number} AS id FROM m.top")
-        with opened(cache.path, most_bytes=60_000) as entries:
-            entries.put(str(number), [os.urandom(3000)])
+        with opened(cache.path, most_bytes=60_000) as file:
+            file.put(str(number), [os.urandom(3000)])
         sizes.append(cache.path.stat().st_size)
     assert max(sizes) < 150_000
 
@@ -313,30 +323,36 @@ def test_a_project_keeps_its_models_next_to_its_state_unless_that_is_switched_of
     assert found_again(VdeProject.load(folder).files.graph) == both(EVERY)
 
 
-DIGEST = "from vde_dagster.project.cache.keys import code_digest; print(code_digest())"
+DIGESTS = """
+import sys
+from pathlib import Path
+from vde_dagster.project.cache.keys import code_digest
+
+print(code_digest())
+for name in sys.argv[1:]:
+    with Path(name).open("a") as file:
+        file.write("\\n# x\\n")
+    code_digest.cache_clear()
+    print(code_digest())
+"""
 
 
-def code_digest_of(folder: Path) -> str:
-    command = [sys.executable, "-P", "-c", DIGEST]
+def code_digests_of(folder: Path, *edited: Path) -> list[str]:
+    """The digest of a copy of the package, and the one after each edit of a file."""
+    command = [sys.executable, "-P", "-c", DIGESTS, *map(str, edited)]
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return answer.stdout.strip()
+    return answer.stdout.split()
 
 
 def test_any_change_of_the_code_that_reads_is_another_version(tmp_path: Path) -> None:
     copy = tmp_path / "vde_dagster"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    found = [code_digest_of(tmp_path)]
-    assert code_digest_of(tmp_path) == found[0]
-    for name in (
-        "core/sql/canonical.py",
-        "core/model/kinds/full.py",
-        "project/macros/builtin.py",
-        "version.py",
-    ):
-        path = copy / name
-        path.write_text(path.read_text().replace('__version__ = "', '__version__ = "9') + "\n# x\n")
-        found.append(code_digest_of(tmp_path))
-    (copy / "core" / "added.py").write_text("")
-    found.append(code_digest_of(tmp_path))
+    names = ("core/sql/canonical.py", "core/model/kinds/full.py", "project/macros/builtin.py")
+    found = code_digests_of(tmp_path, *(copy / name for name in (*names, "core/added.py")))
+    assert code_digests_of(tmp_path) == found[-1:]
+    version = copy / "version.py"
+    version.write_text(version.read_text().replace('__version__ = "', '__version__ = "9'))
+    found += code_digests_of(tmp_path)
+    assert len(found) == 6
     assert len(set(found)) == len(found)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sqlglot.serde import dump
 
-from tests.depth import examples
+from tests.depth import examples, is_full
 from tests.project.fuzzed_files import GOOD_MODELS, MACROS, PROJECT, SEED, SQL, Files, mutations
 from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
@@ -26,6 +26,7 @@ from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.loading import ProjectFiles, load_files
 
 CACHE = "cache.sqlite"
+EXAMPLES = 40 if is_full() else 10
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_a_project_is_the_same_with_what_was_read_before(tmp_path: Path, project
     folder = tmp_path / "project"
 
     @settings(
-        max_examples=examples(40),
+        max_examples=EXAMPLES,
         derandomize=True,
         deadline=None,
         suppress_health_check=list(HealthCheck),

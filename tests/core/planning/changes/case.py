@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -87,10 +88,26 @@ def graph_of(project: Project) -> Graph:
     """The graph of a project, over raw.t and raw.u."""
     every: dict[str, Written] = {"raw.t": Source(columns=RAW), "raw.u": Source(columns=RAW)}
     every |= project
-    return build_graph(
-        external(name, each.columns) if isinstance(each, Source) else model_of(name, each)
-        for name, each in every.items()
-    )
+    return build_graph(_read(name, each) for name, each in every.items())
+
+
+def _read(name: str, written: Written) -> Model:
+    match written:
+        case Source(columns=columns):
+            return _external(name, tuple(columns.items()))
+        case str():
+            return _model_of(name, written)
+        case Text():
+            return model_of(name, written)
+
+
+@lru_cache(maxsize=64)
+def _external(name: str, columns: tuple[tuple[str, str], ...]) -> Model:
+    return external(name, dict(columns))
+
+
+_model_of: Final = lru_cache(maxsize=64)(model_of)
+"""Both projects of a case have most of their models in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ what SQL means: whether there are rows for which a model's result is another one
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 
@@ -25,7 +27,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
-from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy, Difference
 from vde_dagster.core.planning.changes.reason_values import sentences
 
 CASES = [
@@ -47,22 +49,39 @@ def columns_of(name: ModelName, *graphs: Graph) -> frozenset[str]:
     return frozenset(column.name.lower() for node in nodes for column in node.columns)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_each_model_is_judged_by_what_happens_to_its_rows_and_columns(case: Case) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A case, its graphs, and what was found."""
+
+    case: Case
+    before: Graph
+    after: Graph
+    found: Mapping[ModelName, Difference]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
+def compared(request: pytest.FixtureRequest) -> Compared:
+    """Each case is compared once, for all that is asked about it."""
+    case: Case = request.param
     before, after = graph_of(case.before), graph_of(case.after)
     found = compare_graphs(before, after, case.rules)
+    return Compared(case=case, before=before, after=after, found=found)
+
+
+def test_each_model_is_judged_by_what_happens_to_its_rows_and_columns(compared: Compared) -> None:
+    before, after, found = compared.before, compared.after, compared.found
     wrong = {
         str(name): unlike
-        for name, expected in ((ModelName.parse(key), each) for key, each in case.expected.items())
+        for name, expected in (
+            (ModelName.parse(key), each) for key, each in compared.case.expected.items()
+        )
         if (unlike := expected.unlike(found[name], columns_of(name, before, after)))
     }
     assert wrong == {}
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_every_model_has_one_whole_answer(case: Case) -> None:
-    before, after = graph_of(case.before), graph_of(case.after)
-    found = compare_graphs(before, after, case.rules)
+def test_every_model_has_one_whole_answer(compared: Compared) -> None:
+    case, before, after, found = compared.case, compared.before, compared.after, compared.found
     assert set(found) == {*before.nodes, *after.nodes}
     assert {ModelName.parse(name) for name in case.expected} <= set(found)
     for name, each in found.items():

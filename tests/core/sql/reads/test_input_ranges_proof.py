@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from tests.depth import examples
+from tests.depth import is_full
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
@@ -446,7 +446,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.parametrize("shape", [scans(), joined(), wrapped(), combined(), correlated()])
 @settings(
-    max_examples=examples(200),
+    max_examples=200 if is_full() else 20,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
