@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import pytest
 
+from tests.class_archive import write_class_archive
 from tests.depth import choose_form
 from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
@@ -123,8 +124,6 @@ _LONGEST: Final = {
         "packaging/test_lint.py",
         "app/faults/test_processes.py",
         "cli/test_demo.py",
-        "orchestration/test_assets.py",
-        "orchestration/test_runs.py",
     )
 }
 
@@ -210,6 +209,7 @@ def spark_lake(tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
 @pytest.fixture(scope="session")
 def spark(spark_lake: SparkLake, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """The one Spark session of this pytest process. Each test takes a namespace of its own."""
+    write_class_archive()
     conf = embedded_catalog_conf(spark_lake.catalog, spark_lake.database, spark_lake.warehouse)
     # With more room for what is thrown away at once, it is collected less often.
     conf["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} -Xmn512m"

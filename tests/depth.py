@@ -51,19 +51,19 @@ def examples(full: int) -> int:
 def places(names: Sequence[str], chosen: Container[str]) -> list[int]:
     """The numbers of the calls at which a process dies or sleeps; the first call is 1.
 
-    In the full form these are all calls of the methods in question, in the short one the first and
-    the last call of each of them: the most and the least is left to be done then.
+    In the full form these are all calls of the methods in question, in the short one the first
+    call of each of them.
 
     Args:
         names: The methods that were called, in this order.
         chosen: The methods in question.
     """
     found = [number for number, name in enumerate(names, start=1) if name in chosen]
-    return found if is_full() else [each for each in found if _is_first_or_last(names, each)]
+    return found if is_full() else [each for each in found if _is_first(names, each)]
 
 
 def cuts(names: Sequence[str], calls: Collection[int]) -> list[ParameterSet]:
-    """The numbers of calls as parameters; the short form has the first and the last of each method.
+    """The numbers of calls as parameters; the short form has the first of each method.
 
     Args:
         names: The methods that were called, in this order.
@@ -73,12 +73,11 @@ def cuts(names: Sequence[str], calls: Collection[int]) -> list[ParameterSet]:
         pytest.param(
             each,
             id=f"{each}-{names[each - 1]}",
-            marks=[] if _is_first_or_last(names, each) else pytest.mark.full,
+            marks=[] if _is_first(names, each) else pytest.mark.full,
         )
         for each in calls
     ]
 
 
-def _is_first_or_last(names: Sequence[str], call: int) -> bool:
-    name = names[call - 1]
-    return name not in names[: call - 1] or name not in names[call:]
+def _is_first(names: Sequence[str], call: int) -> bool:
+    return names[call - 1] not in names[: call - 1]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
+from tests.app.read_models import read_before
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
@@ -27,8 +30,11 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import State
+from vde_dagster.project.cache.models import known_models
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
+
+P = ParamSpec("P")
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 RAW = TableName("raw", "events")
@@ -76,17 +82,20 @@ WRITING: Final = frozenset(
 
 
 READING: Final = {
+    "adopted",
     "branches",
     "changed_since",
     "drifted",
     "earliest",
     "environment",
     "heads",
+    "history",
     "entries_within",
     "holdings",
     "last_looks",
     "ledger",
     "line",
+    "marks",
     "open_work",
     "origin",
     "owners",
@@ -99,6 +108,7 @@ READING: Final = {
     "taken",
     "totals",
     "unfinished",
+    "versions",
     "views",
     "work",
     "works",
@@ -192,6 +202,7 @@ class MemoryWorld:
             clock=self.clock,
             ids=self.ids,
             clock_sources=(SOURCE,),
+            models=read_before(),
         )
         if fuse is None:
             return services
@@ -222,6 +233,20 @@ class MemoryWorld:
         return sorted(tuple(row) for row in rows)
 
 
+def made_once(make: Callable[P, MemoryWorld]) -> Callable[P, MemoryWorld]:
+    """Make a world once for equal arguments; whoever asks for it gets a copy of its own."""
+    worlds: dict[str, MemoryWorld] = {}
+
+    @wraps(make)
+    def copied(*args: P.args, **kwargs: P.kwargs) -> MemoryWorld:
+        key = repr((args, kwargs))
+        if key not in worlds:
+            worlds[key] = make(*args, **kwargs)
+        return worlds[key].copied()
+
+    return copied
+
+
 def hour_of(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
@@ -241,7 +266,9 @@ def graph_of(texts: dict[str, str], *sources: ModelSource, **columns: str) -> Gr
         ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=DEFAULTS.as_texts())
         for name, text in texts.items()
     ]
-    return build_graph(read_model(each) for each in (source, *sources, *written))
+    with known_models(read_before()) as known:
+        models = [known.model(each, read_model) for each in (source, *sources, *written)]
+        return build_graph(models, known=known)
 
 
 def plan(services: Services, graph: Graph, environment: str = "prod") -> Plan:

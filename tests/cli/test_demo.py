@@ -19,6 +19,7 @@ import landing
 import pytest
 
 from tests.cli.calling import call, run_vde
+from tests.cli.conftest import WithoutJava
 from tests.depth import is_full
 from vde_dagster.cli.copying import copy_project
 from vde_dagster.cli.printing import as_json
@@ -133,16 +134,16 @@ def test_progress_is_one_line_for_each_unit_of_work(demo: Demo) -> None:
     assert "intervals=72 rows=2534" in demo.progress
 
 
-def test_a_second_plan_has_nothing_to_do_and_needs_no_java(demo: Demo, tmp_path: Path) -> None:
-    nothing = {"PATH": str(tmp_path), "JAVA_HOME": ""}
-    done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, **nothing)
+def test_a_second_plan_has_nothing_to_do_and_needs_no_java(
+    demo: Demo, without_java: WithoutJava
+) -> None:
+    done = without_java("plan", "prod", "--auto-apply", "--project", demo.folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Nothing to be done: prod is up to date.\n"
 
 
-def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, tmp_path: Path) -> None:
-    nothing = {"PATH": str(tmp_path), "JAVA_HOME": ""}
-    done = run_vde("catch-up", "--format", "json", "--project", demo.folder, **nothing)
+def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, without_java: WithoutJava) -> None:
+    done = without_java("catch-up", "--format", "json", "--project", demo.folder)
     assert done.returncode == 0, done.stderr
     sessions = json.loads(done.stdout)["sessions"]
     assert {each["model"]: each["decision"] for each in sessions} == {
@@ -199,7 +200,9 @@ def test_a_project_of_init_builds_at_once(tmp_path: Path) -> None:
     assert rows == {"staging.orders": 6, "mart.revenue": 6, "mart.best_customers": None}
 
 
-def test_catch_up_explains_what_landed_since_without_java(demo: Demo, tmp_path: Path) -> None:
+def test_catch_up_explains_what_landed_since_without_java(
+    demo: Demo, without_java: WithoutJava
+) -> None:
     """It lands another hour, so it comes after those about three days."""
     later = UNTIL + timedelta(hours=1)
     landing.land(VdeProject.load(demo.folder).iceberg_catalog(), until=later)
@@ -208,9 +211,8 @@ def test_catch_up_explains_what_landed_since_without_java(demo: Demo, tmp_path: 
         - len(expected.landed_rows(UNTIL)[name].rows)
         for name in ("raw.departures", "raw.arrivals")
     }
-    nothing = {"PATH": str(tmp_path), "JAVA_HOME": ""}
     options = ("--explain", "--format", "json")
-    done = run_vde("catch-up", *options, "--project", demo.folder, **nothing)
+    done = without_java("catch-up", *options, "--project", demo.folder)
     assert done.returncode == 0, done.stderr
     sessions = json.loads(done.stdout)["sessions"]
     assert {each["source"]: each["evidence"][0]["rows"] for each in sessions} == landed

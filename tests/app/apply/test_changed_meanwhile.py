@@ -16,6 +16,7 @@ from tests.app.memory_world import (
     bound,
     graph_of,
     hour_of,
+    made_once,
 )
 from tests.app.shop_world import EVENTS_NAME, asked, change, day, done, work
 from vde_dagster.app.apply.applying import apply_plan
@@ -61,6 +62,7 @@ def wider(models: Models, name: str) -> Models:
     return {**models, name: models[name].replace("amount AS amount", "amount AS amount, 1 AS n")}
 
 
+@made_once
 def world_of(*models: Models) -> MemoryWorld:
     """Production over two days, which showed all of these models one after the other."""
     world = MemoryWorld()
@@ -70,6 +72,7 @@ def world_of(*models: Models) -> MemoryWorld:
     return world
 
 
+@made_once
 def with_late_row(models: Models) -> MemoryWorld:
     """Production that showed these models, shows another version of what reads, and gets a row."""
     world = world_of(models, twice(models, "read"))

@@ -17,6 +17,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
 )
 from tests.app.memory_world import bound as bind
 from vde_dagster.app.apply.applying import applied_units, apply_plan
@@ -52,6 +53,7 @@ SELECT COUNT(*) AS events FROM raw.events
 """
 
 
+@made_once
 def world_of(texts: dict[str, str]) -> MemoryWorld:
     """A project in production, with one event at 5:30 of the first of two days."""
     world = MemoryWorld()

@@ -15,6 +15,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
     plan,
 )
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables, refresh_managed
@@ -35,6 +36,7 @@ LIVE_NAME, SUMS_NAME = ModelName("mart", "live"), ModelName("mart", "sums")
 GRAPH = graph_of({"live": LIVE, "sums": SUMS})
 
 
+@made_once
 def made() -> MemoryWorld:
     world = MemoryWorld()
     world.land((1, 10), until=24)

@@ -20,6 +20,7 @@ from tests.app.memory_world import (
     build_due,
     graph_of,
     hour_of,
+    made_once,
 )
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
@@ -85,6 +86,7 @@ def test_what_others_evaluated_between_two_sessions_is_not_loaded_twice() -> Non
     assert verified(world) == []
 
 
+@made_once
 def kept_without_a_mark() -> MemoryWorld:
     """A model gets late_data when two hours are loaded, and then a row for the first one comes."""
     world = MemoryWorld()
@@ -246,6 +248,7 @@ def shop(*, p2: str = "", q2: str = "") -> Graph:
     return graph_of(texts, others)
 
 
+@made_once
 def shop_world() -> MemoryWorld:
     world = MemoryWorld()
     columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())

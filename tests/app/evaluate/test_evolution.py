@@ -15,6 +15,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
     plan,
 )
 from tests.depth import is_full, places
@@ -62,13 +63,19 @@ def project(columns: str, kind: str = KIND, description: str = "") -> Graph:
 
 def loaded(kind: str = KIND) -> tuple[MemoryWorld, VersionKey]:
     """A day of the first definition is loaded, and a second day has landed."""
+    world = _loaded(kind)
+    return world, bound(world.services()).key(NAME)
+
+
+@made_once
+def _loaded(kind: str) -> MemoryWorld:
     world = MemoryWorld()
     world.land((1, 10), (2, 20), until=24)
     world.clock.advance(timedelta(days=1))
     build(world.services(), project(FIRST, kind))
     world.land((25, 30), until=48)
     world.clock.advance(timedelta(days=1))
-    return world, bound(world.services()).key(NAME)
+    return world
 
 
 def shown(world: MemoryWorld, sql: str = "SELECT * FROM m.kept") -> list[tuple[object, ...]]:

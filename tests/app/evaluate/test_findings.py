@@ -20,6 +20,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
     plan,
 )
 from vde_dagster.app.apply.applying import apply_plan
@@ -46,6 +47,7 @@ FILTERED = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
 
 
 @pytest.fixture
+@made_once
 def world() -> MemoryWorld:
     world = MemoryWorld()
     world.land((1, 10), (2.5, 20), (30, 5), until=48)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.app.memory_world import (
     PROJECT,
@@ -19,6 +20,7 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
 )
+from tests.app.read_models import reading_once
 from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
@@ -33,6 +35,7 @@ from tests.app.shop_world import (
     entries,
     shop_in_production,
 )
+from tests.depth import cuts
 from tests.kinds.sentences.projects import built
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.sessions import catch_up
@@ -477,28 +480,26 @@ def test_r4_a_foreign_write_while_rows_are_staged_is_reported(world: MemoryWorld
 
 
 # Power cuts
-def restated_calls() -> list[tuple[int, str]]:
+def restated_calls() -> list[ParameterSet]:
     fuse = Fuse()
-    world = shop_in_production()
-    done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
+    with reading_once():
+        world = shop_in_production()
+        done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
     first = fuse.names.index("outdate")
     writes = ("outdate", "record_intent", "record_staged", "finalize", "publish", "drop_branch")
-    return [
-        (number, name)
-        for number, name in enumerate(fuse.names, 1)
-        if number > first and name in writes
-    ]
+    calls = [number for number, name in enumerate(fuse.names, 1) if name in writes]
+    return cuts(fuse.names, [number for number in calls if number > first])
 
 
-CALLS = restated_calls()
-
-
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("call", CALLS, ids=[f"{number}-{name}" for number, name in CALLS])
-def test_what_is_kept_survives_a_power_cut(call: tuple[int, str], after: bool) -> None:
+@pytest.mark.parametrize(
+    "after",
+    [pytest.param(False, id="before", marks=pytest.mark.full), pytest.param(True, id="after")],
+)
+@pytest.mark.parametrize("call", restated_calls())
+def test_what_is_kept_survives_a_power_cut(call: int, after: bool) -> None:
     world = shop_in_production()
     before = {name: entries(world, "prod", name) for name in (TRIPLE_NAME, TOTAL_NAME)}
-    cut = world.services(Fuse(cut_at=call[0], after=after))
+    cut = world.services(Fuse(cut_at=call, after=after))
     with pytest.raises(PowerCut):
         done(cut, graph_of(SHOP), "prod", restate=("mart.sales",))
     world.reboot()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.app.faults.test_power_cuts import Losing
-from tests.app.memory_world import MemoryWorld, bound, graph_of
+from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once
 from tests.app.shop_world import (
     SALES,
     SALES_NAME,
@@ -61,6 +61,7 @@ def slow(world: MemoryWorld) -> Services:
 
 
 @pytest.fixture
+@made_once
 def world() -> MemoryWorld:
     """Three days of events in production: 10 seconds for a day, 30 for the whole table."""
     world = MemoryWorld()

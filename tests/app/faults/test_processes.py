@@ -3,8 +3,8 @@
 Real processes, real Spark, real Iceberg. A process that neither dies nor sleeps, or that needs no
 Spark, is this one.
 
-The short form kills a process at work, and wakes another one; each kind is in one of the two. It
-covers the rest in part: in memory with `test_power_cuts`, `test_sleepers` and, for audits,
+The short form kills a process at work: at each point, and with each kind, once. It covers the rest
+in part: in memory with `test_power_cuts`, `test_sleepers` and, for audits,
 `tests/app/evaluate/test_auditing.py`; on Spark, for one kind, with
 `tests/lakehouse/kinds/test_in_projects.py`.
 """
@@ -12,7 +12,7 @@ covers the rest in part: in memory with `test_power_cuts`, `test_sleepers` and, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -176,7 +176,7 @@ class Case:
     """
 
     killed: Mapping[str, Sequence[str]]
-    asleep: Mapping[str, Sequence[str]]
+    asleep: Mapping[str, Sequence[str]] = field(default_factory=dict)
     third_day: bool = False
 
     @property
@@ -190,35 +190,31 @@ class Case:
         }
 
 
-MIXED: Final = Case(
-    killed={
-        "staged": ["by_partition"],
-        "recorded": ["unique_key"],
-        "published": ["history"],
-        "finalized": ["full"],
-        "writing": ["unmanaged"],
-    },
-    asleep={"recorded": ["history"], "writing": ["time_range"]},
-)
+KILLED: Final = {
+    "staged": ["by_partition", "time_range"],
+    "recorded": ["unique_key"],
+    "published": ["history"],
+    "finalized": ["full"],
+    "writing": ["unmanaged"],
+}
 
 
 def of_one(kind: str) -> Case:
     return Case(
-        killed={point: [kind] for point in MIXED.killed},
+        killed={point: [kind] for point in KILLED},
         asleep={point: [kind] for point in ("staged", "recorded", "published", "writing")},
         third_day=True,
     )
 
 
 CASES: Final = [
-    pytest.param(MIXED, id="mixed"),
+    pytest.param(Case(killed=KILLED), id="each kind and point once"),
     *(pytest.param(of_one(kind), id=kind, marks=pytest.mark.full) for kind in KINDS),
 ]
 
 
-def test_each_kind_dies_or_sleeps_in_the_short_form_too() -> None:
-    points = (*MIXED.killed.values(), *MIXED.asleep.values())
-    assert {kind for kinds in points for kind in kinds} == set(KINDS)
+def test_each_kind_dies_in_the_short_form_too() -> None:
+    assert {kind for kinds in KILLED.values() for kind in kinds} == set(KINDS)
 
 
 def fail(driver: Driver, lake: Lake, fate: str, then: str) -> None:
@@ -239,11 +235,13 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
     del spark  # it is there, and this process converges with it
     lake = Lake.make(tmp_path, case.models)
     lake.land(EVENTS, until=DAYS[1].end)
-    with drivers.lent(2) as (asleep, killed):
+    with drivers.lent(2 if case.asleep else 1) as (killed, *asleep):
         fail(killed, lake, "killed", then="kill")
-        fail(asleep, lake, "asleep", then="stop")
+        for each in asleep:
+            fail(each, lake, "asleep", then="stop")
         killed.wait_until_killed()
-        asleep.wait_until_stopped()
+        for each in asleep:
+            each.wait_until_stopped()
         for name in lake.models:
             assert_readers_see_one_day_or_two(lake, name)
             lake.recover(name)
@@ -251,18 +249,23 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
         assert not lake.project.engine.started, "a recovery needs no JVM"
         assert [*converge(str(tmp_path))] == [verified(lake)]
         assert_exact(lake, lake.models)
-        before = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
-        asleep.wake()
-        sleepers = [name for name in lake.models if name.startswith("asleep")]
-        assert asleep.answer() == {"ended": dict.fromkeys(sleepers, "LeaseLost"), "caught": True}
-        assert_exact(lake, sleepers)
-        after = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
-        assert before == after
+        for each in asleep:
+            assert_nothing_changes_when_it_wakes_up(lake, each)
         if case.third_day:
             lake.land(OF_A_THIRD_DAY, until=DAYS[2].end)
             assert [*converge(str(tmp_path))] == [verified(lake)]
             assert_exact(lake, lake.models)
             assert all(lake.refs(name) == {"main"} for name in lake.models)
+
+
+def assert_nothing_changes_when_it_wakes_up(lake: Lake, asleep: Driver) -> None:
+    before = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
+    asleep.wake()
+    sleepers = [name for name in lake.models if name.startswith("asleep")]
+    assert asleep.answer() == {"ended": dict.fromkeys(sleepers, "LeaseLost"), "caught": True}
+    assert_exact(lake, sleepers)
+    after = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
+    assert before == after
 
 
 def assert_readers_see_one_day_or_two(lake: Lake, name: str) -> None:

@@ -5,7 +5,7 @@ It holds the lease on the version when it falls asleep. What it has read before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -13,7 +13,14 @@ from typing import Any, Final
 import pytest
 
 from tests.app.faults.every_kind import KINDS, model
-from tests.app.faults.test_power_cuts import branches, entries, one_day_held, recorded, seen
+from tests.app.faults.test_power_cuts import (
+    branches,
+    chosen,
+    entries,
+    one_day_held,
+    recorded,
+    seen,
+)
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, build, graph_of, plan
 from tests.depth import places
 from vde_dagster.app.apply.applying import apply_plan
@@ -66,7 +73,7 @@ def taken_over(world: MemoryWorld, graph: Graph) -> None:
     build(world.services(), graph)
 
 
-def nothing_held(graph: Graph) -> MemoryWorld:
+def nothing_held(kind: str) -> MemoryWorld:
     """A day has landed, and nothing was ever built."""
     world = MemoryWorld()
     world.land((1, 10), (2, 20), (3, 5), until=24)
@@ -84,22 +91,22 @@ CASES: Final = [
 ]
 
 
-def writes_under_lease(names: Sequence[str]) -> list[int]:
+def writes_under_lease(names: Sequence[str], methods: Container[str] = WRITING) -> list[int]:
     """The calls that write, from when the lease on the version is held."""
     leased = [number for number, name in enumerate(names, start=1) if name == "acquire_lease"][1]
-    return [leased + number for number in places(names[leased:], WRITING)]
+    return [leased + number for number in places(names[leased:], methods)]
 
 
 @pytest.mark.parametrize("kind, before", CASES)
 def test_a_process_that_wakes_after_others_went_on_changes_nothing(
-    kind: str, before: Callable[[Graph], MemoryWorld]
+    kind: str, before: Callable[[str], MemoryWorld]
 ) -> None:
     graph = graph_of({kind: model(kind)})
-    start, fuse = before(graph), Fuse()
+    start, fuse = before(kind), Fuse()
     undisturbed = start.copied()
     build(undisturbed.services(fuse), graph)
     taken_over(undisturbed, graph)
-    for call in writes_under_lease(fuse.names):
+    for call in writes_under_lease(fuse.names, chosen(kind)):
         world = start.copied()
         later: list[object] = []
 
@@ -121,7 +128,7 @@ def test_a_process_that_wakes_after_others_went_on_changes_nothing(
 
 def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
     graph = graph_of({"unmanaged": model("unmanaged")})
-    start, fuse = one_day_held(graph), Fuse()
+    start, fuse = one_day_held("unmanaged"), Fuse()
     undisturbed = start.copied()
     build(undisturbed.services(fuse), graph)
     for call in writes_under_lease(fuse.names):
@@ -133,7 +140,7 @@ def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
 
 def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
     graph = graph_of({"unmanaged": model("unmanaged")})
-    start, fuse = one_day_held(graph), Fuse()
+    start, fuse = one_day_held("unmanaged"), Fuse()
     first = start.copied()
     apply_plan(first.services(fuse), plan(first.services(), graph), lambda _: None)
     last = max(number for number, name in enumerate(fuse.names, start=1) if name in WRITING)

@@ -13,6 +13,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
     plan,
 )
 from vde_dagster.app.binding import Binding, bind_plan
@@ -26,6 +27,7 @@ TOTALS, PEOPLE = ModelName("mart", "totals"), ModelName("mart", "people")
 
 
 @pytest.fixture
+@made_once
 def world() -> MemoryWorld:
     world = MemoryWorld()
     world.land((1, 10), (2.5, 20), (30, 5), until=48)

@@ -18,6 +18,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
 )
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.verify import Verified, verify
@@ -45,6 +46,7 @@ DAY = Interval(START, hour_of(24))
 
 
 @pytest.fixture
+@made_once
 def world() -> MemoryWorld:
     made = MemoryWorld()
     made.land((1, 10), (5, 20), (26, 30), (30, 40), until=48)

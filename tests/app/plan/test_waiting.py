@@ -134,11 +134,16 @@ def test_a_model_that_another_environment_fills_is_reported_as_far_as_it_is_comp
     [
         child(),
         child("FULL", ""),
-        child(UPSERT, ""),
-        child(where=NEXT_DAY),
         child(parent="m.open"),
-        child(parent="m.within"),
-        child(parent="m.within", kind="FULL", where=""),
+        *(
+            pytest.param(each, marks=pytest.mark.full)
+            for each in (
+                child(UPSERT, ""),
+                child(where=NEXT_DAY),
+                child(parent="m.within"),
+                child(parent="m.within", kind="FULL", where=""),
+            )
+        ),
     ],
 )
 def test_whatever_is_due_and_in_no_plan_waits_for_something_that_is_named(text: str) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, SOURCE, Fuse, MemoryWorld, graph_of, hour_of
+from tests.app.memory_world import RAW, SOURCE, Fuse, MemoryWorld, graph_of, hour_of, made_once
 from tests.app.shop_world import SALES, asked, day, done, work
 from vde_dagster.app.staleness import input_moves
 from vde_dagster.app.staleness.input_moves import InputStates
@@ -33,6 +33,7 @@ WHERE day BETWEEN @start_ds AND @end_ds
 """
 
 
+@made_once
 def returning(texts: dict[str, str], days: int) -> MemoryWorld:
     """A version that was computed day by day, and another one that is shown instead of it."""
     world = MemoryWorld()

@@ -173,7 +173,7 @@ def test_if_the_first_change_is_not_retained_no_time_is_reported() -> None:
     assert since(plan(world.services(), graph), "mart.all") is None
 
 
-@pytest.mark.parametrize("hours", [4, 24])
+@pytest.mark.parametrize("hours", [4, 12, pytest.param(24, marks=pytest.mark.full)])
 def test_units_of_work_are_looked_up_together(hours: int) -> None:
     graph = graph_of({"events": HOURLY, "window": WINDOWED, "sales": SALES})
     world = MemoryWorld()

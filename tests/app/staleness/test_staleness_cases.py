@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of, made_once
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
@@ -35,6 +35,7 @@ WIDER: Final = {**PAIR, "a": PARENT.replace("amount AS amount", "amount AS amoun
 A, B = ModelName("m", "a"), ModelName("m", "b")
 
 
+@made_once
 def production(texts: dict[str, str] = PAIR) -> MemoryWorld:
     """Six hours with the amounts 1 to 6."""
     world = MemoryWorld()

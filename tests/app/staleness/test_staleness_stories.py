@@ -32,7 +32,7 @@ from vde_dagster.core.sql.reads.input_ranges import affected
 from vde_dagster.state.sql_state import SqlState
 
 EVENTS: Final = str(SOURCE)
-SHORT, LONG = range(1, 3), (0, *range(3, 60))
+SHORT, LONG = (2,), (0, 1, *range(3, 60))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,11 @@ DEFECTS: Final = {
 }
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
+ONE_OF_EACH_STORY: Final = {repr(each.story): name for name, each in DEFECTS.items()}.values()
+"""Some defects change the end of the same story."""
+
+
+@pytest.mark.parametrize("defect", ONE_OF_EACH_STORY)
 def test_a_story_whose_end_a_defect_changes_ends_well_without_it(defect: str) -> None:
     tell(DEFECTS[defect].story)
 

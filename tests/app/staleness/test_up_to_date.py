@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
 )
 from tests.app.shop_world import (
     AMOUNTS,
@@ -276,6 +278,7 @@ def test_a_promotion_that_was_begun_is_found_and_finished() -> None:
     assert plan_environment(world.services(), edited, "prod").is_up_to_date
 
 
+@made_once
 def late_world() -> MemoryWorld:
     """Production over a source in which a late row has landed since."""
     world = MemoryWorld()
@@ -285,6 +288,7 @@ def late_world() -> MemoryWorld:
     return world
 
 
+@cache
 def session_calls() -> list[str]:
     world, fuse = late_world(), Fuse()
     services = world.services(fuse)
@@ -324,6 +328,7 @@ def test_a_session_that_was_given_up_is_run_again() -> None:
     assert plan_environment(world.services(), LATE, "prod").is_up_to_date
 
 
+@made_once
 def rewritten_world() -> MemoryWorld:
     """Production over a source whose rows have been corrected since."""
     world = MemoryWorld()
@@ -334,7 +339,15 @@ def rewritten_world() -> MemoryWorld:
     return world
 
 
-@pytest.mark.parametrize("call", ["record_intent", "stage", "record_staged", "publish"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("record_intent", marks=pytest.mark.full),
+        "stage",
+        pytest.param("record_staged", marks=pytest.mark.full),
+        "publish",
+    ],
+)
 def test_a_session_that_was_stopped_over_a_rewrite_is_found_and_ended(call: str) -> None:
     fuse = Fuse()
     services = rewritten_world().services(fuse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, hour_of
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, hour_of, made_once
 from tests.app.shop_world import (
     DAYS,
     SALES,
@@ -43,6 +43,7 @@ PAIR = {"base": BASE, "child": CHILD}
 TWICE = {**PAIR, "child": CHILD.replace("amount AS", "amount * 2 AS")}
 
 
+@made_once
 def pair_world() -> MemoryWorld:
     """Production over three days of a FULL table and what reads it."""
     world = MemoryWorld()

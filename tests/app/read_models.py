@@ -1,0 +1,95 @@
+"""Models as they were read before, in memory: reading them is half of what a small plan does.
+
+It is the product's cache of models (`Services.models`) without its file, under the product's keys:
+of all texts that a model depends on. So each text is read, in the form of the files and in that of
+the state, once in each process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from vde_dagster.core.graph.graph import Derived, Node
+from vde_dagster.core.model.model import Model, ModelSource
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.cache.keys import is_lasting, source_digest
+from vde_dagster.project.cache.models import KnownModels, ModelCache
+
+
+@dataclass(slots=True)
+class _Known(KnownModels):
+    """Looks up models and what was derived from them among all that were read."""
+
+    models: dict[str, Model] = field(default_factory=dict)
+    derived: dict[str, Derived] = field(default_factory=dict)
+
+    def model(self, source: ModelSource, read: Callable[[ModelSource], Model]) -> Model:
+        """The model of a source: as it was read before, else as it is read now."""
+        key = source_digest(source)
+        if key in self.models:
+            return self.models[key]
+        model = read(source)
+        if is_lasting(model.source):
+            self.models[key] = model
+        return model
+
+    def find(
+        self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
+    ) -> Derived | None:
+        """What was derived from a model and its upstream nodes."""
+        key = self._key(model, upstream, undeclared=undeclared)
+        return self.derived.get(key) if key is not None else None
+
+    def keep(
+        self,
+        model: Model,
+        upstream: Mapping[ModelName, Node],
+        derived: Derived,
+        *,
+        undeclared: bool,
+    ) -> None:
+        """Keep what was derived from a model."""
+        key = self._key(model, upstream, undeclared=undeclared)
+        if key is not None:
+            self.derived[key] = derived
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadModels(ModelCache):
+    """What was read since it was made."""
+
+    path: Path = Path("nowhere")
+    code: str = "the code of this process"
+    models: dict[str, Model] = field(default_factory=dict)
+    derived: dict[str, Derived] = field(default_factory=dict)
+
+    @contextmanager
+    def known(self) -> Iterator[KnownModels]:
+        """The models that were read."""
+        yield _Known(None, self.code, models=self.models, derived=self.derived)
+
+
+_EVERY: Final = ReadModels()
+_used: list[ReadModels] = []
+
+
+def read_before() -> ModelCache | None:
+    """What worlds in memory read models with now; None to read each of them again."""
+    return _used[-1] if _used else None
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Read no model again that was read in this process.
+
+    A test that replaces code of the product, or counts what it calls, is not to have this.
+    """
+    _used.append(_EVERY)
+    try:
+        yield
+    finally:
+        _used.pop()
