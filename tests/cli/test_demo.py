@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 from tests.cli.calling import call, run_vde
 from tests.cli.conftest import WithoutJava
 from tests.depth import is_full
+from tests.lakehouse.interpreted import interpreted_in_short_form
 from vde_dagster.cli.copying import copy_project
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
@@ -41,13 +43,17 @@ class Demo:
 
 
 @pytest.fixture(scope="module")
-def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Demo:
+def demo(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Demo]:
     folder = tmp_path_factory.mktemp("demo") / "nyc_flights"
-    if not is_full():
-        request.getfixturevalue("spark")
-        take_catalog(folder)
-    facts, progress = run_demo(folder, "--no-late")
-    return Demo(folder=folder, facts=facts, progress=progress)
+    with ExitStack() as stack:
+        if not is_full():
+            spark = request.getfixturevalue("spark")
+            stack.enter_context(interpreted_in_short_form(spark, adaptive=True))
+            take_catalog(folder)
+        facts, progress = run_demo(folder, "--no-late")
+        yield Demo(folder=folder, facts=facts, progress=progress)
 
 
 def take_catalog(folder: Path) -> None:

@@ -93,6 +93,7 @@ def valid_to(catalog: Catalog, name: str) -> datetime:
     return datetime.fromisoformat(catalog.load_table(name).properties["vde.valid-to"])
 
 
+@pytest.mark.full
 def test_the_data_set_has_the_flights_keys_and_never_arriving_flights_that_are_documented() -> None:
     facts = expected.csv_facts()
     assert facts["flights"] == facts["keys"] == 336_776

@@ -29,8 +29,8 @@ HAPPENED: Final = {
     "action": {"ExceptionFailure": 4},
 }
 """What Spark's event log says of each fault, at least."""
-SHORT: Final = ("task, shuffled", "task behind", "stage, shuffled", "action")
-"""The faults of the short form: before and behind what observes, of a stage, and of all."""
+SHORT: Final = ("task, shuffled", "stage, shuffled", "action")
+"""The faults of the short form: of a task, of a stage, and of all."""
 COPIED: Final = ("copy", "copy, shuffled")
 READ_AGAIN: Final = 2
 JOBS: Final = {
