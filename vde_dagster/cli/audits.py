@@ -82,20 +82,12 @@ def _audited(
     return sorted(works, key=lambda work: work.started_at, reverse=True)[:limit]
 
 
-def _branch(work: UnitOfWork) -> str | None:
-    """The branch of the table that has the refused rows; None if none were refused."""
-    from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
-
-    refused = work.state is UnitOfWorkState.ABANDONED and any(each.stops for each in work.audits)
-    return f"{work.intent.key.table}.branch_w_{work.intent.work_id}" if refused else None
-
-
 def _facts(work: UnitOfWork) -> dict[str, object]:
     return {
         "work_id": work.intent.work_id,
         "started_at": instant(work.started_at),
         "state": work.state.value,
-        "branch": _branch(work),
+        "branch": work.refused_rows,
         "intervals": [
             {"start": instant(each.start), "end": instant(each.end)}
             for each in work.intent.intervals
@@ -136,6 +128,6 @@ def _print(work: UnitOfWork) -> None:
             table.add_row(*("NULL" if each is None else str(each) for each in row))
         if result.sample:
             console().print(table)
-    branch = _branch(work)
+    branch = work.refused_rows
     if branch:
         console().print(f"  The refused rows are in {branch} until the next publication.")

@@ -9,6 +9,7 @@ import dagster as dg
 
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.checks import AuditWatch, check_specs, shown_results, works_of
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
@@ -33,7 +34,6 @@ from vde_dagster.orchestration.steps import AlreadyLoaded, EvaluationResult, dec
 IO_MANAGER: Final = "vde_io_manager"
 PARENT_RUN: Final = "dagster/parent_run_id"
 """The tag of a run that repeats another one."""
-_KIND_TAG: Final = "dagster/kind/"
 
 
 def build_assets(location: Location) -> list[dg.AssetsDefinition | dg.AssetSpec]:
@@ -45,25 +45,23 @@ def build_assets(location: Location) -> list[dg.AssetsDefinition | dg.AssetSpec]
 
 
 def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
-    """The asset of one model."""
-    spec = location.specs[node.name]
-    decorated: Callable[..., dg.AssetsDefinition] = dg.asset(
-        key=spec.key,
+    """The asset of one model, with its checks.
+
+    Only an asset that may be run in part may leave out the results of checks, as where rows are
+    kept and not audited again.
+    """
+    spec = location.specs[node.name].replace_attributes(
         deps=[_dependency(location, node, parent) for parent in node.model.parents],
-        metadata=spec.metadata,
-        description=spec.description,
-        group_name=spec.group_name,
-        owners=spec.owners,
-        kinds=spec.kinds,
-        tags={key: tag for key, tag in spec.tags.items() if not key.startswith(_KIND_TAG)},
-        automation_condition=spec.automation_condition,
-        freshness_policy=spec.freshness_policy,
-        partitions_def=partitions_of(node, location.partitions_end),
-        backfill_policy=dg.BackfillPolicy.single_run(),
         code_version=location.binding.snapshots[node.name].version,
-        io_manager_key=IO_MANAGER,
+        partitions_def=partitions_of(node, location.partitions_end),
+    )
+    decorated: Callable[..., dg.AssetsDefinition] = dg.multi_asset(
+        name=spec.key.to_python_identifier(),
+        specs=[spec.with_io_manager_key(IO_MANAGER)],
+        check_specs=check_specs(node, spec.key),
+        can_subset=True,
+        backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={IO_MANAGER},
-        dagster_type=dg.Any,
     )
     return decorated(_body(location, node.name))
 
@@ -81,10 +79,17 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             yield from _loaded_events(location, decided)
         else:
             manager: VdeIcebergIOManager = getattr(context.resources, IO_MANAGER)
-            result = manager.write(decided)
+            audits = AuditWatch.begin(location.project.services, decided.binding, name)
+            try:
+                result = manager.write(decided)
+            except dg.Failure:  # nothing was published, but for earlier batches
+                yield from (each.for_step(location.key(name)) for each in audits.checked())
+                raise
             version = dg.DataVersion(data_version(result.entries))
             yield dg.MaterializeResult(value=result, data_version=version)
             yield from _exact_events(context, location, result, partitions)
+            found = audits.checked(result.entries)
+            yield from (each.for_step(location.key(name)) for each in found)
 
     return evaluate
 
@@ -130,6 +135,9 @@ def _loaded_events(location: Location, shown: AlreadyLoaded) -> Iterator[object]
                     USER_PROVIDED: "true",
                 },
             )
+    works = works_of(location.project.services, shown.entries)
+    for found in shown_results(shown.node, works):
+        yield found.for_step(keys[shown.node.name])
 
 
 def _exact_events(

@@ -32,6 +32,7 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import awaited, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
+from vde_dagster.orchestration.checks import AuditWatch, check_events
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.jobs import asset_keys
 from vde_dagster.orchestration.location import Location, automation_sensor_name
@@ -82,13 +83,18 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
                 reason = f"nothing to do: {_why_nothing(location, plan)}"
                 yield dg.Output(None, metadata={"vde/reason": reason})
                 return
-            rows = intervals = 0
+            audits, done = _audits(location, plan), list[Evaluated]()
             try:
                 for evaluated, events in _carried_out(location, plan):
-                    rows, intervals = rows + evaluated.rows, intervals + len(evaluated.entries)
+                    done.append(evaluated)
                     yield from events
+            except VdeError:
+                yield from check_events(audits, _keys(location, plan))
+                raise
             finally:
                 _note_undone(location, context, plan)
+            yield from check_events(audits, _keys(location, plan), done)
+            rows, intervals = sum(e.rows for e in done), sum(len(e.entries) for e in done)
             yield dg.Output(None, metadata={"vde/rows_written": rows, "vde/intervals": intervals})
 
     @dg.job(
@@ -186,15 +192,24 @@ def _plan_of_run(location: Location, context: dg.OpExecutionContext) -> Plan:
     return _due(location, _runs(context.instance, location)).plan
 
 
+def _keys(location: Location, plan: Plan) -> dict[ModelName, dg.AssetKey]:
+    return {
+        **asset_keys(plan.graph, plan.environment, location.project.services.naming),
+        **{name: spec.key for name, spec in location.specs.items()},
+    }
+
+
+def _audits(location: Location, plan: Plan) -> list[AuditWatch]:
+    services, binding = location.project.services, bind_plan(plan)
+    return [AuditWatch.begin(services, binding, each.name) for each in plan.backfills]
+
+
 def _carried_out(
     location: Location, plan: Plan
 ) -> Iterator[tuple[Evaluated, Sequence[dg.AssetMaterialization]]]:
     """Apply a plan: yield each unit of work when it is done, with an event for each interval."""
     binding = bind_plan(plan)
-    keys = {
-        **asset_keys(plan.graph, plan.environment, location.project.services.naming),
-        **{name: spec.key for name, spec in location.specs.items()},
-    }
+    keys = _keys(location, plan)
     with closing(applied_units(location.project.services, plan)) as steps:
         for evaluated in steps:
             node = binding.node(evaluated.key.model)

@@ -6,7 +6,7 @@ which report each written interval themselves.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +17,7 @@ from vde_dagster.app.apply.applying import Report, Walk, walking
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
@@ -25,6 +26,7 @@ from vde_dagster.core.ledger.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import Closing, WorkStage, awaited
+from vde_dagster.orchestration.checks import AuditWatch, check_events
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.location import Location
@@ -69,7 +71,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
         return ()
     with walking(project.services, plan) as walk:
         keys = asset_keys(plan.graph, plan.environment, project.services.naming)
-        run = _PlanRun(walk=walk, keys=keys, report=report)
+        run = _PlanRun(services=project.services, walk=walk, keys=keys, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
@@ -95,11 +97,15 @@ def run_catch_up(
 
     @dg.op(name=_CATCH_UP_OP, out=dg.Out(dg.Nothing))
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
-        with errors.kept():
-            outcomes.append(catch_up(project.services, binding, name, reload=reload))
         naming = naming_of(project.services, binding.environment)
         keys = asset_keys(binding.graph, binding.environment, naming)
-        yield from _session_events(binding, name, keys, outcomes[-1])
+
+        def load() -> Evaluated | NothingToLoad:
+            outcomes.append(catch_up(project.services, binding, name, reload=reload))
+            return outcomes[-1]
+
+        with errors.kept():
+            yield from _session(project.services, binding, name, keys, load)
 
     @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
     def catch_up_job() -> None:
@@ -138,15 +144,19 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
         description="Load the due and the late rows of one model, in one commit.",
     )
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
-        own = location.project.configuration.catalog.name
+        own, services = location.project.configuration.catalog.name, location.project.services
+        keys = {each: spec.key for each, spec in location.specs.items()}
         with failures():
             name = ModelName.parse(context.op_config["model"]).within(own)
             binding = current_binding(location, name)
             store_followed(location)
-            loaded = catch_up(location.project.services, binding, name)
-            show_result(location, name)
-        keys = {each: spec.key for each, spec in location.specs.items()}
-        yield from _session_events(binding, name, keys, loaded)
+
+            def load() -> Evaluated | NothingToLoad:
+                loaded = catch_up(services, binding, name)
+                show_result(location, name)
+                return loaded
+
+            yield from _session(services, binding, name, keys, load)
 
     @dg.job(
         name=CATCH_UP_JOB,
@@ -160,17 +170,25 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
     return catch_up_job
 
 
-def _session_events(
+def _session(
+    services: Services,
     binding: Binding,
     name: ModelName,
     keys: Mapping[ModelName, dg.AssetKey],
-    loaded: Evaluated | NothingToLoad,
+    load: Callable[[], Evaluated | NothingToLoad],
 ) -> Iterator[object]:
-    """An event for each interval that a session wrote, and what the session found."""
+    """Run a session: an event for each check and each interval that it wrote, and what it found."""
+    audits = AuditWatch.begin(services, binding, name)
+    try:
+        loaded = load()
+    except VdeError:
+        yield from check_events([audits], keys)
+        raise
     if isinstance(loaded, NothingToLoad):
         yield dg.Output(None, metadata={"vde/reason": loaded.reason})
         return
     yield from materializations(binding, binding.node(name), keys, [loaded])
+    yield from check_events([audits], keys, [loaded])
     session = session_metadata(loaded.session) if loaded.session is not None else {}
     yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
 
@@ -222,6 +240,7 @@ class _PlanRun:
     run, as `apply_plan` does.
     """
 
+    services: Services
     walk: Walk
     keys: Mapping[ModelName, dg.AssetKey]
     report: Report
@@ -263,14 +282,22 @@ class _PlanRun:
         )(run)
 
     def _events(self, stage: WorkStage | Closing) -> Iterator[object]:
-        """Run a stage, and report each interval that it writes to Dagster."""
+        """Run a stage, and report each interval that it writes and each check to Dagster."""
+        services, binding = self.services, self.walk.binding
+        models = [stage.model] if isinstance(stage, WorkStage) else []
+        audits = [AuditWatch.begin(services, binding, each) for each in models]
+        already = len(self.done)
         with self.errors.kept(), self.walk.visit(stage) as steps:
-            for evaluated in steps:
-                self.done.append(evaluated)
-                self.report(evaluated)
-                binding = self.walk.binding
-                node = binding.node(evaluated.key.model)
-                yield from materializations(binding, node, self.keys, [evaluated])
+            try:
+                for evaluated in steps:
+                    self.done.append(evaluated)
+                    self.report(evaluated)
+                    node = self.walk.binding.node(evaluated.key.model)
+                    yield from materializations(self.walk.binding, node, self.keys, [evaluated])
+            except VdeError:
+                yield from check_events(audits, self.keys)
+                raise
+            yield from check_events(audits, self.keys, self.done[already:])
 
 
 def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:

@@ -99,6 +99,12 @@ def is_blocking(name: str, arguments: Mapping[str, exp.Expr], *, default: bool =
     return bool(given.this) if isinstance(given, exp.Boolean) else default
 
 
+def blocks(node: Node, call: Call) -> bool:
+    """Whether an audit that a model calls stops publication where it finds bad rows."""
+    own = {each.call: each for each in node.model.own_audits}
+    return own[call].blocking if call in own else is_blocking(call.name, parsed(call))
+
+
 def wrong_calls(call: Call) -> list[Finding]:
     """What is wrong with the call of a built-in audit, as far as the call alone shows."""
     name = base_name(call.name)
@@ -157,10 +163,9 @@ def _named_in(query: exp.Query) -> frozenset[ModelName]:
 def _audit(
     call: Call, check: Check, reads: frozenset[ModelName] = frozenset(), *, blocking: bool
 ) -> Audit:
-    written = dict(call.written)
     return Audit(
         name=call.name,
-        arguments=tuple((key, written.get(key, sql)) for key, sql in call.arguments),
+        arguments=call.shown_arguments,
         blocking=blocking,
         check=check,
         reads=tuple(sorted(reads)),

@@ -96,7 +96,7 @@ def _message(
 
 def _advice(audit: Audit) -> str:
     if not audit.blocking:
-        return "The rows are published all the same, since this audit only warns. Look at them."
+        return "It only warns, so it keeps no rows from being published. Look at them."
     return (
         "Nothing is published, readers see what they saw before. Correct the rows where they come "
         "from, or the query, and evaluate again; an audit that should only warn has the argument "

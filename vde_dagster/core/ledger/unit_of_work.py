@@ -204,3 +204,10 @@ class UnitOfWork:
     finished_at: datetime | None = None
     audits: tuple[AuditResult, ...] = ()
     reason: str = ""
+
+    @property
+    def refused_rows(self) -> str | None:
+        """The branch of the table that has the rows which an audit refused; None if none did."""
+        if self.state is not UnitOfWorkState.ABANDONED or not any(a.stops for a in self.audits):
+            return None
+        return f"{self.intent.key.table}.branch_w_{self.intent.work_id}"

@@ -123,6 +123,12 @@ class Call:
     written: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     place: Place | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def shown_arguments(self) -> tuple[tuple[str, str], ...]:
+        """The arguments as people read them: as they were written, else in Spark's dialect."""
+        written = dict(self.written)
+        return tuple((key, written.get(key, sql)) for key, sql in self.arguments)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAudit:

@@ -1,0 +1,227 @@
+"""Audits as asset checks, from asset runs, plans, catch-up sessions and automation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.core.errors import AuditFailed
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.automation import AUTOMATION_JOB
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.jobs import CATCH_UP_JOB, catch_up_config, run_plan
+from vde_dagster.orchestration.metadata import FORCE
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
+    from vde_dagster.composition import VdeProject
+
+pytestmark = pytest.mark.spark
+
+EVENTS = dg.AssetKey(["staging", "events"])
+CHECKS = ("not_null", "number_of_rows", "not_accepted_values")
+FIRST, DAY = "2024-01-01-00:00", "2024-01-01"
+AUDITS = """  audits (
+    not_null (columns := (id)),
+    number_of_rows (threshold := 1000, blocking := false),
+    not_accepted_values (column := doubled, is_in := (DOUBLED))
+  ),
+  late_data"""
+
+
+def audited(sample: Sample, refused: int) -> None:
+    """Audit the hourly model: a blocking audit refuses an amount, another one always warns."""
+    path = "models/staging/events.sql"
+    text = (sample.folder / path).read_text("utf-8")
+    audits = AUDITS.replace("DOUBLED", str(refused))
+    sample.write(path, text.replace("  late_data", audits, 1))
+
+
+def materialize(
+    sample: Sample, instance: dg.DagsterInstance, partition: str, **tags: str
+) -> dg.ExecuteInProcessResult:
+    job = sample.definitions().resolve_implicit_global_asset_job_def()
+    return job.execute_in_process(
+        asset_selection=[EVENTS],
+        partition_key=partition,
+        tags=tags,
+        instance=instance,
+        raise_on_error=False,
+    )
+
+
+def sample_rows(found: dg.AssetCheckEvaluation) -> list[dg.TableRecord]:
+    shown = found.metadata["vde/sample"]
+    assert isinstance(shown, dg.TableMetadataValue)
+    return list(shown.records)
+
+
+def latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, dg.AssetCheckEvaluation]:
+    """The latest evaluation of each check of an asset, as the UI has it."""
+    records = instance.event_log_storage.get_latest_asset_check_execution_by_key(
+        [dg.AssetCheckKey(key, name) for name in CHECKS]
+    )
+    found = {}
+    for check, record in records.items():
+        event = record.event.dagster_event if record.event is not None else None
+        assert event is not None
+        found[check.name] = event.asset_check_evaluation_data
+    return found
+
+
+def events_key(sample: Sample) -> VersionKey:
+    binding = bind_environment(sample.project().services, "prod")
+    assert binding is not None
+    return binding.key(ModelName("staging", "events"))
+
+
+@contextmanager
+def at_home(project: VdeProject) -> Iterator[dg.DagsterInstance]:
+    """The project's own instance, where `vde` reports its runs."""
+    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
+        yield instance
+
+
+def test_each_audit_is_a_check_that_blocks_where_the_audit_does(sample: Sample) -> None:
+    audited(sample, refused=1)
+    graph = sample.definitions().resolve_asset_graph()
+    specs = {key.name: graph.get_check_spec(key) for key in graph.asset_check_keys}
+    assert {name: (each.asset_key, each.blocking) for name, each in specs.items()} == {
+        "not_null": (EVENTS, True),
+        "number_of_rows": (EVENTS, False),
+        "not_accepted_values": (EVENTS, True),
+    }
+    assert specs["not_null"].description == "not_null (columns := (id))"
+
+
+def test_an_asset_run_shows_what_its_audits_found(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    audited(sample, refused=1)
+    sample.apply()
+    sample.land((100, 24.5, 7), (101, 24.75, 8), until=25)
+    assert materialize(sample, instance, "2024-01-02-00:00").success
+    found = latest(instance, EVENTS)
+    assert {name: each.passed for name, each in found.items()} == {
+        "not_null": True,
+        "number_of_rows": False,
+        "not_accepted_values": True,
+    }
+    warning = found["number_of_rows"]
+    assert warning.severity is dg.AssetCheckSeverity.WARN
+    assert [each.data for each in sample_rows(warning)] == [{"row_count": 2}]
+
+
+def test_a_kept_partition_shows_what_was_found_when_it_was_written(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    audited(sample, refused=1)
+    sample.apply()
+    (work,) = sample.project().services.state.audited(events_key(sample), limit=10)
+    result = materialize(sample, instance, FIRST)
+    assert result.asset_materializations_for_node("staging__events")[0].metadata["vde/reused"].value
+    found = latest(instance, EVENTS)
+    assert {each.metadata["vde/work_id"].value for each in found.values()} == {work.intent.work_id}
+    assert not found["number_of_rows"].passed
+
+
+def test_a_failed_blocking_check_leaves_data_version_and_readers_as_they_were(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    before = sample.rows("staging.events")
+    assert materialize(sample, instance, FIRST).success
+    event = instance.get_latest_materialization_event(EVENTS)
+    audited(sample, refused=20)  # twice the amount of the first hour
+    sample.apply()
+    assert not materialize(sample, instance, FIRST, **{FORCE: "true"}).success
+    assert instance.get_latest_materialization_event(EVENTS) == event
+    assert sample.rows("staging.events") == before
+    refused = latest(instance, EVENTS)["not_accepted_values"]
+    assert (refused.passed, refused.blocking) == (False, True)
+    assert refused.severity is dg.AssetCheckSeverity.ERROR
+    assert refused.metadata["vde/failing_rows"].value == 1
+    (row,) = sample_rows(refused)
+    assert (row.data["id"], row.data["doubled"]) == (0, 20)
+
+
+def test_a_plan_reports_a_check_that_fails_and_no_materialization(sample: Sample) -> None:
+    audited(sample, refused=20)  # twice the amount of the first hour
+    project = sample.project()
+    with pytest.raises(AuditFailed):
+        run_plan(project, sample.plan(project=project), lambda _: None)
+    with at_home(project) as instance:
+        found = latest(instance, EVENTS)
+        assert {name: each.passed for name, each in found.items()} == {
+            "not_null": True,
+            "number_of_rows": False,
+            "not_accepted_values": False,
+        }
+        assert instance.get_latest_materialization_event(EVENTS) is None
+
+
+def test_a_catch_up_session_that_is_refused_fails_its_check(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    audited(sample, refused=14)
+    sample.apply()
+    sample.land((100, 3.25, 7), until=24)
+    job = sample.definitions().resolve_job_def(CATCH_UP_JOB)
+    config = catch_up_config(ModelName("staging", "events"))
+    done = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
+    assert not done.success
+    assert not latest(instance, EVENTS)["not_accepted_values"].passed
+    assert not done.get_asset_materialization_events()
+
+
+def test_automation_reports_what_audits_found(sample: Sample, instance: dg.DagsterInstance) -> None:
+    audited(sample, refused=14)
+    sample.apply()
+    sample.land((100, 24.5, 7), until=25)
+    job = sample.definitions().resolve_job_def(AUTOMATION_JOB)
+    assert not job.execute_in_process(instance=instance, raise_on_error=False).success
+    found = latest(instance, EVENTS)["not_accepted_values"]
+    assert not found.passed
+    assert ".branch_w_" in str(found.metadata["vde/refused_rows"].value)
+
+
+def test_a_shared_version_shows_in_dev_what_production_found(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    audited(sample, refused=1)
+    sample.apply()
+    sample.apply("dev")
+    key = dg.AssetKey(["staging__dev", "events"])
+    definitions = sample.definitions("dev")
+    job = definitions.resolve_implicit_global_asset_job_def()
+    result = job.execute_in_process(asset_selection=[key], partition_key=FIRST, instance=instance)
+    assert result.success
+    assert {name: each.passed for name, each in latest(instance, key).items()} == {
+        "not_null": True,
+        "number_of_rows": False,
+        "not_accepted_values": True,
+    }
+
+
+def test_audits_that_a_model_calls_twice_are_told_apart_by_their_arguments(sample: Sample) -> None:
+    path = "models/staging/events.sql"
+    text = (sample.folder / path).read_text("utf-8")
+    audits = "  audits (not_null (columns := (id)), not_null (columns := (happened))),\n  late_data"
+    sample.write(path, text.replace("  late_data", audits, 1))
+    graph = sample.definitions().resolve_asset_graph()
+    names = {key.name for key in graph.asset_check_keys}
+    assert names == {"not_null__id", "not_null__happened"}
+
+
+def test_a_view_has_no_checks_since_its_audits_do_not_run(sample: Sample) -> None:
+    path = "models/mart/people.sql"
+    text = (sample.folder / path).read_text("utf-8")
+    audits = "kind VIEW, audits (not_null (columns := (day))));"
+    sample.write(path, text.replace("kind VIEW);", audits))
+    assert not sample.definitions().resolve_asset_graph().asset_check_keys

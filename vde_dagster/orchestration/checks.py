@@ -1,0 +1,213 @@
+"""Audits as Dagster's asset checks: what an asset is checked for, and what was found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import Services
+from vde_dagster.core.audits.binding import blocks
+from vde_dagster.core.audits.values import AuditResult, Scalar
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.metadata import Metadata
+
+_Called = tuple[str, tuple[tuple[str, str], ...]]
+"""An audit as a model calls it: its name and its arguments."""
+
+_OTHER: Final = re.compile(r"\W+", re.ASCII)
+_LONGEST: Final = 60
+_MOST_WORKS: Final = 100
+"""How many units of work of one step are looked through for rows that failed."""
+
+
+def check_specs(node: Node, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+    """The checks of a model's asset: its audits, in their order.
+
+    A VIEW stores no rows, so its audits do not run, and are no checks.
+    """
+    if not _is_audited(node):
+        return []
+    names = check_names(node)
+    calls = {(each.name, each.shown_arguments): each for each in node.model.audits}
+    return [
+        dg.AssetCheckSpec(
+            name=name,
+            asset=key,
+            blocking=blocks(node, calls[called]),
+            description=_description(called),
+        )
+        for called, name in names.items()
+    ]
+
+
+def _is_audited(node: Node) -> bool:
+    return bool(node.model.audits) and node.model.kind.stores_rows
+
+
+def check_names(node: Node) -> dict[_Called, str]:
+    """The name of the check of each audit that a model calls.
+
+    It is the audit's name. Where a model calls an audit more than once, the arguments follow, and
+    a number where they are too much alike.
+    """
+    called = list(dict.fromkeys((each.name, each.shown_arguments) for each in node.model.audits))
+    times = Counter(name for name, _ in called)
+    names: dict[_Called, str] = {}
+    for name, arguments in called:
+        texts = [value for _, value in arguments] if times[name] > 1 else []
+        wanted = _identifier("_".join([name, *texts]))
+        numbered = (wanted, *(f"{wanted}_{number}" for number in range(2, len(called) + 2)))
+        names[name, arguments] = next(each for each in numbered if each not in names.values())
+    return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What one check found: the result of an audit, and the unit of work that it looked at."""
+
+    check: str
+    work: UnitOfWork
+    result: AuditResult
+
+    def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
+        """The event for the step of the asset itself."""
+        return dg.AssetCheckResult(
+            asset_key=key,
+            check_name=self.check,
+            passed=self.result.passed,
+            severity=_severity(self.result),
+            description=self.result.message,
+            metadata=_metadata(self),
+        )
+
+    def for_job(self, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
+        """The event for an op of a job, which is no step of the asset."""
+        return dg.AssetCheckEvaluation(
+            asset_key=key,
+            check_name=self.check,
+            passed=self.result.passed,
+            severity=_severity(self.result),
+            description=self.result.message,
+            metadata=_metadata(self),
+            blocking=self.result.blocking,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditWatch:
+    """What the audits of one model's version find from its beginning on.
+
+    ``last`` is the newest unit of work then that was audited.
+    """
+
+    services: Services
+    node: Node
+    key: VersionKey
+    last: str | None
+
+    @classmethod
+    def begin(cls, services: Services, binding: Binding, name: ModelName) -> AuditWatch:
+        """Watch the version of a model that an environment runs."""
+        node, key = binding.node(name), binding.key(name)
+        newest = services.state.audited(key, limit=1) if _is_audited(node) else ()
+        last = newest[0].intent.work_id if newest else None
+        return cls(services=services, node=node, key=key, last=last)
+
+    def checked(self, entries: Iterable[LedgerEntry] = ()) -> list[Checked]:
+        """What was found until now, and what was found before in rows that were kept.
+
+        Args:
+            entries: The entries of the intervals that were asked for. The audits of those that were
+                kept are those of the unit of work that wrote them.
+        """
+        if not _is_audited(self.node):
+            return []
+        newest_first = self.services.state.audited(self.key, limit=_MOST_WORKS)
+        since = [*takewhile(lambda each: each.intent.work_id != self.last, newest_first)]
+        return shown_results(self.node, [*since, *works_of(self.services, entries)])
+
+
+def works_of(services: Services, entries: Iterable[LedgerEntry]) -> list[UnitOfWork]:
+    """The units of work that wrote these entries, newest first."""
+    ids = [*dict.fromkeys(each.work_id for each in entries)][-_MOST_WORKS:]
+    return sorted(services.state.works(ids).values(), key=lambda w: w.started_at, reverse=True)
+
+
+def shown_results(node: Node, newest_first: Iterable[UnitOfWork]) -> list[Checked]:
+    """What audits found in units of work, once for each check.
+
+    A check shows one result. If rows failed in one of several units of work, it is that one.
+    """
+    names, found = check_names(node), dict[str, Checked]()
+    for work in newest_first if _is_audited(node) else ():
+        for result in work.audits:
+            check = names.get((result.name, result.arguments))
+            if check is not None and _outweighs(result, found.get(check)):
+                found[check] = Checked(check=check, work=work, result=result)
+    return [*found.values()]
+
+
+def check_events(
+    audits: Iterable[AuditWatch],
+    keys: Mapping[ModelName, dg.AssetKey],
+    done: Iterable[Evaluated] = (),
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """What audits found, for an op of a job, which is no step of an asset."""
+    entries: dict[VersionKey, list[LedgerEntry]] = {}
+    for unit in done:
+        entries.setdefault(unit.key, []).extend(unit.entries)
+    for each in audits:
+        for found in each.checked(entries.get(each.key, ())):
+            yield found.for_job(keys[each.node.name])
+
+
+def _outweighs(result: AuditResult, newer: Checked | None) -> bool:
+    """Whether a check shows this result and not the newer one."""
+    return newer is None or (newer.result.passed and not result.passed)
+
+
+def _severity(result: AuditResult) -> dg.AssetCheckSeverity:
+    return dg.AssetCheckSeverity.ERROR if result.blocking else dg.AssetCheckSeverity.WARN
+
+
+def _metadata(found: Checked) -> Metadata:
+    work, result = found.work, found.result
+    metadata: Metadata = {
+        "vde/failing_rows": result.failing,
+        "vde/work_id": work.intent.work_id,
+        "vde/intervals": ", ".join(map(str, work.intent.intervals)),
+    }
+    if result.sample:
+        rows = [_record(result.columns, each) for each in result.sample]
+        metadata["vde/sample"] = dg.MetadataValue.table(rows)
+    if work.refused_rows is not None:
+        metadata["vde/refused_rows"] = work.refused_rows
+    return metadata
+
+
+def _record(columns: tuple[str, ...], row: tuple[Scalar, ...]) -> dg.TableRecord:
+    """A row as Dagster has it, which knows no NULL."""
+    values = ("NULL" if each is None else each for each in row)
+    return dg.TableRecord(dict(zip(columns, values, strict=True)))
+
+
+def _description(called: _Called) -> str:
+    name, arguments = called
+    given = ", ".join(f"{key} := {value}" for key, value in arguments)
+    return f"{name} ({given})" if given else name
+
+
+def _identifier(text: str) -> str:
+    return _OTHER.sub("_", text).strip("_")[:_LONGEST] or "audit"
