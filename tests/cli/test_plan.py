@@ -186,6 +186,12 @@ def test_a_clock_without_time_names_its_sources_and_applies_nothing(flights: Pat
     assert call("environments", "--project", flights).stdout == ""
 
 
+def test_sources_are_not_counted_among_the_models_of_an_environment(up_to_date: Path) -> None:
+    shown = call("environments", "--project", up_to_date).stdout.splitlines()
+    (row,) = (line.split() for line in shown if "prod" in line)
+    assert row[-1] == "0"
+
+
 @pytest.mark.parametrize("cron,noun,length", [("@hourly", "hours", 24), ("@daily", "days", 1)])
 def test_missing_intervals_are_counted_ranges(
     flights: Path, cron: str, noun: str, length: int

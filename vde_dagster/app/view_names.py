@@ -45,7 +45,7 @@ def shown_naming(services: Services, environment: Environment) -> ViewNaming:
     names = sorted(
         name
         for name, each in environment.snapshots.items()
-        if each.source.path.suffix != ".yaml"  # a source has no view
+        if not each.is_source  # a source has no view
     )
     for first in range(0, len(names), _AT_ONCE):
         at = {

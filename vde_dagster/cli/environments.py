@@ -55,5 +55,6 @@ def _print(environments: list[Environment]) -> None:
     for each in environments:
         name = f"{each.name} (promotion not finished)" if each.promoting else each.name
         when = f"{each.promoted_at:%Y-%m-%d %H:%M:%S}"
-        table.add_row(name, str(each.revision), when, each.plan_id[:8], str(len(each.snapshots)))
+        models = sum(not snapshot.is_source for snapshot in each.snapshots.values())
+        table.add_row(name, str(each.revision), when, each.plan_id[:8], str(models))
     console().print(table)

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.model_choice import nearest
 from vde_dagster.cli.printing import as_json, as_text, console, note, print_json
+from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName, TableName
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from vde_dagster.composition import VdeProject
-    from vde_dagster.core.names import TableName
+    from vde_dagster.ports.state import Environment
 
 _ROWS: Final = 50
 
@@ -134,7 +137,8 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
         raise Refused(
             f"there is no environment {environment}", advice="`vde environments` lists them."
         )
-    read = {model_name_of(each) for each in tables_of(query)}
+    read = {name for each in tables_of(query) if (name := model_name_of(each)) is not None}
+    _refuse_unknown(project, read, shown)
     absent = sorted(name for name in shown.hidden if name in read)
     if absent:
         raise Refused(
@@ -147,6 +151,29 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
     views = {
         name: environment_view(name, environment, naming)
         for name, each in shown.snapshots.items()
-        if each.source.path.suffix != ".yaml"
+        if not each.is_source
     }
     return written.with_tables(views.get).text, [*views.values()]
+
+
+def _refuse_unknown(project: VdeProject, read: set[ModelName], shown: Environment) -> None:
+    """Say what a query misspells, before Spark is started for it.
+
+    Raises:
+        Refused: It reads what is neither a model nor a table of the project's catalog.
+    """
+    tables = {
+        name: TableName(name.schema, name.name)
+        for name in sorted(read)
+        if name not in shown.snapshots and not name.catalog
+    }
+    if not tables:
+        return
+    present = project.services.catalog.present(tables.values())
+    unknown = [name for name, table in tables.items() if table not in present]
+    if unknown:
+        known = [str(name) for name in shown.snapshots]
+        raise Refused(
+            f"there is no model or table {', '.join(map(str, unknown))}",
+            advice=nearest(str(unknown[0]), known) or f"`{vde('status')}` lists the models.",
+        )

@@ -84,6 +84,11 @@ class ModelSnapshot:
         return VersionKey(self.name, self.version)
 
     @property
+    def is_source(self) -> bool:
+        """Whether it is a source, which the project declares and does not compute."""
+        return self.source.path.suffix == ".yaml"
+
+    @property
     def is_adopted(self) -> bool:
         """Whether data decided that it has this version (rule R6)."""
         return self.decided_by is DecidedBy.DATA
