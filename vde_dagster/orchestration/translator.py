@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -115,13 +116,17 @@ def table_schema(columns: tuple[Column, ...], node: Node) -> dg.TableSchema:
     )
 
 
-def _description(data: VdeTranslatorData) -> str:
-    model = data.node.model
+def _description(data: VdeTranslatorData) -> str | None:
+    """The author's words, which lists of assets show in one line."""
+    own = data.node.model.description
     if data.is_source:
-        return model.description or "A source: this table is not written by the project."
-    body = model.body
-    language = "python" if isinstance(body, PythonFunction) else "sql"
-    return f"{model.description}\n\n```{language}\n{model.source.text.strip()}\n```".strip()
+        return own or "A source: this table is not written by the project."
+    return own or None
+
+
+def _source_text(model: Model) -> dg.MarkdownMetadataValue:
+    language = "python" if isinstance(model.body, PythonFunction) else "sql"
+    return dg.MetadataValue.md(f"```{language}\n{model.source.text.strip()}\n```")
 
 
 def _kinds(data: VdeTranslatorData) -> set[str]:
@@ -129,11 +134,22 @@ def _kinds(data: VdeTranslatorData) -> set[str]:
         return {"iceberg"}
     match data.node.model.body:
         case PythonFunction():
-            return {"pyspark", "iceberg", "python"}
+            written = "python"
         case SeedRows():
-            return {"pyspark", "iceberg", "csv"}
+            written = "csv"
         case _:
-            return {"pyspark", "iceberg", "sql"}
+            written = "sql"
+    return {"pyspark", "iceberg", written, *_kind_of_model(data.node.model)}
+
+
+def _kind_of_model(model: Model) -> Iterator[str]:
+    """What people call a model's kind, where it is none of the usual tables."""
+    if model.kind.is_view:
+        yield "view"
+    if model.kind.is_seed:
+        yield "seed"
+    if model.kind.keeps_history:
+        yield "scd2"
 
 
 def _owners(owner: str) -> list[str]:
@@ -176,6 +192,7 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
         metadata["vde/updates_on"] = data.node.model.updates_on.value
     return metadata | {
         "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),
+        "vde/source": _source_text(node.model),
         "vde/physical_table": str(data.snapshot.key.table),
         "vde/version": data.snapshot.version,
         "vde/fingerprint": data.snapshot.fingerprint.digest,
