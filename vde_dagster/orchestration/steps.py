@@ -15,8 +15,8 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.leases import environment_resource, holder_of, leased
+from vde_dagster.app.plan.due import due_of
 from vde_dagster.app.plan.plan_checks import check_plan
-from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
@@ -250,17 +250,16 @@ def _whole(
         Refused: Nothing is due, or such a model has loaded all that is due.
     """
     model = node.model
-    plan = plan_environment(services, binding.graph, binding.environment)
-    (change,) = (each for each in plan.changes if each.name == node.name)
+    due = due_of(services, binding, node.name)
     rules = model.kind
     if rules.is_sequential:
         key = binding.key(node.name)
         entries = services.state.ledger([key]).get(key, ())
-        if not change.missing and _is_recorded_since(services, entries, tried_at):
+        if not due.missing and _is_recorded_since(services, entries, tried_at):
             return ()
-        wanted = sequential_ranges(model, entries, change.missing, environment=binding.environment)
+        wanted = sequential_ranges(model, entries, due.missing, environment=binding.environment)
     else:
-        wanted = rules.missing(model, (), change.complete_to or model.start)[:1]
+        wanted = rules.missing(model, (), due.complete_to or model.start)[:1]
     if not wanted:
         raise Refused(
             f"{node.name} is not due: nothing that it reads is complete for a whole "

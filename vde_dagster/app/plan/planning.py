@@ -116,7 +116,7 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
         holdings=holdings,
         loaded=loaded,
         ledger=Ledger(services.state),
-        complete_to=_complete_times(graph, now, holdings, tables),
+        complete_to=complete_times_of(graph, now, holdings, tables),
         tables=tables,
     )
     return _Looked(planned=planned, catalog=look, now=now, stays=stays)
@@ -144,7 +144,7 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
         holdings=holdings,
         loaded=loaded,
         ledger=Ledger(services.state),
-        complete_to=_complete_times(plan.graph, plan.now, holdings, tables),
+        complete_to=complete_times_of(plan.graph, plan.now, holdings, tables),
         tables=tables,
     )
 
@@ -344,7 +344,7 @@ def _overdue(
     return found
 
 
-def _complete_times(
+def complete_times_of(
     graph: Graph,
     now: datetime | None,
     holdings: Holdings,

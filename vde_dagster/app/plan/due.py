@@ -1,0 +1,50 @@
+"""What is due of one model, decided from it and what is upstream of it alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.plan.planning import complete_times_of, holdings_of
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph.graph import Graph, sources
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS
+from vde_dagster.core.planning.workload import workloads
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.project.signals import ready_intervals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What a plan of the environment would say of a model.
+
+    ``missing`` is what it would evaluate, since it is not loaded. ``complete_to`` is when all that
+    the model reads is complete up to, None where nothing of it is there yet.
+    """
+
+    missing: tuple[Interval, ...]
+    complete_to: datetime | None
+
+
+def due_of(services: Services, binding: Binding, name: ModelName) -> Due:
+    """What is due of a model in the environment that runs these versions. Starts no Spark."""
+    upstream = {node.name for node in binding.graph.upstream([name])}
+    graph = Graph({each: node for each, node in binding.graph.nodes.items() if each in upstream})
+    snapshots = {each: binding.snapshots[each] for each in graph.nodes}
+    now, tables = services.project_now(), {each: services.source(each) for each in sources(graph)}
+    holdings = holdings_of(services, binding.environment, snapshots)
+    complete_to = complete_times_of(graph, now, holdings, tables)
+    work = workloads(
+        graph,
+        holdings,
+        DEFAULT_OPTIONS,
+        now=now,
+        complete_to=complete_to,
+        ready=lambda model, units: ready_intervals(
+            model, units, execution_time=services.clock.now()
+        ),
+    )
+    missing = work[name].missing if name in work else ()
+    return Due(missing=missing, complete_to=complete_to[name])
