@@ -25,7 +25,7 @@ CODE_VERSION: Final = "dagster/code_version"
 USER_PROVIDED: Final = "dagster/data_version_is_user_provided"
 PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer/")
 
-ENVIRONMENT: Final = "vde/env"
+ENVIRONMENT: Final = "vde/environment"
 PLAN: Final = "vde/plan"
 CATCH_UP: Final = "vde/catchup"
 REFRESH: Final = "vde/refresh"

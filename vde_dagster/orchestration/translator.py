@@ -163,7 +163,7 @@ def _tags(data: VdeTranslatorData) -> dict[str, str]:
     tags = {tag: "" for tag in data.node.model.tags if _TAG.fullmatch(tag)}
     tags["vde/kind"] = data.node.model.kind.keyword
     if not data.is_source:
-        tags["vde/env"] = data.environment
+        tags["vde/environment"] = data.environment
     if data.unplanned_change is not None:
         tags["vde/unplanned_change"] = data.unplanned_change
     return tags
