@@ -8,6 +8,7 @@ grows, together with the models that wait for it, and all others go on.
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ from vde_dagster.orchestration.metadata import (
     materializations,
 )
 from vde_dagster.orchestration.partitions import partitions_of
+from vde_dagster.orchestration.provenance import input_provenance
 
 AUTOMATION_JOB: Final = "vde_automation"
 _OP: Final = "run"
@@ -85,7 +87,7 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
                 return
             audits, done = _audits(location, plan), list[Evaluated]()
             try:
-                for evaluated, events in _carried_out(location, plan):
+                for evaluated, events in _carried_out(context.instance, location, plan):
                     done.append(evaluated)
                     yield from events
             except VdeError:
@@ -205,15 +207,22 @@ def _audits(location: Location, plan: Plan) -> list[AuditWatch]:
 
 
 def _carried_out(
-    location: Location, plan: Plan
+    instance: dg.DagsterInstance, location: Location, plan: Plan
 ) -> Iterator[tuple[Evaluated, Sequence[dg.AssetMaterialization]]]:
     """Apply a plan: yield each unit of work when it is done, with an event for each interval."""
     binding = bind_plan(plan)
     keys = _keys(location, plan)
+    inputs: dict[ModelName, dict[str, str]] = {}
     with closing(applied_units(location.project.services, plan)) as steps:
         for evaluated in steps:
             node = binding.node(evaluated.key.model)
-            yield evaluated, materializations(binding, node, keys, [evaluated])
+            if node.name not in inputs:  # of several batches, what the first one read
+                parents = [keys[each] for each in node.model.parents]
+                began = time.time() - evaluated.seconds
+                inputs[node.name] = input_provenance(instance, parents, before=began)
+            provenance = inputs[node.name]
+            events = materializations(binding, node, keys, [evaluated], provenance=provenance)
+            yield evaluated, events
 
 
 def _due(location: Location, runs: Sequence[dg.RunRecord]) -> Due:

@@ -36,6 +36,7 @@ from vde_dagster.orchestration.metadata import (
     materializations,
     session_metadata,
 )
+from vde_dagster.orchestration.provenance import input_provenance
 from vde_dagster.orchestration.steps import current_binding, show_result, store_followed
 from vde_dagster.orchestration.translator import asset_key, readable_table
 
@@ -105,7 +106,9 @@ def run_catch_up(
             return outcomes[-1]
 
         with errors.kept():
-            yield from _session(project.services, binding, name, keys, load)
+            yield from _session(
+                context.instance, project.services, binding, name, keys=keys, load=load
+            )
 
     @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
     def catch_up_job() -> None:
@@ -156,7 +159,7 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
                 show_result(location, name)
                 return loaded
 
-            yield from _session(services, binding, name, keys, load)
+            yield from _session(context.instance, services, binding, name, keys=keys, load=load)
 
     @dg.job(
         name=CATCH_UP_JOB,
@@ -171,14 +174,17 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
 
 
 def _session(
+    instance: dg.DagsterInstance,
     services: Services,
     binding: Binding,
     name: ModelName,
+    *,
     keys: Mapping[ModelName, dg.AssetKey],
     load: Callable[[], Evaluated | NothingToLoad],
 ) -> Iterator[object]:
     """Run a session: an event for each check and each interval that it wrote, and what it found."""
-    audits = AuditWatch.begin(services, binding, name)
+    audits, node = AuditWatch.begin(services, binding, name), binding.node(name)
+    provenance = input_provenance(instance, [keys[each] for each in node.model.parents])
     try:
         loaded = load()
     except VdeError:
@@ -187,7 +193,7 @@ def _session(
     if isinstance(loaded, NothingToLoad):
         yield dg.Output(None, metadata={"vde/reason": loaded.reason})
         return
-    yield from materializations(binding, binding.node(name), keys, [loaded])
+    yield from materializations(binding, node, keys, [loaded], provenance=provenance)
     yield from check_events([audits], keys, [loaded])
     session = session_metadata(loaded.session) if loaded.session is not None else {}
     yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
@@ -269,7 +275,7 @@ class _PlanRun:
 
     def _op(self, stage: WorkStage | Closing, *, at: int, first: bool) -> dg.OpDefinition:
         def run(context: dg.OpExecutionContext) -> Iterator[object]:
-            yield from self._events(stage)
+            yield from self._events(context.instance, stage)
             yield dg.Output(None)
 
         name, description = _op_of(stage, self.walk.plan)
@@ -281,23 +287,34 @@ class _PlanRun:
             tags={_PRIORITY: str(-at)},
         )(run)
 
-    def _events(self, stage: WorkStage | Closing) -> Iterator[object]:
+    def _events(self, instance: dg.DagsterInstance, stage: WorkStage | Closing) -> Iterator[object]:
         """Run a stage, and report each interval that it writes and each check to Dagster."""
         services, binding = self.services, self.walk.binding
         models = [stage.model] if isinstance(stage, WorkStage) else []
         audits = [AuditWatch.begin(services, binding, each) for each in models]
         already = len(self.done)
+        inputs = {each: self._provenance(instance, each) for each in models}
         with self.errors.kept(), self.walk.visit(stage) as steps:
             try:
                 for evaluated in steps:
                     self.done.append(evaluated)
                     self.report(evaluated)
                     node = self.walk.binding.node(evaluated.key.model)
-                    yield from materializations(self.walk.binding, node, self.keys, [evaluated])
+                    yield from materializations(
+                        self.walk.binding,
+                        node,
+                        self.keys,
+                        [evaluated],
+                        provenance=inputs.get(node.name),
+                    )
             except VdeError:
                 yield from check_events(audits, self.keys)
                 raise
             yield from check_events(audits, self.keys, self.done[already:])
+
+    def _provenance(self, instance: dg.DagsterInstance, name: ModelName) -> dict[str, str]:
+        parents = self.walk.plan.graph[name].model.parents
+        return input_provenance(instance, [self.keys[each] for each in parents])
 
 
 def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:
