@@ -124,6 +124,7 @@ _LONGEST: Final = {
         "packaging/test_lint.py",
         "app/faults/test_processes.py",
         "cli/test_demo.py",
+        "project/test_fuzz.py",  # five thousand projects of each sort, in the full form
     )
 }
 
