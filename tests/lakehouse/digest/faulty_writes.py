@@ -225,6 +225,16 @@ def behind(spark: SparkSession) -> dict[str, object]:
     }
 
 
+def wait_for_tasks(spark: SparkSession) -> None:
+    """Wait until no task runs: one whose copy was faster is killed after its job has ended."""
+    context: Any = spark.sparkContext
+    tracker = context._jsc.sc().statusTracker()
+    deadline = time.monotonic() + 60
+    while any(each.numRunningTasks() for each in tracker.getExecutorInfos()):
+        assert time.monotonic() < deadline, "a task that was killed goes on"
+        time.sleep(0.1)
+
+
 def reported(found: RowSum) -> dict[str, object]:
     return {"rows": found.rows, "sum": str(found.sum)}
 
@@ -295,6 +305,7 @@ def main(folder: Path, master: str, names: Sequence[str]) -> None:
             "recorded": reported(total(found.sums[0].values())),
             "stored": reported(stored(engine, unit, found)),
         }
+    wait_for_tasks(spark)
     engine.stop()
     (log,) = logs.iterdir()
     counted = events(log)
