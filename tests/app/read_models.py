@@ -7,15 +7,14 @@ the state, once in each process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.graph.graph import Derived, Node
+from vde_dagster.core.graph.graph import Derived
 from vde_dagster.core.model.model import Model, ModelSource
-from vde_dagster.core.names import ModelName
 from vde_dagster.project.cache.keys import is_lasting, source_digest
 from vde_dagster.project.cache.models import KnownModels, ModelCache
 
@@ -37,25 +36,11 @@ class _Known(KnownModels):
             self.models[key] = model
         return model
 
-    def find(
-        self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
-    ) -> Derived | None:
-        """What was derived from a model and its upstream nodes."""
-        key = self._key(model, upstream, undeclared=undeclared)
-        return self.derived.get(key) if key is not None else None
+    def _get_derived(self, key: str) -> Derived | None:
+        return self.derived.get(key)
 
-    def keep(
-        self,
-        model: Model,
-        upstream: Mapping[ModelName, Node],
-        derived: Derived,
-        *,
-        undeclared: bool,
-    ) -> None:
-        """Keep what was derived from a model."""
-        key = self._key(model, upstream, undeclared=undeclared)
-        if key is not None:
-            self.derived[key] = derived
+    def _put_derived(self, key: str, derived: Derived) -> None:
+        self.derived[key] = derived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

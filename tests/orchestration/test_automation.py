@@ -366,6 +366,18 @@ def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterato
     del sys.modules[module.__name__]
 
 
+def instance_that_runs_in_this_process(home: Path) -> dg.DagsterInstance:
+    """A persistent instance whose launched runs are over when they are launched."""
+    launcher = {"module": "dagster._core.launcher.sync_in_memory_run_launcher"}
+    coordinator = {"module": "dagster._core.run_coordinator"}
+    settings = {
+        "run_launcher": {**launcher, "class": "SyncInMemoryRunLauncher"},
+        "run_coordinator": {**coordinator, "class": "DefaultRunCoordinator"},
+    }
+    home.mkdir()
+    return dg.DagsterInstance.local_temp(str(home), overrides=settings)
+
+
 TARGETS = """
 query ($key: AssetKeyInput!) {
   assetNodeOrError(assetKey: $key) {
@@ -423,18 +435,8 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
     )
     monkeypatch.setattr(f"{now}_timestamp", lambda: time.time() + sum(later))
     automated = make(PROJECT)
-    launcher = {"module": "dagster._core.launcher.sync_in_memory_run_launcher"}
-    settings = {
-        "run_launcher": {**launcher, "class": "SyncInMemoryRunLauncher"},
-        "run_coordinator": {
-            "module": "dagster._core.run_coordinator",
-            "class": "DefaultRunCoordinator",
-        },
-    }
-    home = tmp_path / "daemon"
-    home.mkdir()
     with (
-        dg.DagsterInstance.local_temp(str(home), overrides=settings) as instance,
+        instance_that_runs_in_this_process(tmp_path / "daemon") as instance,
         served(automated.definitions(), instance) as process,
     ):
         (location,) = process.create_request_context().code_locations

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final
+from typing import Final, TypedDict
 
 import dagster as dg
 
@@ -73,6 +73,17 @@ def check_names(node: Node) -> dict[_Called, str]:
     return names
 
 
+class _CheckFacts(TypedDict):
+    """What Dagster is told of a check, in whichever event."""
+
+    asset_key: dg.AssetKey
+    check_name: str
+    passed: bool
+    severity: dg.AssetCheckSeverity
+    description: str
+    metadata: Metadata
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """What one check found: the result of an audit, and the unit of work that it looked at."""
@@ -83,26 +94,21 @@ class Checked:
 
     def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
         """The event for the step of the asset itself."""
-        return dg.AssetCheckResult(
-            asset_key=key,
-            check_name=self.check,
-            passed=self.result.passed,
-            severity=_severity(self.result),
-            description=self.result.message,
-            metadata=_metadata(self),
-        )
+        return dg.AssetCheckResult(**self._facts(key))
 
     def for_job(self, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
         """The event for an op of a job, which is no step of the asset."""
-        return dg.AssetCheckEvaluation(
-            asset_key=key,
-            check_name=self.check,
-            passed=self.result.passed,
-            severity=_severity(self.result),
-            description=self.result.message,
-            metadata=_metadata(self),
-            blocking=self.result.blocking,
-        )
+        return dg.AssetCheckEvaluation(**self._facts(key), blocking=self.result.blocking)
+
+    def _facts(self, key: dg.AssetKey) -> _CheckFacts:
+        return {
+            "asset_key": key,
+            "check_name": self.check,
+            "passed": self.result.passed,
+            "severity": _severity(self.result),
+            "description": self.result.message,
+            "metadata": _metadata(self),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,10 +92,7 @@ class KnownModels:
     ) -> Derived | None:
         """What was derived from a model and its upstream nodes."""
         key = self._key(model, upstream, undeclared=undeclared)
-        if self.entries is None or key is None:
-            return None
-        kept = self.entries.get(key)
-        return _unpacked_derived(kept) if kept is not None else None
+        return self._get_derived(key) if key is not None else None
 
     def keep(
         self,
@@ -108,7 +105,14 @@ class KnownModels:
         """Keep what was derived from a model."""
         key = self._key(model, upstream, undeclared=undeclared)
         if key is not None:
-            self._put(key, lambda: _packed_derived(derived))
+            self._put_derived(key, derived)
+
+    def _get_derived(self, key: str) -> Derived | None:
+        kept = self.entries.get(key) if self.entries is not None else None
+        return _unpacked_derived(kept) if kept is not None else None
+
+    def _put_derived(self, key: str, derived: Derived) -> None:
+        self._put(key, lambda: _packed_derived(derived))
 
     def _put(self, key: str, packed: Callable[[], Parts]) -> None:
         if self.entries is None:
