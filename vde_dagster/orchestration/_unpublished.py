@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
@@ -21,6 +22,8 @@ __all__ = [
     "AndCondition",
     "UnresolvedAssetJob",
     "is_switched_on",
+    "latest_check_results",
+    "latest_materializations",
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
@@ -40,3 +43,42 @@ def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:
         and (origin is None or state.selector.location_name == origin.location_name)
         for state in context.instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
     )
+
+
+def latest_materializations(
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Collection[str]
+) -> Mapping[str, dg.AssetMaterialization]:
+    """The latest materialization of each of these partitions; absent if there is none."""
+    found = instance.get_latest_storage_id_by_partition(
+        key, dg.DagsterEventType.ASSET_MATERIALIZATION, set(partitions)
+    )
+    if not found:
+        return {}
+    wanted = dg.AssetRecordsFilter(asset_key=key, storage_ids=[*found.values()])
+    records = instance.fetch_materializations(wanted, limit=len(found)).records
+    events = [each.asset_materialization for each in records]
+    return {each.partition: each for each in events if each is not None and each.partition}
+
+
+def latest_check_results(
+    instance: dg.DagsterInstance, keys: Collection[dg.AssetCheckKey]
+) -> Mapping[dg.AssetCheckKey, dg.AssetCheckEvaluation | None]:
+    """The latest result of each of these checks; None where a run was to give one and did not.
+
+    Checks that were never evaluated, and those whose run is under way, are absent.
+    """
+    records = instance.event_log_storage.get_latest_asset_check_execution_by_key([*keys])
+    results = {
+        key: record.event.asset_check_evaluation if record.event is not None else None
+        for key, record in records.items()
+    }
+    return {
+        key: result
+        for key, result in results.items()
+        if result is not None or not _is_under_way(instance, records[key].run_id)
+    }
+
+
+def _is_under_way(instance: dg.DagsterInstance, run_id: str) -> bool:
+    run = instance.get_run_by_id(run_id)
+    return run is not None and not run.is_finished

@@ -73,7 +73,7 @@ def check_names(node: Node) -> dict[_Called, str]:
     return names
 
 
-class _CheckFacts(TypedDict):
+class CheckFacts(TypedDict):
     """What Dagster is told of a check, in whichever event."""
 
     asset_key: dg.AssetKey
@@ -100,7 +100,7 @@ class Checked:
         """The event for an op of a job, which is no step of the asset."""
         return dg.AssetCheckEvaluation(**self._facts(key), blocking=self.result.blocking)
 
-    def _facts(self, key: dg.AssetKey) -> _CheckFacts:
+    def _facts(self, key: dg.AssetKey) -> CheckFacts:
         return {
             "asset_key": key,
             "check_name": self.check,

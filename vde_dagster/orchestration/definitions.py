@@ -18,6 +18,8 @@ from vde_dagster.orchestration.location import open_location
 from vde_dagster.orchestration.managed import build_managed_sensor
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
 from vde_dagster.orchestration.sensors import build_late_data_sensor
+from vde_dagster.orchestration.status_checks import build_status_checks
+from vde_dagster.orchestration.status_sensor import build_status_sensor
 from vde_dagster.orchestration.translator import VdeTranslator
 
 
@@ -65,9 +67,10 @@ def _definitions(
     catch_up, automation = build_catch_up_job(location), build_automation_job(location)
     late = build_late_data_sensor(location, catch_up)
     found = [build_automation_sensor(location, automation), late, build_managed_sensor(location)]
-    sensors = [each for each in found if each is not None]
+    sensors = [each for each in found if each is not None] + [build_status_sensor(location)]
     return dg.Definitions(
         assets=build_assets(location),
+        asset_checks=build_status_checks(location),
         jobs=[automation, *([catch_up] if late is not None else [])],
         sensors=sensors,
         resources={

@@ -1,0 +1,300 @@
+"""What Dagster is told without a run: what is shown, and what is missing, stale or foreign.
+
+The project is applied without Dagster in these tests, as `vde` on another machine does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.loader import LoadingContextForTest
+
+from tests.app.memory_world import PROJECT, MemoryWorld, bound
+from tests.orchestration.automated_world import AutomatedWorld
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.core.columns import Column
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAILY = ModelName("mart", "daily")
+DAYS = ["2024-01-01", "2024-01-02"]
+SENSOR = "vde_status_{}"
+
+
+@pytest.fixture
+def made(tmp_path: Path, instance: dg.DagsterInstance) -> AutomatedWorld:
+    """A project in production, with one event on each of two days; Dagster knows nothing of it."""
+    world = AutomatedWorld(tmp_path, instance, MemoryWorld())
+    world.write(PROJECT)
+    world.world.land((5.5, 10), (30.5, 1), until=48)
+    world.apply()
+    world.world.clock.advance(timedelta(hours=1))
+    return world
+
+
+def look(world: AutomatedWorld, environment: str = "prod") -> str:
+    """What a tick of an environment's status sensor answers."""
+    definitions = world.definitions(environment)
+    sensor = definitions.resolve_sensor_def(SENSOR.format(environment))
+    with dg.build_sensor_context(instance=world.instance, definitions=definitions) as context:
+        answer = sensor.evaluate_tick(context)
+    assert not answer.run_requests
+    return answer.skip_message or ""
+
+
+def not_fresh(world: AutomatedWorld, environment: str = "prod") -> dict[str, str]:
+    """What Dagster calls stale or missing, by asset and partition."""
+    graph = world.definitions(environment).resolve_asset_graph()
+    instance = world.instance
+    resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+    return {
+        f"{key.to_user_string()} {partition or ''}".strip(): status.value
+        for key in graph.materializable_asset_keys
+        for partition in _partitions(graph.get(key).partitions_def)
+        if (status := resolver.get_status(key, partition)) is not StaleStatus.FRESH
+    }
+
+
+def _partitions(definition: dg.PartitionsDefinition | None) -> list[str | None]:
+    return [None] if definition is None else [*definition.get_partition_keys()]
+
+
+def told(world: AutomatedWorld, key: str) -> list[tuple[str | None, str]]:
+    """The events of an asset, oldest first: partition and data version."""
+    asset = dg.AssetKey(key.split("/"))
+    found = world.instance.fetch_materializations(asset, limit=500, ascending=True).records
+    events = [each.asset_materialization for each in found]
+    return [(e.partition, (e.tags or {})["dagster/data_version"]) for e in events if e is not None]
+
+
+def results(world: AutomatedWorld, check: str) -> dict[str, tuple[bool, str]]:
+    """The latest result of a check on each asset that has one."""
+    keys = [
+        each
+        for each in world.definitions().resolve_asset_graph().asset_check_keys
+        if each.name == check
+    ]
+    found = world.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    evaluated = {k: r.event.asset_check_evaluation for k, r in found.items() if r.event}
+    return {
+        key.asset_key.to_user_string(): (each.passed, each.description or "")
+        for key, each in evaluated.items()
+        if each is not None
+    }
+
+
+def digests(world: AutomatedWorld, name: ModelName, environment: str = "prod") -> list[str]:
+    """The digests in the ledger of the version that an environment shows."""
+    services = world.world.services()
+    key = bound(services, environment).key(name)
+    return [each.digest for each in services.state.ledger([key])[key]]
+
+
+def test_what_vde_computed_elsewhere_is_reported_once_and_nothing_of_it_is_stale(
+    made: AutomatedWorld,
+) -> None:
+    assert set(not_fresh(made).values()) == {"MISSING"}
+    # 48 hours, 2 days, a table without partitions, and a view
+    assert look(made).startswith("reported 52 results")
+    assert not_fresh(made) == {}
+    assert told(made, "mart/daily") == [*zip(DAYS, digests(made, DAILY), strict=True)]
+    look(made)
+    assert len(told(made, "staging/events")) == 48
+    assert look(made) == "Dagster knows what prod shows"
+
+
+def test_a_new_process_compares_with_dagster_and_reports_nothing_again(
+    made: AutomatedWorld,
+) -> None:
+    look(made)
+    made.write(PROJECT)  # the definitions are loaded again
+    assert look(made) == "Dagster knows what prod shows"
+    assert len(told(made, "mart/daily")) == 2
+
+
+def test_only_the_day_that_changed_is_reported_again(made: AutomatedWorld) -> None:
+    look(made)
+    before = digests(made, DAILY)
+    made.world.land((31.5, 5), until=48)
+    made.apply()
+    made.world.clock.advance(timedelta(hours=1))
+    look(made)
+    after = digests(made, DAILY)
+    assert after[0] == before[0] and after[1] != before[1]
+    assert told(made, "mart/daily")[2:] == [(DAYS[1], after[1])]
+    assert not_fresh(made) == {}
+
+
+def test_dev_shows_the_results_that_it_shares_with_production_before_anything_ran_there(
+    made: AutomatedWorld,
+) -> None:
+    look(made, "dev")
+    assert not_fresh(made, "dev") == {}
+    assert told(made, "mart__dev/daily") == [*zip(DAYS, digests(made, DAILY), strict=True)]
+    assert told(made, "mart/daily") == []
+
+
+def test_what_a_promotion_brings_into_view_is_reported_to_production(
+    made: AutomatedWorld,
+) -> None:
+    look(made)
+    doubled = PROJECT["daily"].replace("SUM(amount) AS amount", "2 * SUM(amount) AS amount")
+    made.write({**PROJECT, "daily": doubled})
+    made.apply("dev")
+    made.apply("prod")  # computes nothing: dev did
+    made.world.clock.advance(timedelta(hours=1))
+    assert set(not_fresh(made).values()) == {"STALE"}
+    look(made)
+    assert told(made, "mart/daily")[2:] == [*zip(DAYS, digests(made, DAILY), strict=True)]
+    assert not_fresh(made) == {}
+
+
+def test_a_result_of_this_minute_is_left_to_the_run_that_reports_it(made: AutomatedWorld) -> None:
+    look(made)
+    made.world.land((31.5, 5), until=48)
+    made.apply()
+    assert look(made).endswith("; the rest follows")
+    assert len(told(made, "mart/daily")) == 2
+    made.world.clock.advance(timedelta(hours=1))
+    look(made)
+    assert len(told(made, "mart/daily")) == 3
+
+
+def test_an_environment_at_work_is_not_looked_at(made: AutomatedWorld) -> None:
+    resource = environment_resource("prod")
+    made.world.state.acquire_lease(resource, holder="a plan", ttl=timedelta(minutes=2))
+    assert look(made) == "a plan is at work on prod"
+    assert told(made, "mart/daily") == []
+
+
+def test_all_checks_pass_after_a_plan_and_their_results_are_reported_once(
+    made: AutomatedWorld,
+) -> None:
+    look(made)
+    models = {"staging/events", "mart/daily", "mart/totals"}
+    for check in ("vde_no_missing_intervals", "vde_not_stale", "vde_no_foreign_write"):
+        found = results(made, check)
+        assert set(found) == models
+        assert {passed for passed, _ in found.values()} == {True}
+    assert set(results(made, "vde_schema")) == models | {"raw/events"}
+
+
+def test_late_rows_fail_a_check_from_the_second_look_on_until_they_are_loaded(
+    made: AutomatedWorld,
+) -> None:
+    look(made)
+    made.world.land((31.5, 5), until=48)
+    look(made)
+    assert results(made, "vde_not_stale")["staging/events"][0] is True
+    look(made)
+    passed, text = results(made, "vde_not_stale")["staging/events"]
+    assert not passed
+    assert "`vde run prod` computes it" in text
+    made.apply()
+    made.world.clock.advance(timedelta(hours=1))
+    look(made)
+    assert results(made, "vde_not_stale")["staging/events"][0] is True
+
+
+def test_missing_intervals_fail_a_check_with_their_range(made: AutomatedWorld) -> None:
+    look(made)
+    made.world.land((50.5, 1), until=72)
+    look(made)
+    look(made)
+    assert results(made, "vde_no_missing_intervals")["mart/daily"] == (
+        False,
+        "[2024-01-03, 2024-01-04) is missing: `vde run prod` computes it.",
+    )
+
+
+def daily(world: AutomatedWorld) -> VersionKey:
+    return bound(world.world.services()).key(DAILY)
+
+
+def test_a_foreign_write_fails_a_check_at_once(made: AutomatedWorld) -> None:
+    look(made)
+    made.world.catalog.append(daily(made).table, [(None, 7)])
+    look(made)
+    passed, text = results(made, "vde_no_foreign_write")["mart/daily"]
+    assert not passed
+    assert "somebody else wrote to it" in text
+
+
+def _lose_day(world: AutomatedWorld) -> None:
+    table = world.world.catalog.tables[daily(world).table]
+    table.columns = tuple(each for each in table.columns if each.name != "day")
+
+
+def _retype_day(world: AutomatedWorld) -> None:
+    table = world.world.catalog.tables[daily(world).table]
+    table.columns = tuple(
+        Column(name=each.name, type="string") if each.name == "day" else each
+        for each in table.columns
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_lose_day, "it lacks the column day (date), which is recorded"),
+        (_retype_day, "day is string, and date is recorded"),
+    ],
+)
+def test_a_table_with_other_columns_fails_the_check_of_its_schema(
+    made: AutomatedWorld, change: Callable[[AutomatedWorld], None], said: str
+) -> None:
+    look(made)
+    change(made)
+    look(made)
+    passed, text = results(made, "vde_schema")["mart/daily"]
+    assert not passed
+    assert said in text
+
+
+def click(world: AutomatedWorld, *checks: tuple[str, str]) -> dg.ExecuteInProcessResult:
+    """Execute checks of assets alone, as the button on their page does."""
+    job = world.definitions().resolve_implicit_global_asset_job_def()
+    keys = {dg.AssetCheckKey(dg.AssetKey(asset.split("/")), name) for asset, name in checks}
+    alone = job.get_subset(asset_selection=set(), asset_check_selection=keys)
+    return alone.execute_in_process(instance=world.instance)
+
+
+def test_checks_are_evaluated_by_a_click_without_computing_anything(made: AutomatedWorld) -> None:
+    made.world.catalog.append(daily(made).table, [(None, 7)])
+    done = click(
+        made,
+        ("mart/daily", "vde_no_missing_intervals"),
+        ("mart/daily", "vde_no_foreign_write"),
+        ("raw/events", "vde_schema"),
+    )
+    found = {each.check_name: each.passed for each in done.get_asset_check_evaluations()}
+    assert found == {
+        "vde_no_missing_intervals": True,
+        "vde_no_foreign_write": False,
+        "vde_schema": True,
+    }
+    assert done.get_asset_materialization_events() == []
+
+
+def test_a_run_of_an_asset_evaluates_the_checks_of_its_state_at_its_end(
+    made: AutomatedWorld,
+) -> None:
+    made.world.land((31.5, 5), until=48)
+    job = made.definitions().resolve_implicit_global_asset_job_def()
+    keys = [dg.AssetKey(["mart", "totals"])]
+    done = job.execute_in_process(instance=made.instance, asset_selection=keys)
+    found = {each.check_name: each.passed for each in done.get_asset_check_evaluations()}
+    assert found == {
+        "vde_no_missing_intervals": True,
+        "vde_not_stale": False,  # the day that it reads lacks the late event
+        "vde_no_foreign_write": True,
+        "vde_schema": True,
+    }

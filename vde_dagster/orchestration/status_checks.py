@@ -1,0 +1,223 @@
+"""The state of each model and source as Dagster's asset checks, found from metadata without Spark.
+
+They stand beside the checks of the audits (`vde_dagster.orchestration.checks`), which look at rows.
+"""
+
+# No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
+from vde_dagster.app.inspect.table_look import TableLook, look_at_tables
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.orchestration.checks import CheckFacts
+from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import Metadata
+
+_MOST_SHOWN: Final = 20
+"""How many ranges the metadata of a check names."""
+
+
+class StatusCheck(Enum):
+    """What is checked of a model or source; the values are the names of the checks."""
+
+    MISSING = "vde_no_missing_intervals"
+    STALE = "vde_not_stale"
+    FOREIGN = "vde_no_foreign_write"
+    SCHEMA = "vde_schema"
+
+    @property
+    def is_of_table(self) -> bool:
+        """Whether it is found in the table, and not in the state of the environment."""
+        return self in (StatusCheck.FOREIGN, StatusCheck.SCHEMA)
+
+
+_DESCRIPTIONS: Final = {
+    StatusCheck.MISSING: "Everything that is due, and can be computed, is loaded.",
+    StatusCheck.STALE: "Nothing that it was computed from is late or has changed since.",
+    StatusCheck.FOREIGN: "Its table is as it was published: nobody else wrote to it or removed it.",
+    StatusCheck.SCHEMA: "Its table has the columns, with their types, that were recorded for a "
+    "model, or declared for a source.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one check of a model or source found; ``text`` is for people."""
+
+    name: ModelName
+    check: StatusCheck
+    passed: bool
+    text: str
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.WARN
+    metadata: Metadata = field(default_factory=dict)
+
+    def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
+        """The event for a step of the check."""
+        return dg.AssetCheckResult(**self._facts(key))
+
+    def without_run(self, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
+        """The event that is reported outside of any run."""
+        return dg.AssetCheckEvaluation(**self._facts(key))
+
+    def _facts(self, key: dg.AssetKey) -> CheckFacts:
+        return {
+            "asset_key": key,
+            "check_name": self.check.value,
+            "passed": self.passed,
+            "severity": self.severity,
+            "description": self.text,
+            "metadata": self.metadata,
+        }
+
+
+def checks_of(node: Node) -> tuple[StatusCheck, ...]:
+    """What is checked of a model or source."""
+    if node.model.kind.is_source:
+        return (StatusCheck.SCHEMA,) if node.columns else ()
+    if node.model.kind.stores_rows:
+        return tuple(StatusCheck)
+    return ()
+
+
+def build_status_checks(location: Location) -> list[dg.AssetChecksDefinition]:
+    """The checks of all models and sources of an environment, evaluated together in one step.
+
+    That step looks once, however many of them are selected.
+    """
+    specs = {
+        dg.AssetCheckKey(location.key(node.name), check.value): (node.name, check)
+        for node in location.binding.graph
+        for check in checks_of(node)
+    }
+    if not specs:
+        return []
+
+    @dg.multi_asset_check(
+        name=f"vde_status_of_{location.environment}",
+        specs=[
+            dg.AssetCheckSpec(name=key.name, asset=key.asset_key, description=_DESCRIPTIONS[check])
+            for key, (_, check) in specs.items()
+        ],
+        can_subset=True,
+        description=f"Compares {location.environment} with its clock, inputs and tables.",
+    )
+    def status(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        selected = {specs[key] for key in context.selected_asset_check_keys}
+        with failures():
+            services = location.project.services
+            binding = bind_environment(services, location.environment) or location.binding
+            found = list(found_in(services, binding, selected))
+        for each in found:
+            yield each.for_step(location.key(each.name))
+
+    return [status]
+
+
+Selected = Collection[tuple[ModelName, StatusCheck]]
+
+
+def found_in(services: Services, binding: Binding, selected: Selected) -> Iterator[Found]:
+    """What these checks find now.
+
+    Of an environment that shows nothing yet, nothing is found missing or stale.
+
+    Raises:
+        Refused: The environment's promotion was begun and cannot be finished.
+        Conflict: Another process is promoting it right now.
+    """
+    wanted = {each for each in selected if each[0] in binding.graph}
+    names = {name for name, check in wanted if not check.is_of_table}
+    if names and services.state.environment(binding.environment) is not None:
+        status = look_at_environment(services, binding.environment)
+        found = found_of_environment(status, names)
+        yield from (each for each in found if (each.name, each.check) in wanted)
+    tables = sorted({name for name, check in wanted if check.is_of_table})
+    for look in look_at_tables(services, binding, tables):
+        yield from (each for each in found_of_table(look) if (each.name, each.check) in wanted)
+
+
+def found_of_environment(status: EnvironmentStatus, names: Iterable[ModelName]) -> Iterator[Found]:
+    """What a look at an environment says of these models."""
+    models = {each.node.name: each for each in status.models}
+    for name in sorted(names):
+        yield _missing(name, models.get(name), status.environment)
+        yield _stale(name, models.get(name), status.environment)
+
+
+def found_of_table(look: TableLook) -> Iterator[Found]:
+    """What a look at a table says of its model or source."""
+    metadata: Metadata = {"dagster/table_name": str(look.table)}
+    name = look.node.name
+    if not look.node.model.kind.is_source:
+        yield Found(
+            name=name,
+            check=StatusCheck.FOREIGN,
+            passed=not look.foreign_write,
+            text=look.foreign_write or f"{look.table} is as it was published.",
+            severity=dg.AssetCheckSeverity.ERROR,
+            metadata=metadata,
+        )
+    wrong = "; ".join(look.schema)
+    yield Found(
+        name=name,
+        check=StatusCheck.SCHEMA,
+        passed=not wrong,
+        text=f"{look.table}: {wrong}" if wrong else f"{look.table} has its columns.",
+        severity=dg.AssetCheckSeverity.ERROR,
+        metadata=metadata,
+    )
+
+
+def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Found:
+    due = model.due if model is not None else ()
+    waits = [*map(str, model.waits)] if model is not None else []
+    if due:
+        text = f"{_ranges(due)} is missing: `vde run {environment}` computes it"
+    elif waits:
+        text = "Nothing is missing that can be computed now"
+    else:
+        text = "Nothing is missing"
+    metadata: Metadata = {"vde/missing_intervals": _ranges(due)} if due else {}
+    if waits:
+        metadata["vde/waits"] = "; ".join(waits)
+    return Found(
+        name=name, check=StatusCheck.MISSING, passed=not due, text=f"{text}.", metadata=metadata
+    )
+
+
+def _stale(name: ModelName, model: ModelStatus | None, environment: str) -> Found:
+    texts: dict[str, str] = {}
+    metadata: Metadata = {}
+    if model is not None and model.staleness is not None:
+        stale = model.staleness
+        metadata["vde/stale_intervals"] = _ranges((*stale.intervals, *stale.kept))
+        if stale.since is not None:
+            metadata["vde/stale_since"] = dg.MetadataValue.timestamp(stale.since)
+        texts["why"] = stale.reason
+        texts["next"] = stale.why_kept or f"`vde run {environment}` computes it"
+    if model is not None and model.managed is not None:
+        texts["managed"] = model.managed.reason
+    text = "; ".join(each for each in texts.values() if each)
+    return Found(
+        name=name,
+        check=StatusCheck.STALE,
+        passed=not text,
+        text=text or "Nothing that it was computed from has changed since.",
+        metadata=metadata,
+    )
+
+
+def _ranges(intervals: Iterable[Interval]) -> str:
+    every = [*intervals]
+    more = [f"and {len(every) - _MOST_SHOWN} more"] if len(every) > _MOST_SHOWN else []
+    return ", ".join([*map(str, every[:_MOST_SHOWN]), *more])

@@ -1,0 +1,182 @@
+"""The sensor that keeps Dagster's pages true: it reports what an environment shows, and its state.
+
+It launches nothing and starts no Spark, so it is switched on at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
+from vde_dagster.app.inspect.table_look import look_at_tables
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.core.errors import VdeError
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval, subtract
+from vde_dagster.orchestration._unpublished import latest_check_results
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.reporting import Known, Limits, Reported, Reporter
+from vde_dagster.orchestration.status_checks import (
+    Found,
+    checks_of,
+    found_of_environment,
+    found_of_table,
+)
+
+SECONDS: Final = 60
+"""How often the sensor looks."""
+_TABLES: Final = 50
+"""How many tables one tick looks at; the next one goes on after them."""
+_MOST_RESULTS: Final = 200
+"""How many results of checks one tick reports."""
+_LOOKED_UP: Final = 500
+"""How many checks are looked up in Dagster's database at once."""
+_READ_AGAIN: Final = 10
+"""After how many ticks the results that Dagster has are read again: runs give some, too."""
+
+_Result = tuple[bool, str]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What the ticks of one process know.
+
+    ``known`` is what was compared with Dagster's events, ``shown`` the results of checks that
+    Dagster has, and ``failing`` those that failed in the tick before. ``at`` is the table that was
+    looked at last.
+    """
+
+    known: Known = field(default_factory=dict)
+    shown: dict[dg.AssetCheckKey, _Result] = field(default_factory=dict)
+    failing: frozenset[dg.AssetCheckKey] = frozenset()
+    at: ModelName | None = None
+    ticks: int = 0
+
+
+def build_status_sensor(location: Location) -> dg.SensorDefinition:
+    """The sensor of an environment's state."""
+    memory = _Memory()
+
+    def tick(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        services, environment = location.project.services, location.environment
+        holder = services.state.lease_holder(environment_resource(environment))
+        if holder:
+            return dg.SkipReason(f"{holder} is at work on {environment}")
+        try:
+            reported, results = _tick(context.instance, location, memory)
+        except VdeError as error:  # as while somebody promotes it; the next tick looks again
+            return dg.SkipReason(str(error))
+        if not (reported.events or results):
+            return dg.SkipReason(f"Dagster knows what {environment} shows" + _more(reported))
+        return dg.SkipReason(
+            f"reported {reported.events:,} results and {results:,} checks" + _more(reported)
+        )
+
+    return dg.SensorDefinition(
+        name=f"vde_status_{location.environment}",
+        evaluation_fn=tick,
+        minimum_interval_seconds=SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=f"Reports what {location.environment} shows, where Dagster does not know it, "
+        "and what is missing, stale, or written by others. It launches nothing.",
+    )
+
+
+def _more(reported: Reported) -> str:
+    return "" if reported.is_all else "; the rest follows"
+
+
+def _tick(
+    instance: dg.DagsterInstance, location: Location, memory: _Memory
+) -> tuple[Reported, int]:
+    services, environment = location.project.services, location.environment
+    shown = bind_environment(services, environment)
+    binding = shown or location.binding
+    status = look_at_environment(services, environment) if shown is not None else None
+    reporter = Reporter(
+        instance=instance,
+        services=services,
+        binding=binding,
+        keys={each: spec.key for each, spec in location.specs.items()},
+        stale=_stale(status),
+    )
+    reported = reporter.report(Limits(), known=memory.known)
+    found = _found(location, binding, status, memory)
+    return reported, _report_checks(instance, location, found, memory)
+
+
+def _stale(status: EnvironmentStatus | None) -> dict[ModelName, Collection[Interval]]:
+    """What is stale by itself, as Dagster means it, and not only since a parent is."""
+    models = status.models if status is not None else ()
+    return {
+        each.node.name: (
+            *subtract(each.staleness.intervals, each.staleness.following),
+            *each.staleness.kept,
+        )
+        for each in models
+        if each.staleness is not None
+    }
+
+
+def _found(
+    location: Location, binding: Binding, status: EnvironmentStatus | None, memory: _Memory
+) -> Iterator[Found]:
+    """What the checks find of all models, and of the next tables."""
+    names = [n.name for n in binding.graph if n.name in location.specs and checks_of(n)]
+    if status is not None:
+        stored = {name for name in names if not binding.graph[name].model.kind.is_source}
+        yield from found_of_environment(status, stored)
+    after = sorted(names)
+    begin = next((at for at, name in enumerate(after) if memory.at and name > memory.at), 0)
+    for name in after[begin : begin + _TABLES]:
+        memory.at = name
+        for look in look_at_tables(location.project.services, binding, [name]):
+            yield from found_of_table(look)
+
+
+def _report_checks(
+    instance: dg.DagsterInstance, location: Location, found: Iterable[Found], memory: _Memory
+) -> int:
+    """Report the results that Dagster does not have.
+
+    That something is missing or stale is reported once two ticks have found it: what is due for a
+    minute, until automation computes it, is no news.
+    """
+    results = {_key(location, each): each for each in found}
+    _refresh(instance, memory, results)
+    failing = frozenset(key for key, each in results.items() if not each.passed)
+    news = [
+        (key, each)
+        for key, each in results.items()
+        if memory.shown.get(key) != (each.passed, each.text)
+        and (each.passed or each.check.is_of_table or key in memory.failing)
+    ]
+    for key, each in news[:_MOST_RESULTS]:
+        instance.report_runless_asset_event(each.without_run(key.asset_key))
+        memory.shown[key] = (each.passed, each.text)
+    memory.failing = failing | (memory.failing - results.keys())
+    return min(len(news), _MOST_RESULTS)
+
+
+def _refresh(
+    instance: dg.DagsterInstance, memory: _Memory, results: Mapping[dg.AssetCheckKey, Found]
+) -> None:
+    """Read the results that Dagster has: of checks that are new, and now and then of all."""
+    if memory.ticks % _READ_AGAIN == 0:
+        memory.shown.clear()
+    memory.ticks += 1
+    unknown = iter([key for key in results if key not in memory.shown])
+    while keys := [*islice(unknown, _LOOKED_UP)]:
+        for key, result in latest_check_results(instance, keys).items():
+            if result is not None:
+                memory.shown[key] = (result.passed, result.description or "")
+
+
+def _key(location: Location, found: Found) -> dg.AssetCheckKey:
+    return dg.AssetCheckKey(location.key(found.name), found.check.value)
