@@ -54,12 +54,18 @@ def failure(result: dg.ExecuteInProcessResult) -> str:
     return data.user_failure_data.description or ""
 
 
-def events(instance: dg.DagsterInstance, key: str) -> dict[str | None, dg.AssetMaterialization]:
-    """The latest materialization of each partition."""
-    found = instance.fetch_materializations(dg.AssetKey(key.split("/")), limit=500).records
-    latest: dict[str | None, dg.AssetMaterialization] = {}
-    for record in found:
-        reported = record.asset_materialization
+def events(
+    instance: dg.DagsterInstance, key: str
+) -> dict[str | None, dg.AssetMaterialization | dg.AssetObservation]:
+    """The latest event of each partition; a result that Dagster has already is only observed."""
+    asset = dg.AssetKey(key.split("/"))
+    found = [
+        *instance.fetch_materializations(asset, limit=500).records,
+        *instance.fetch_observations(asset, limit=500).records,
+    ]
+    latest: dict[str | None, dg.AssetMaterialization | dg.AssetObservation] = {}
+    for record in sorted(found, key=lambda each: each.storage_id, reverse=True):
+        reported = record.asset_materialization or record.asset_observation
         assert reported is not None
         latest.setdefault(reported.partition, reported)
     return latest

@@ -449,6 +449,7 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
             last = {
                 name: instance.get_ticks(each.get_remote_origin_id(), each.selector_id, limit=1)
                 for name, each in sensors.items()
+                if name != "vde_status_prod"  # it is on at first, and launches nothing
             }
             return {
                 name: (found[0].status.value, found[0].skip_reason or "")

@@ -45,7 +45,7 @@ def step(
     partition: str | None = None,
     *,
     force: bool = False,
-) -> tuple[VdeProject, dg.AssetMaterialization]:
+) -> tuple[VdeProject, dg.AssetMaterialization | dg.AssetObservation]:
     """One step in what a new process would open, and what it reported."""
     project = sample.project()
     definitions = project_definitions(project, "prod")

@@ -187,9 +187,9 @@ LANDED = "MODEL (name mart.landed, kind FULL);\nSELECT COUNT(*) AS events FROM r
 
 def test_only_the_owner_has_a_sensor(applied: Sample) -> None:
     names = [each.name for each in applied.definitions("dev").sensors or []]
-    assert names == ["vde_automation_dev"]
+    assert names == ["vde_automation_dev", "vde_status_dev"]
     ours = [each.name for each in applied.definitions().sensors or []]
-    assert ours == ["vde_automation_prod", SENSOR]
+    assert ours == ["vde_automation_prod", SENSOR, "vde_status_prod"]
 
 
 @pytest.fixture

@@ -17,9 +17,12 @@ from dagster._core.loader import LoadingContextForTest
 from tests.app.memory_world import PROJECT, MemoryWorld, bound
 from tests.orchestration.automated_world import AutomatedWorld
 from vde_dagster.app.leases import environment_resource
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.jobs import run_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +131,8 @@ def test_only_the_day_that_changed_is_reported_again(made: AutomatedWorld) -> No
     made.world.clock.advance(timedelta(hours=1))
     look(made)
     after = digests(made, DAILY)
-    assert after[0] == before[0] and after[1] != before[1]
+    assert after[0] == before[0]
+    assert after[1] != before[1]
     assert told(made, "mart/daily")[2:] == [(DAYS[1], after[1])]
     assert not_fresh(made) == {}
 
@@ -242,7 +246,7 @@ def _retype_day(world: AutomatedWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change, said",
     [
         (_lose_day, "it lacks the column day (date), which is recorded"),
         (_retype_day, "day is string, and date is recorded"),
@@ -298,3 +302,20 @@ def test_a_run_of_an_asset_evaluates_the_checks_of_its_state_at_its_end(
         "vde_no_foreign_write": True,
         "vde_schema": True,
     }
+
+
+def test_a_plan_reports_at_its_end_what_its_views_show_and_it_did_not_compute(
+    made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    home = dagster_home(made.project().configuration)
+    with dg.DagsterInstance.from_config(str(home)) as made.instance:
+        look(made)
+        doubled = PROJECT["daily"].replace("SUM(amount) AS amount", "2 * SUM(amount) AS amount")
+        made.write({**PROJECT, "daily": doubled})
+        made.apply("dev")
+        project = made.project()
+        plan = plan_environment(project.services, project.files.graph, "prod")
+        run_plan(project, plan, lambda _: None)
+        assert told(made, "mart/daily")[2:] == [*zip(DAYS, digests(made, DAILY), strict=True)]
+        assert not_fresh(made) == {}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
+from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
 from dagster._core.definitions.target import ANONYMOUS_ASSET_JOB_PREFIX
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJob,
@@ -24,6 +25,7 @@ __all__ = [
     "is_switched_on",
     "latest_check_results",
     "latest_materializations",
+    "result_without_event",
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
@@ -82,3 +84,13 @@ def latest_check_results(
 def _is_under_way(instance: dg.DagsterInstance, run_id: str) -> bool:
     run = instance.get_run_by_id(run_id)
     return run is not None and not run.is_finished
+
+
+def result_without_event() -> dg.MaterializeResult[None]:
+    """The output of a step of one asset, for which Dagster stores no materialization by itself.
+
+    Steps downstream in the same run go on. Without it they would be skipped, and Dagster offers no
+    other way for an asset's step to say that there is nothing new. This is how Dagster marks the
+    outputs of its own observable sources, whose body reports what it saw.
+    """
+    return dg.MaterializeResult(metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})

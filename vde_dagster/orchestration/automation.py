@@ -36,13 +36,13 @@ from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
 from vde_dagster.orchestration.checks import AuditWatch, check_events
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.jobs import asset_keys
+from vde_dagster.orchestration.known_events import Event, events_of
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
     AUTOMATION,
     ENVIRONMENT,
     UNDONE,
     WORK,
-    materializations,
 )
 from vde_dagster.orchestration.partitions import partitions_of
 from vde_dagster.orchestration.provenance import input_provenance
@@ -208,7 +208,7 @@ def _audits(location: Location, plan: Plan) -> list[AuditWatch]:
 
 def _carried_out(
     instance: dg.DagsterInstance, location: Location, plan: Plan
-) -> Iterator[tuple[Evaluated, Sequence[dg.AssetMaterialization]]]:
+) -> Iterator[tuple[Evaluated, Sequence[Event]]]:
     """Apply a plan: yield each unit of work when it is done, with an event for each interval."""
     binding = bind_plan(plan)
     keys = _keys(location, plan)
@@ -221,7 +221,7 @@ def _carried_out(
                 began = time.time() - evaluated.seconds
                 inputs[node.name] = input_provenance(instance, parents, before=began)
             provenance = inputs[node.name]
-            events = materializations(binding, node, keys, [evaluated], provenance=provenance)
+            events = events_of(instance, binding, node, keys, evaluated, provenance=provenance)
             yield evaluated, events
 
 

@@ -9,12 +9,13 @@ which report each written interval themselves.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
 import dagster as dg
 
 from vde_dagster.app.apply.applying import Report, Walk, walking
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
@@ -29,14 +30,15 @@ from vde_dagster.core.planning.stages import Closing, WorkStage, awaited
 from vde_dagster.orchestration.checks import AuditWatch, check_events
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.known_events import events_of
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import (
     ENVIRONMENT,
     PLAN,
-    materializations,
     session_metadata,
 )
 from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.reporting import Limits, Reporter
 from vde_dagster.orchestration.steps import current_binding, show_result, store_followed
 from vde_dagster.orchestration.translator import asset_key, readable_table
 
@@ -46,6 +48,9 @@ _PLAN_JOB: Final = "vde_plan"
 _PROMOTE_OP: Final = "promote"
 _PRIORITY: Final = "dagster/priority"
 """The tag of ops by which Dagster chooses among those that may be run; the highest number first."""
+_AT_ONCE: Final = Limits(events=500, settled=timedelta(0))
+"""What is reported of views that a plan moved; the sensor of the environment goes on with the rest.
+"""
 _QUIET: Final = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -77,7 +82,21 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
         run.done.extend(walk.end())  # views that are missing are made, also if ops failed
+    _report_views(project, plan, keys)
     return tuple(run.done)
+
+
+def _report_views(project: VdeProject, plan: Plan, keys: Mapping[ModelName, dg.AssetKey]) -> None:
+    """Report what the moved views show and no stage of the run computed."""
+    binding = bind_environment(project.services, plan.environment)
+    if binding is None or not plan.views:
+        return
+    home = dagster_home(project.configuration)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        reporter = Reporter(
+            instance=instance, services=project.services, binding=binding, keys=keys, stale={}
+        )
+        reporter.report(_AT_ONCE, known={}, names=plan.views)
 
 
 def run_catch_up(
@@ -193,7 +212,7 @@ def _session(
     if isinstance(loaded, NothingToLoad):
         yield dg.Output(None, metadata={"vde/reason": loaded.reason})
         return
-    yield from materializations(binding, node, keys, [loaded], provenance=provenance)
+    yield from events_of(instance, binding, node, keys, loaded, provenance=provenance)
     yield from check_events([audits], keys, [loaded])
     session = session_metadata(loaded.session) if loaded.session is not None else {}
     yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
@@ -300,12 +319,13 @@ class _PlanRun:
                     self.done.append(evaluated)
                     self.report(evaluated)
                     node = self.walk.binding.node(evaluated.key.model)
-                    yield from materializations(
+                    yield from events_of(
+                        instance,
                         self.walk.binding,
                         node,
                         self.keys,
-                        [evaluated],
-                        provenance=inputs.get(node.name),
+                        evaluated,
+                        provenance=inputs.get(node.name) or self._provenance(instance, node.name),
                     )
             except VdeError:
                 yield from check_events(audits, self.keys)

@@ -24,7 +24,7 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.orchestration._unpublished import latest_materializations
+from vde_dagster.orchestration.known_events import latest_events
 from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
     DATA_VERSION,
@@ -154,15 +154,9 @@ class Reporter:
     def _unknown(self, node: Node, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """Those whose result is not the latest that Dagster has."""
         asset, version = self.keys[node.name], self.binding.snapshots[node.name].version
-        if is_partitioned(node):
-            wanted = {partition_key(node.model.unit, each.interval): each for each in entries}
-            latest = latest_materializations(self.instance, asset, wanted)
-            return [
-                each for at, each in wanted.items() if not _shows(latest.get(at), each, version)
-            ]
-        event = self.instance.get_latest_materialization_event(asset)
-        shown = event.asset_materialization if event is not None else None
-        return [each for each in entries if not _shows(shown, each, version)]
+        wanted = {_partition(node, each): each for each in entries}
+        latest = latest_events(self.instance, asset, wanted)
+        return [each for at, each in wanted.items() if not _shows(latest.get(at), each, version)]
 
     def _is_recent(self, entries: Iterable[LedgerEntry], settled: timedelta) -> bool:
         works = self.services.state.works({each.work_id for each in entries}) if settled else {}
@@ -176,9 +170,7 @@ class Reporter:
         is_stale = any(each.intersection(entry.interval) is not None for each in stale)
         return dg.AssetMaterialization(
             asset_key=self.keys[node.name],
-            partition=(
-                partition_key(node.model.unit, entry.interval) if is_partitioned(node) else None
-            ),
+            partition=_partition(node, entry),
             description=f"{self.binding.environment} shows it, and no run of this Dagster told so.",
             metadata=entries_metadata(self.binding, node, [entry], self.keys),
             tags={
@@ -188,6 +180,10 @@ class Reporter:
                 USER_PROVIDED: "true",
             },
         )
+
+
+def _partition(node: Node, entry: LedgerEntry) -> str | None:
+    return partition_key(node.model.unit, entry.interval) if is_partitioned(node) else None
 
 
 def _shows(event: dg.AssetMaterialization | None, entry: LedgerEntry, version: str) -> bool:

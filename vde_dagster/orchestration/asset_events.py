@@ -1,0 +1,195 @@
+"""What the step of an asset reports of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration._unpublished import result_without_event
+from vde_dagster.orchestration.checks import shown_results, works_of
+from vde_dagster.orchestration.known_events import is_no_news, observations
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import (
+    CODE_VERSION,
+    DATA_VERSION,
+    PROVENANCE,
+    USER_PROVIDED,
+    Metadata,
+    data_version,
+    entries_metadata,
+    materializations,
+    stale_metadata,
+    work_metadata,
+)
+from vde_dagster.orchestration.partitions import is_partitioned, partition_key
+from vde_dagster.orchestration.steps import AlreadyLoaded, EvaluationResult, current_binding
+
+_BACKFILL: Final = "dagster/backfill"
+"""The tag of runs of a backfill, which waits for a materialization of each of its partitions."""
+
+
+def result_events(
+    context: dg.AssetExecutionContext,
+    location: Location,
+    result: EvaluationResult,
+    partitions: Sequence[str],
+) -> Iterator[object]:
+    """The events of what a step evaluated, and its output.
+
+    A result that was kept, and that Dagster has, is observed: assets that run after each
+    materialization of this one need not run. Dagster's automatic events of a range share one data
+    version, and name no partition outside the run's, though a session may have written some: then
+    each partition has an event of its own.
+    """
+    keys = _keys(location)
+    asked, node = result.evaluation, result.evaluation.node
+    if result.done and all(each.reused for each in result.done):
+        events = _kept_events(location, result)
+        if _is_kept(context, node, keys, events):
+            yield result_without_event()
+            yield from observations(events)
+            return
+    version = dg.DataVersion(data_version(result.entries))
+    yield dg.MaterializeResult(value=result, data_version=version)
+    written = {entry.interval for each in result.done for entry in each.entries}
+    beyond = any(not asked.interval.contains(each) for each in written)
+    if is_partitioned(node) and (len(partitions) > 1 or beyond):
+        yield from materializations(
+            asked.binding,
+            node,
+            keys,
+            result.done,
+            provenance=_automatic_provenance(context, keys[node.name]),
+            stale_inputs=result.stale_inputs,
+        )
+
+
+def loaded_events(
+    context: dg.AssetExecutionContext, location: Location, shown: AlreadyLoaded
+) -> Iterator[object]:
+    """The events of intervals that are loaded already; the IO manager is not called."""
+    keys = _keys(location)
+    if is_partitioned(shown.node):
+        events = [_loaded_event(location, shown, [entry]) for entry in shown.entries]
+    else:
+        events = [_loaded_event(location, shown, shown.entries)]
+    if _is_kept(context, shown.node, keys, events):
+        yield result_without_event()
+        yield from observations(events)
+    else:
+        yield dg.MaterializeResult(
+            data_version=dg.DataVersion(data_version(shown.entries)),
+            metadata=_loaded_metadata(location, shown, shown.entries),
+        )
+        if len(events) > 1:
+            provenance = _automatic_provenance(context, keys[shown.node.name])
+            yield from (_loaded_event(location, shown, [e], provenance) for e in shown.entries)
+    yield from _recorded(location, shown.node, shown.entries)
+
+
+def recorded_checks(
+    location: Location, name: ModelName, checks: Collection[str]
+) -> Iterator[dg.AssetCheckResult]:
+    """What these checks of a model's audits found when its rows were written.
+
+    Raises:
+        Refused: The environment does not run the loaded version any more, or no row of it was
+            audited yet.
+    """
+    binding = current_binding(location, name)
+    key = binding.key(name)
+    entries = location.project.services.state.ledger([key]).get(key, ())
+    recorded = _recorded(location, binding.node(name), entries)
+    found = [each for each in recorded if each.check_name in checks]
+    if not found:
+        raise Refused(
+            f"no rows of {name} were audited yet, and audits run where rows are written",
+            advice="Materialize it.",
+        )
+    yield from found
+
+
+def _recorded(
+    location: Location, node: Node, entries: Sequence[LedgerEntry]
+) -> Iterator[dg.AssetCheckResult]:
+    works = works_of(location.project.services, entries)
+    return (each.for_step(location.key(node.name)) for each in shown_results(node, works))
+
+
+def _is_kept(
+    context: dg.AssetExecutionContext,
+    node: Node,
+    keys: Mapping[ModelName, dg.AssetKey],
+    events: Sequence[dg.AssetMaterialization],
+) -> bool:
+    """Whether Dagster has these results, and nobody waits for a materialization of them."""
+    return _BACKFILL not in context.run.tags and is_no_news(context.instance, node, keys, events)
+
+
+def _kept_events(location: Location, result: EvaluationResult) -> list[dg.AssetMaterialization]:
+    """The results of intervals that were kept; of a table without partitions one for all."""
+    asked, keys = result.evaluation, _keys(location)
+    binding, node, behind = asked.binding, asked.node, result.stale_inputs
+    if is_partitioned(node):
+        return materializations(binding, node, keys, result.done, stale_inputs=behind)
+    metadata = entries_metadata(binding, node, result.entries, keys)
+    return [
+        dg.AssetMaterialization(
+            asset_key=keys[node.name],
+            metadata={**metadata, **work_metadata(result.done), **stale_metadata(behind)},
+            tags=_tags(binding, node, result.entries),
+        )
+    ]
+
+
+def _loaded_event(
+    location: Location,
+    shown: AlreadyLoaded,
+    entries: Sequence[LedgerEntry],
+    provenance: Mapping[str, str] | None = None,
+) -> dg.AssetMaterialization:
+    node = shown.node
+    unit, interval = node.model.unit, entries[0].interval
+    return dg.AssetMaterialization(
+        asset_key=location.key(node.name),
+        partition=partition_key(unit, interval) if is_partitioned(node) else None,
+        metadata=_loaded_metadata(location, shown, entries),
+        tags={**(provenance or {}), **_tags(shown.binding, node, entries)},
+    )
+
+
+def _loaded_metadata(
+    location: Location, shown: AlreadyLoaded, entries: Sequence[LedgerEntry]
+) -> Metadata:
+    metadata = entries_metadata(shown.binding, shown.node, entries, _keys(location))
+    return {**metadata, "vde/owner": shown.owner}
+
+
+def _tags(binding: Binding, node: Node, entries: Sequence[LedgerEntry]) -> dict[str, str]:
+    return {
+        DATA_VERSION: data_version(entries),
+        CODE_VERSION: binding.snapshots[node.name].version,
+        USER_PROVIDED: "true",
+    }
+
+
+def _automatic_provenance(context: dg.AssetExecutionContext, key: dg.AssetKey) -> dict[str, str]:
+    """What Dagster's automatic events of this step say of its inputs.
+
+    Without it a partition's own event looks as if the asset had a new dependency.
+    """
+    automatic = context.instance.get_latest_materialization_event(key)
+    event = automatic.asset_materialization if automatic is not None else None
+    tags = event.tags if event is not None and event.tags else {}
+    return {key: value for key, value in tags.items() if key.startswith(PROVENANCE)}
+
+
+def _keys(location: Location) -> dict[ModelName, dg.AssetKey]:
+    return {name: spec.key for name, spec in location.specs.items()}
