@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import commands, dsha, growth, imports, peer, planning, staleness
+from benchmarks import commands, dagster_load, dsha, growth, imports, peer, planning, staleness
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
 from benchmarks.projects import Shape
 
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "imports": imports.main,
     "planning": planning.main,
     "commands": commands.main,
+    "dagster": dagster_load.main,
     "sqlmesh": peer.main,
     "dsha": dsha.main,
     "growth": growth.main,
