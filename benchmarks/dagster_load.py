@@ -13,10 +13,12 @@ import json
 import pickle
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import dagster as dg
 
 from benchmarks.measuring import (
     Settings,
@@ -32,18 +34,16 @@ from benchmarks.planning import prepare
 EQUAL = "equal_assets.pickle"
 
 
-def ours(folder: Path) -> Any:
+def ours(folder: Path) -> dg.Definitions:
     """The definitions of production."""
     from vde_dagster import build_definitions
 
     return build_definitions(folder)
 
 
-def by_hand(folder: Path) -> Any:
+def by_hand(folder: Path) -> dg.Definitions:
     """Equal assets, without anything of ours."""
-    import dagster as dg
-
-    written = pickle.loads((folder / EQUAL).read_bytes())  # noqa: S301 - written by `extract`
+    written = pickle.loads((folder / EQUAL).read_bytes())
     assets: list[Any] = [dg.AssetSpec(**each) for each in written["sources"]]
     for each in written["assets"]:
 
@@ -94,11 +94,11 @@ def extract(folder: Path) -> None:
     (folder / EQUAL).write_bytes(text)
 
 
-def _plain(metadata: Any) -> dict[str, object]:
+def _plain(metadata: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in metadata.items() if not key.startswith("dagster/io_")}
 
 
-def measure(folder: Path, make: Callable[[Path], Any]) -> Step:
+def measure(folder: Path, make: Callable[[Path], dg.Definitions]) -> Step:
     """The CPU seconds of this process, step by step."""
     importlib.import_module("vde_dagster.orchestration.definitions")
     warnings.simplefilter("ignore")
@@ -115,7 +115,7 @@ def measure(folder: Path, make: Callable[[Path], Any]) -> Step:
     }
 
 
-MAKERS: dict[str, Callable[[Path], Any]] = {"ours": ours, "by hand": by_hand}
+MAKERS: dict[str, Callable[[Path], dg.Definitions]] = {"ours": ours, "by hand": by_hand}
 
 
 def main(settings: Settings) -> None:

@@ -124,6 +124,39 @@ def test_an_asset_run_shows_what_its_audits_found(
     assert [each.data for each in sample_rows(warning)] == [{"row_count": 2}]
 
 
+def query_of(found: dg.AssetCheckEvaluation) -> str:
+    shown = found.metadata["vde/query"]
+    assert isinstance(shown, dg.MarkdownMetadataValue)
+    return (shown.md_str or "").removeprefix("```sql\n").removesuffix("\n```")
+
+
+def test_the_query_of_a_failed_check_gives_its_failing_rows(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    path = "models/staging/events.sql"
+    text = (sample.folder / path).read_text("utf-8")
+    audit = "not_accepted_values (column := doubled, is_in := (20), blocking := false)"
+    sample.write(path, text.replace("  late_data", f"  audits ({audit}),\n  late_data", 1))
+    sample.apply()
+    assert materialize(sample, instance, FIRST).success
+    found = latest(instance, EVENTS)["not_accepted_values"]
+    assert not found.passed
+    _, rows = sample.project().services.engine.fetch(query_of(found), limit=10)
+    assert [row[0] for row in rows] == [0]  # its amount is 10, which is doubled
+
+
+def test_the_query_of_refused_rows_reads_the_branch_that_has_them(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    audited(sample, refused=20)
+    sample.apply()
+    assert not materialize(sample, instance, FIRST, **{FORCE: "true"}).success
+    refused = latest(instance, EVENTS)["not_accepted_values"]
+    branch = str(refused.metadata["vde/refused_rows"].value).rsplit(".", 1)[1]
+    assert f"`{branch}`" in query_of(refused)
+
+
 def test_a_kept_partition_shows_what_was_found_when_it_was_written(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:

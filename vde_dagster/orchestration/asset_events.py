@@ -91,7 +91,7 @@ def loaded_events(
         if len(events) > 1:
             provenance = _automatic_provenance(context, keys[shown.node.name])
             yield from (_loaded_event(location, shown, [e], provenance) for e in shown.entries)
-    yield from _recorded(location, shown.node, shown.entries)
+    yield from _recorded(location, shown.binding, shown.node.name, shown.entries)
 
 
 def recorded_checks(
@@ -106,7 +106,7 @@ def recorded_checks(
     binding = current_binding(location, name)
     key = binding.key(name)
     entries = location.project.services.state.ledger([key]).get(key, ())
-    recorded = _recorded(location, binding.node(name), entries)
+    recorded = _recorded(location, binding, name, entries)
     found = [each for each in recorded if each.check_name in checks]
     if not found:
         raise Refused(
@@ -117,10 +117,11 @@ def recorded_checks(
 
 
 def _recorded(
-    location: Location, node: Node, entries: Sequence[LedgerEntry]
+    location: Location, binding: Binding, name: ModelName, entries: Sequence[LedgerEntry]
 ) -> Iterator[dg.AssetCheckResult]:
     works = works_of(location.project.services, entries)
-    return (each.for_step(location.key(node.name)) for each in shown_results(node, works))
+    results = shown_results(binding, binding.node(name), works)
+    return (each.for_step(location.key(name)) for each in results)
 
 
 def _is_kept(

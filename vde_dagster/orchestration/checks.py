@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final, TypedDict
 
@@ -14,13 +14,16 @@ import dagster as dg
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
-from vde_dagster.core.audits.binding import blocks
+from vde_dagster.core.audits.binding import audits_of, blocks
+from vde_dagster.core.audits.queries import failing_query
 from vde_dagster.core.audits.values import AuditResult, Scalar
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.metadata import Metadata
 
 _Called = tuple[str, tuple[tuple[str, str], ...]]
@@ -91,6 +94,8 @@ class Checked:
     check: str
     work: UnitOfWork
     result: AuditResult
+    query: str = ""
+    """The query of the failing rows, for people to run; empty where none fail."""
 
     def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
         """The event for the step of the asset itself."""
@@ -119,8 +124,8 @@ class AuditWatch:
     """
 
     services: Services
+    binding: Binding
     node: Node
-    key: VersionKey
     last: str | None
 
     @classmethod
@@ -129,7 +134,12 @@ class AuditWatch:
         node, key = binding.node(name), binding.key(name)
         newest = services.state.audited(key, limit=1) if _is_audited(node) else ()
         last = newest[0].intent.work_id if newest else None
-        return cls(services=services, node=node, key=key, last=last)
+        return cls(services=services, binding=binding, node=node, last=last)
+
+    @property
+    def key(self) -> VersionKey:
+        """The version that is watched."""
+        return self.binding.key(self.node.name)
 
     def checked(self, entries: Iterable[LedgerEntry] = ()) -> list[Checked]:
         """What was found until now, and what was found before in rows that were kept.
@@ -142,7 +152,8 @@ class AuditWatch:
             return []
         newest_first = self.services.state.audited(self.key, limit=_MOST_WORKS)
         since = [*takewhile(lambda each: each.intent.work_id != self.last, newest_first)]
-        return shown_results(self.node, [*since, *works_of(self.services, entries)])
+        works = [*since, *works_of(self.services, entries)]
+        return shown_results(self.binding, self.node, works)
 
 
 def works_of(services: Services, entries: Iterable[LedgerEntry]) -> list[UnitOfWork]:
@@ -151,7 +162,9 @@ def works_of(services: Services, entries: Iterable[LedgerEntry]) -> list[UnitOfW
     return sorted(services.state.works(ids).values(), key=lambda w: w.started_at, reverse=True)
 
 
-def shown_results(node: Node, newest_first: Iterable[UnitOfWork]) -> list[Checked]:
+def shown_results(
+    binding: Binding, node: Node, newest_first: Iterable[UnitOfWork]
+) -> list[Checked]:
     """What audits found in units of work, once for each check.
 
     A check shows one result. If rows failed in one of several units of work, it is that one.
@@ -162,7 +175,22 @@ def shown_results(node: Node, newest_first: Iterable[UnitOfWork]) -> list[Checke
             check = names.get((result.name, result.arguments))
             if check is not None and _outweighs(result, found.get(check)):
                 found[check] = Checked(check=check, work=work, result=result)
-    return [*found.values()]
+    return [_with_query(each, binding, node) for each in found.values()]
+
+
+def _with_query(found: Checked, binding: Binding, node: Node) -> Checked:
+    """With the query of the failing rows: in the branch of refused rows, or in the table."""
+    work, called = found.work, (found.result.name, found.result.arguments)
+    if found.result.passed:
+        return found
+    first, last = work.intent.intervals[0], work.intent.intervals[-1]
+    times = TimeRange.of(Interval(first.start, last.end), execution_time=work.intent.execution_time)
+    for audit in audits_of(binding.graph, node.name, times, processed=work.intent.intervals):
+        if (audit.name, audit.arguments) == called:
+            tables = {each: binding.table(each) for each in audit.reads}
+            table = work.intent.key.table
+            return replace(found, query=failing_query(audit, table, work.refused_branch, tables))
+    return found
 
 
 def check_events(
@@ -198,6 +226,8 @@ def _metadata(found: Checked) -> Metadata:
     if result.sample:
         rows = [_record(result.columns, each) for each in result.sample]
         metadata["vde/sample"] = dg.MetadataValue.table(rows)
+    if found.query:
+        metadata["vde/query"] = dg.MetadataValue.md(f"```sql\n{found.query}\n```")
     if work.refused_rows is not None:
         metadata["vde/refused_rows"] = work.refused_rows
     return metadata

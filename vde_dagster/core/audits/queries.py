@@ -74,6 +74,33 @@ def sql_of(query: exp.Query, *, rows: TableName, tables: Mapping[ModelName, Tabl
     return filled(text, lambda name: rows if name == THIS else tables[name])
 
 
+def failing_query(
+    audit: Audit, rows: TableName, branch: str, tables: Mapping[ModelName, TableName]
+) -> str:
+    """The query of the failing rows of a table, in Spark's SQL, for people to run.
+
+    Args:
+        audit: The audit.
+        rows: The table that has the rows.
+        branch: The branch of that table that has them; empty for the table itself.
+        tables: Those of the models that the audit reads.
+
+    Raises:
+        KeyError: It reads a model that is not among them.
+    """
+    parts = [each for each in (rows.catalog, rows.namespace, rows.name, branch) if each]
+    place = exp.column(*[exp.to_identifier(each, quoted=True) for each in reversed(parts)])
+    query = reading(failing_rows(audit), rows=TableName("", THIS_MODEL), tables=tables)
+    named = exp.CTE(
+        this=exp.select(exp.Star()).from_(exp.Table(this=place)),
+        alias=exp.TableAlias(this=exp.to_identifier(THIS_MODEL)),
+    )
+    own = query.args.get("with_")
+    query.set("with_", exp.With(expressions=[named, *(own.expressions if own else ())]))
+    text = spark_text(with_own_names(query))
+    return filled(text, lambda name: TableName("", THIS_MODEL) if name == THIS else tables[name])
+
+
 def _is_placeholder(table: exp.Table) -> bool:
     named = not table.db and table.name.lower() == THIS_MODEL
     return named and meaning_of_name(table) is None

@@ -208,6 +208,11 @@ class UnitOfWork:
     @property
     def refused_rows(self) -> str | None:
         """The branch of the table that has the rows which an audit refused; None if none did."""
+        return f"{self.intent.key.table}.{self.refused_branch}" if self.refused_branch else None
+
+    @property
+    def refused_branch(self) -> str:
+        """The name in SQL of the branch with rows which an audit refused; empty if none did."""
         if self.state is not UnitOfWorkState.ABANDONED or not any(a.stops for a in self.audits):
-            return None
-        return f"{self.intent.key.table}.branch_w_{self.intent.work_id}"
+            return ""
+        return f"branch_w_{self.intent.work_id}"
