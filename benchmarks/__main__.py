@@ -8,7 +8,17 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import commands, dagster_load, dsha, growth, imports, peer, planning, staleness
+from benchmarks import (
+    commands,
+    dagster_load,
+    dagster_steps,
+    dsha,
+    growth,
+    imports,
+    peer,
+    planning,
+    staleness,
+)
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
 from benchmarks.projects import Shape
 
@@ -17,6 +27,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "planning": planning.main,
     "commands": commands.main,
     "dagster": dagster_load.main,
+    "steps": dagster_steps.main,
     "sqlmesh": peer.main,
     "dsha": dsha.main,
     "growth": growth.main,

@@ -19,6 +19,7 @@ from pyiceberg.types import IcebergType, LongType, NestedField, TimestamptzType
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import remember_looks
 from vde_dagster.composition import VdeProject
@@ -35,6 +36,7 @@ from vde_dagster.core.ledger.traces import (
     traces,
 )
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
@@ -45,8 +47,12 @@ ROWS = RowSum(rows=1, sum=1)
 TYPES: Final[dict[str, IcebergType]] = {"bigint": LongType(), "timestamp": TimestamptzType()}
 
 
-def fill(folder: Path) -> None:
-    """Store what applying the plan of production would store."""
+def fill(folder: Path, *, tables: bool = False) -> None:
+    """Store what applying the plan of production would store.
+
+    With ``tables`` the Iceberg tables and views exist, too, each table with one Iceberg snapshot of
+    no rows. Otherwise the catalog has their names, which is all that a plan reads.
+    """
     project = VdeProject.load(folder)
     services, graph = project.services, project.files.graph
     _make_sources(project)
@@ -54,7 +60,9 @@ def fill(folder: Path) -> None:
     snapshots = list(plan.snapshots.values())
     services.state.store_snapshots(snapshots, environment="prod")
     for change in plan.backfills:
-        _book(services, plan, graph[change.name], change.missing)
+        key = plan.snapshots[change.name].key
+        head = _make_table(project, key, graph[change.name]) if tables else 1
+        _book(services, plan, graph[change.name], change.missing, head=head)
     lease = services.state.acquire_lease(environment_resource("prod"), holder="bench", ttl=HOUR)
     services.state.begin_promotion(
         "prod", expected_revision=0, plan_id=plan.plan_id, snapshots=snapshots, lease=lease
@@ -64,7 +72,10 @@ def fill(folder: Path) -> None:
     binding = bind_environment(services, "prod")
     assert binding is not None, "it was promoted"
     remember_looks(services, binding)
-    _list_tables(project, plan)
+    if tables:
+        show(services, "prod", [each.name for each in plan.backfills])
+    else:
+        _list_tables(project, plan)
     again = plan_environment(services, graph, "prod")
     assert again.is_up_to_date, "nothing is left to be done"
 
@@ -96,7 +107,24 @@ def _make_sources(project: VdeProject) -> None:
         catalog.create_table_if_not_exists(f"{name.schema}.{name.name}", Schema(*fields))
 
 
-def _book(services: Services, plan: Plan, node: Node, missing: tuple[Interval, ...]) -> None:
+def _make_table(project: VdeProject, key: VersionKey, node: Node) -> int:
+    """The table of a version without rows; the number of its one Iceberg snapshot."""
+    catalog = project.iceberg_catalog()
+    catalog.create_namespace_if_not_exists(key.table.namespace)
+    fields = [
+        NestedField(number, each.name, TYPES[each.type], required=False)
+        for number, each in enumerate(node.columns, 1)
+    ]
+    table = catalog.create_table(f"{key.table.namespace}.{key.table.name}", Schema(*fields))
+    table.append(table.schema().as_arrow().empty_table())
+    made = table.current_snapshot()
+    assert made is not None, "it was appended to"
+    return made.snapshot_id
+
+
+def _book(
+    services: Services, plan: Plan, node: Node, missing: tuple[Interval, ...], *, head: int
+) -> None:
     """One unit of work that wrote all intervals, each by itself where the model has them."""
     key = plan.snapshots[node.name].key
     timed = node.model.time_column is not None
@@ -121,7 +149,7 @@ def _book(services: Services, plan: Plan, node: Node, missing: tuple[Interval, .
         LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=ROWS, trace=known[each])
         for each in intervals
     )
-    publication = Publication(iceberg_snapshot_id=1, changes=changes, columns=node.columns)
+    publication = Publication(iceberg_snapshot_id=head, changes=changes, columns=node.columns)
     services.state.record_intent(intent, lease=lease)
     services.state.record_staged(work_id, publication, lease=lease)
     services.state.finalize(work_id, lease=lease)

@@ -7,6 +7,7 @@ materialization, equal or not. A result that was kept is no news for them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import dagster as dg
@@ -58,13 +59,14 @@ def events_of(
 ) -> Sequence[Event]:
     """What is reported of a unit of work by a job: an event for each interval."""
     events = materializations(binding, node, keys, [evaluated], provenance=provenance)
-    if not (evaluated.reused and is_no_news(instance, node, keys, events)):
+    if not (evaluated.reused and is_no_news(instance, binding, node, keys, events)):
         return events
     return observations(events)
 
 
 def is_no_news(
     instance: dg.DagsterInstance,
+    binding: Binding,
     node: Node,
     keys: Keys,
     events: Sequence[dg.AssetMaterialization],
@@ -78,10 +80,10 @@ def is_no_news(
     if node.model.freshness is not None:
         return False
     latest = latest_events(instance, keys[node.name], [each.partition for each in events])
-    inputs = [keys[each] for each in node.model.parents if each in keys]
-    return all(_is_same(latest.get(each.partition), each) for each in events) and has_same_inputs(
-        instance, latest.values(), inputs
-    )
+    if not all(_is_same(latest.get(each.partition), each) for each in events):
+        return False
+    inputs = [_Input(keys[each], binding.graph[each]) for each in node.model.parents]
+    return all(each.is_unchanged(instance, latest.values()) for each in inputs)
 
 
 def observations(events: Iterable[dg.AssetMaterialization]) -> list[dg.AssetObservation]:
@@ -98,54 +100,57 @@ def observations(events: Iterable[dg.AssetMaterialization]) -> list[dg.AssetObse
     ]
 
 
-def has_same_inputs(
-    instance: dg.DagsterInstance,
-    events: Iterable[dg.AssetMaterialization],
-    inputs: Sequence[dg.AssetKey],
-) -> bool:
-    """Whether no partition of an input got another data version since these events."""
-    return all(_is_unchanged(instance, events, each) for each in inputs)
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What a model reads. A source may be observed; what is observed of a model is no news."""
 
+    key: dg.AssetKey
+    node: Node
 
-def _is_unchanged(
-    instance: dg.DagsterInstance, events: Iterable[dg.AssetMaterialization], key: dg.AssetKey
-) -> bool:
-    tag = f"{PROVENANCE[1]}{key.to_user_string()}"
-    pointers = {(each.tags or {}).get(tag, "") for each in events}
-    if not all(each.isdecimal() for each in pointers):
-        # an input without events, as a source has none, is compared by whether it has some now
-        return pointers == {_NO_EVENT} and not _records(instance, dg.AssetRecordsFilter(key), 1)
-    first = min(map(int, pointers))
-    newer = _records(instance, dg.AssetRecordsFilter(key, after_storage_id=first), _MOST_INPUTS)
-    if len(newer) >= _MOST_INPUTS:
-        return False
-    return all(
-        _data_version(each) == _version_at(instance, key, each.partition_key, first)
-        for each in newer
-    )
+    def is_unchanged(
+        self, instance: dg.DagsterInstance, events: Iterable[dg.AssetMaterialization]
+    ) -> bool:
+        """Whether no partition of it got another data version since these events."""
+        tag = f"{PROVENANCE[1]}{self.key.to_user_string()}"
+        pointers = {(each.tags or {}).get(tag, "") for each in events}
+        if not all(each.isdecimal() for each in pointers):
+            # one without events, as a source has none, is compared by whether it has some now
+            return pointers == {_NO_EVENT} and not self._records(instance, 1)
+        first = min(map(int, pointers))
+        newer = self._records(instance, _MOST_INPUTS, after_storage_id=first)
+        return len(newer) < _MOST_INPUTS and all(
+            _data_version(each) == self._version_at(instance, each.partition_key, first)
+            for each in newer
+        )
 
+    def _version_at(
+        self, instance: dg.DagsterInstance, partition: str | None, at: int
+    ) -> str | None:
+        """The data version that a partition had when ``at`` was the latest event of the asset."""
+        partitions = [partition] if partition is not None else None
+        found = self._records(instance, 1, asset_partitions=partitions, before_storage_id=at + 1)
+        return _data_version(found[0]) if found else None
 
-def _version_at(
-    instance: dg.DagsterInstance, key: dg.AssetKey, partition: str | None, at: int
-) -> str | None:
-    """The data version that a partition had when ``at`` was the latest event of the asset."""
-    wanted = dg.AssetRecordsFilter(
-        asset_key=key,
-        asset_partitions=[partition] if partition is not None else None,
-        before_storage_id=at + 1,
-    )
-    found = _records(instance, wanted, 1)
-    return _data_version(found[0]) if found else None
-
-
-def _records(
-    instance: dg.DagsterInstance, wanted: dg.AssetRecordsFilter, most: int
-) -> list[dg.EventLogRecord]:
-    """Materializations, then observations, each newest first."""
-    return [
-        *instance.fetch_materializations(wanted, limit=most).records,
-        *instance.fetch_observations(wanted, limit=most).records,
-    ]
+    def _records(
+        self,
+        instance: dg.DagsterInstance,
+        most: int,
+        *,
+        asset_partitions: Sequence[str] | None = None,
+        after_storage_id: int | None = None,
+        before_storage_id: int | None = None,
+    ) -> list[dg.EventLogRecord]:
+        """Materializations, and of a source then observations, each newest first."""
+        wanted = dg.AssetRecordsFilter(
+            asset_key=self.key,
+            asset_partitions=asset_partitions,
+            after_storage_id=after_storage_id,
+            before_storage_id=before_storage_id,
+        )
+        found = [*instance.fetch_materializations(wanted, limit=most).records]
+        if self.node.model.kind.is_source:
+            found += instance.fetch_observations(wanted, limit=most).records
+        return found
 
 
 def _data_version(record: dg.EventLogRecord) -> str | None:
