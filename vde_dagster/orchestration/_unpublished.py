@@ -10,6 +10,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJob,
 )
 from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
+from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 
 if TYPE_CHECKING:
     from dagster._core.definitions.declarative_automation.operators import (
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = [
     "HIDDEN_JOB",
     "AndCondition",
+    "TranslationFn",
+    "TranslationFnResolver",
     "UnresolvedAssetJob",
     "is_switched_on",
 ]

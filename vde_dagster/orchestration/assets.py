@@ -1,7 +1,7 @@
 """One asset per model: its body decides, the IO manager writes (docs/architecture.md)."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -9,7 +9,7 @@ import dagster as dg
 
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.checks import AuditWatch, check_specs, shown_results, works_of
+from vde_dagster.orchestration.checks import AuditWatch, Checked, named, shown_results, works_of
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
@@ -58,7 +58,7 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
     decorated: Callable[..., dg.AssetsDefinition] = dg.multi_asset(
         name=spec.key.to_python_identifier(),
         specs=[spec.with_io_manager_key(IO_MANAGER)],
-        check_specs=check_specs(node, spec.key),
+        check_specs=[*location.checks[node.name].values()],
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={IO_MANAGER},
@@ -83,13 +83,12 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             try:
                 result = manager.write(decided)
             except dg.Failure:  # nothing was published, but for earlier batches
-                yield from (each.for_step(location.key(name)) for each in audits.checked())
+                yield from _check_results(location, name, audits.checked())
                 raise
             version = dg.DataVersion(data_version(result.entries))
             yield dg.MaterializeResult(value=result, data_version=version)
             yield from _exact_events(context, location, result, partitions)
-            found = audits.checked(result.entries)
-            yield from (each.for_step(location.key(name)) for each in found)
+            yield from _check_results(location, name, audits.checked(result.entries))
 
     return evaluate
 
@@ -136,8 +135,15 @@ def _loaded_events(location: Location, shown: AlreadyLoaded) -> Iterator[object]
                 },
             )
     works = works_of(location.project.services, shown.entries)
-    for found in shown_results(shown.node, works):
-        yield found.for_step(keys[shown.node.name])
+    yield from _check_results(location, shown.node.name, shown_results(shown.node, works))
+
+
+def _check_results(
+    location: Location, name: ModelName, found: Iterable[Checked]
+) -> Iterator[dg.AssetCheckResult]:
+    """What checks found, as the step of their asset reports it."""
+    for each in named(found, name, location.check_names):
+        yield each.for_step(location.key(name))
 
 
 def _exact_events(

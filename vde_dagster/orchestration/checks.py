@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final, TypedDict
 
@@ -25,6 +25,12 @@ from vde_dagster.orchestration.metadata import Metadata
 
 _Called = tuple[str, tuple[tuple[str, str], ...]]
 """An audit as a model calls it: its name and its arguments."""
+
+CheckNames = Mapping[ModelName, Mapping[str, str]]
+"""What a translator calls the checks of models, by our names for them; it leaves out all others.
+
+A model that is not in it has its checks by our names.
+"""
 
 _OTHER: Final = re.compile(r"\W+", re.ASCII)
 _LONGEST: Final = 60
@@ -91,6 +97,10 @@ class Checked:
     check: str
     work: UnitOfWork
     result: AuditResult
+
+    def named(self, names: Mapping[str, str]) -> Checked | None:
+        """The same under the name that a translator gives it; None if it leaves the check out."""
+        return replace(self, check=names[self.check]) if self.check in names else None
 
     def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
         """The event for the step of the asset itself."""
@@ -169,14 +179,23 @@ def check_events(
     audits: Iterable[AuditWatch],
     keys: Mapping[ModelName, dg.AssetKey],
     done: Iterable[Evaluated] = (),
+    names: CheckNames | None = None,
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """What audits found, for an op of a job, which is no step of an asset."""
     entries: dict[VersionKey, list[LedgerEntry]] = {}
     for unit in done:
         entries.setdefault(unit.key, []).extend(unit.entries)
     for each in audits:
-        for found in each.checked(entries.get(each.key, ())):
+        for found in named(each.checked(entries.get(each.key, ())), each.node.name, names or {}):
             yield found.for_job(keys[each.node.name])
+
+
+def named(found: Iterable[Checked], model: ModelName, names: CheckNames) -> Iterator[Checked]:
+    """What checks of a model found, under their translated names."""
+    for each in found:
+        shown = each.named(names[model]) if model in names else each
+        if shown is not None:
+            yield shown
 
 
 def _outweighs(result: AuditResult, newer: Checked | None) -> bool:
