@@ -12,6 +12,7 @@ import pytest
 
 from tests.orchestration.test_checks import at_home, audited, materialize
 from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.errors import ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
@@ -201,6 +202,16 @@ def test_a_translator_that_is_not_there_is_refused(
     with pytest.raises(Refused, match=re.escape(words)) as caught:
         sample.definitions()
     assert "translator.OurTranslator" in caught.value.advice
+
+
+def test_a_plan_with_a_translator_that_is_not_there_writes_nothing(sample: Sample) -> None:
+    text = (sample.folder / "vde.yaml").read_text("utf-8")
+    sample.write("vde.yaml", f"{text}dagster: {{translator: nowhere.Ours}}\n")
+    project = sample.project()
+    with pytest.raises(Refused, match="nowhere is neither"):
+        run_plan(project, sample.plan(project=project), lambda _: None)
+    assert project.services.state.environment("prod") is None
+    assert not project.services.state.lease_holder(environment_resource("prod"))
 
 
 def test_a_translator_whose_file_fails_is_a_problem_at_its_line(sample: Sample) -> None:

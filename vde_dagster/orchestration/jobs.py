@@ -63,14 +63,14 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
             nothing was written.
-        Refused: An evaluation cannot be done now.
+        Refused: An evaluation cannot be done now, or there is no such translator.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
         KeyboardInterrupt: The user stopped it; the same holds.
     """
     if plan.is_empty:
         return ()
+    ours, naming = project_translator(project.configuration), project.services.naming
     with walking(project.services, plan) as walk:
-        ours, naming = project_translator(project.configuration), project.services.naming
         keys = asset_keys(ours, project, walk.binding, naming)
         names = check_names(ours, project, walk.binding, naming, keys)
         run = _PlanRun(services=project.services, walk=walk, keys=keys, names=names, report=report)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 import dagster as dg
@@ -50,7 +51,7 @@ class Location:
     checks: Mapping[ModelName, Mapping[str, dg.AssetCheckSpec]]
     translator: VdeTranslator = field(default_factory=VdeTranslator)
 
-    @property
+    @cached_property
     def check_names(self) -> CheckNames:
         """What the checks of models are called."""
         return {
