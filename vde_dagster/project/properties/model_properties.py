@@ -108,13 +108,12 @@ UNSUPPORTED: Final = (
 class Properties:
     """A model's properties as values; see `vde_dagster.core.model.model.Model`.
 
-    ``places`` has the place of each. If ``name_is_known`` or ``kind_is_known`` is false, the name
-    or the kind is a stand-in for one that could not be read; then ``maybe_columns`` are words of
-    the kind that may be columns which it adds. ``before`` and ``after`` are texts of SQL; these and
-    ``deterministic`` are of Python models alone.
+    ``places`` has the place of each. What could not be read has a stand-in, so that the rest can be
+    checked. If ``kind_is_known`` is false, ``maybe_columns`` are words of the kind that may be
+    columns which it adds. ``before`` and ``after`` are texts of SQL; these and ``deterministic``
+    are of Python models alone.
     """
 
-    name_is_known: bool
     kind_is_known: bool
     maybe_columns: frozenset[str]
     places: Mapping[str, Place]
@@ -170,7 +169,6 @@ def read_properties(
             _reject_partials(values["allow_partials"], problems)
         warn_of_borders(values, schedule, problems)
     return Properties(
-        name_is_known=name is not None,
         kind_is_known=kind is not None,
         maybe_columns=_maybe_columns(values["kind"]) if kind is None else frozenset(),
         places={key: value.place for key, value in values.items()},
