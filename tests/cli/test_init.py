@@ -8,11 +8,17 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
+import dagster as dg
 import pytest
 import yaml
+from dagster._core.code_pointer import CodePointer
+from dagster._core.definitions.reconstruct import initialize_repository_def_from_pointer
 from dagster._core.workspace.autodiscovery import loadable_targets_from_python_file
+from dagster._grpc.utils import get_loadable_targets
 
+import vde_dagster
 from tests.cli.calling import call
 from vde_dagster import build_definitions
 from vde_dagster.core.names import InvalidName
@@ -60,6 +66,36 @@ def test_its_code_locations_show_production_and_a_persons_own_environment(
     for location, environment in zip(("prod", "dev", "defs"), shown, strict=True):
         sensors = [each.name for each in module[location]().sensors]
         assert f"vde_automation_{environment}" in sensors
+
+
+@pytest.mark.parametrize("attribute,shown", [("prod", "prod"), ("dev", "dev"), ("defs", None)])
+def test_a_code_location_is_built_once_and_no_other_with_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch, attribute: str, shown: str | None
+) -> None:
+    """As a server of Dagster does it, which looks at what there is before it loads that."""
+    built: list[str | None] = []
+
+    def counted(folder: Path, *, environment: str | None = None) -> dg.Definitions:
+        built.append(environment)
+        return dg.Definitions()
+
+    monkeypatch.setattr(vde_dagster, "build_definitions", counted)
+    file, named = str(project / "definitions.py"), None if attribute == "defs" else attribute
+    monkeypatch.setitem(sys.modules, "definitions", ModuleType("definitions"))
+    sys.modules["definitions"].__file__ = "another.py"
+    (target,) = get_loadable_targets(
+        python_file=file,
+        module_name=None,
+        package_name=None,
+        autoload_defs_module_name=None,
+        working_directory=str(project),
+        attribute=named,
+        resolve_lazy_defs=True,
+    )
+    assert target.attribute == attribute
+    pointer = CodePointer.from_python_file(file, attribute, str(project))
+    assert initialize_repository_def_from_pointer(pointer).name == "__repository__"
+    assert built == [shown]
 
 
 def test_an_environment_variable_that_names_no_environment_is_said_to(
