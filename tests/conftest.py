@@ -78,8 +78,11 @@ _NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tables are as wide as where no terminal is, whatever a shell or pytest's processes export."""
-    for name in ("COLUMNS", "LINES"):
+    """Nothing depends on what a shell or pytest's processes export.
+
+    Tables are as wide as where no terminal is, and nobody has an environment of their own.
+    """
+    for name in ("COLUMNS", "LINES", "VDE_ENVIRONMENT"):
         os.environ.pop(name, None)
     choose_form(config.option.markexpr)
     _keep_files_in_memory(config)

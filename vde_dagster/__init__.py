@@ -14,10 +14,11 @@ from vde_dagster.version import __version__
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
     from vde_dagster.lakehouse.evaluation import ModelContext
+    from vde_dagster.orchestration.component import VdeProjectComponent
     from vde_dagster.orchestration.conditions import on_changed_data, when_due
     from vde_dagster.orchestration.definitions import build_definitions
     from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
-    from vde_dagster.orchestration.translator import VdeTranslator
+    from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
     from vde_dagster.project.macros.files import macro
     from vde_dagster.project.python_models import model
     from vde_dagster.project.signals import signal
@@ -26,7 +27,9 @@ _HOMES = {
     "ModelContext": "vde_dagster.lakehouse.evaluation",
     "VdeIcebergIOManager": "vde_dagster.orchestration.io_manager",
     "VdeProject": "vde_dagster.composition",
+    "VdeProjectComponent": "vde_dagster.orchestration.component",
     "VdeTranslator": "vde_dagster.orchestration.translator",
+    "VdeTranslatorData": "vde_dagster.orchestration.translator",
     "build_definitions": "vde_dagster.orchestration.definitions",
     "macro": "vde_dagster.project.macros.files",
     "model": "vde_dagster.project.python_models",
@@ -39,7 +42,9 @@ __all__ = [
     "ModelContext",
     "VdeIcebergIOManager",
     "VdeProject",
+    "VdeProjectComponent",
     "VdeTranslator",
+    "VdeTranslatorData",
     "__version__",
     "build_definitions",
     "macro",
@@ -54,3 +59,7 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]  # Dagster's `dg` looks here for components

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import runpy
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
+import dagster as dg
+import pytest
 import yaml
+from dagster._core.code_pointer import CodePointer
+from dagster._core.definitions.reconstruct import initialize_repository_def_from_pointer
+from dagster._core.workspace.autodiscovery import loadable_targets_from_python_file
+from dagster._grpc.utils import get_loadable_targets
 
+import vde_dagster
 from tests.cli.calling import call
+from vde_dagster import build_definitions
+from vde_dagster.core.names import InvalidName
 
 
 def test_the_new_project_plans_three_models(project: Path) -> None:
@@ -25,8 +39,99 @@ def test_it_has_everything_that_dagster_needs(project: Path) -> None:
     locations = yaml.safe_load((project / "workspace.yaml").read_text())["load_from"]
     attributes = [each["python_file"]["attribute"] for each in locations]
     assert attributes == ["prod", "dev"]
-    assert "build_definitions" in (project / "definitions.py").read_text()
+    (found,) = loadable_targets_from_python_file(str(project / "definitions.py"), str(project))
+    assert found.attribute == "defs", "what `dg`, and `dagster dev -f definitions.py`, load"
     assert ".vde/" in (project / ".gitignore").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    "variable,shown",
+    [
+        (None, ("prod", "dev", "prod")),
+        ("Ana", ("prod", "ana", "ana")),
+        ("", ("prod", "dev", "prod")),
+    ],
+)
+def test_its_code_locations_show_production_and_a_persons_own_environment(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str | None,
+    shown: tuple[str, ...],
+) -> None:
+    if variable is None:
+        monkeypatch.delenv("VDE_ENVIRONMENT", raising=False)
+    else:
+        monkeypatch.setenv("VDE_ENVIRONMENT", variable)
+    module = runpy.run_path(str(project / "definitions.py"))
+    for location, environment in zip(("prod", "dev", "defs"), shown, strict=True):
+        sensors = [each.name for each in module[location]().sensors]
+        assert f"vde_automation_{environment}" in sensors
+
+
+@pytest.mark.parametrize("attribute,shown", [("prod", "prod"), ("dev", "dev"), ("defs", None)])
+def test_a_code_location_is_built_once_and_no_other_with_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch, attribute: str, shown: str | None
+) -> None:
+    """As a server of Dagster does it, which looks at what there is before it loads that."""
+    built: list[str | None] = []
+
+    def counted(folder: Path, *, environment: str | None = None) -> dg.Definitions:
+        built.append(environment)
+        return dg.Definitions()
+
+    monkeypatch.setattr(vde_dagster, "build_definitions", counted)
+    file, named = str(project / "definitions.py"), None if attribute == "defs" else attribute
+    monkeypatch.setitem(sys.modules, "definitions", ModuleType("definitions"))
+    sys.modules["definitions"].__file__ = "another.py"
+    (target,) = get_loadable_targets(
+        python_file=file,
+        module_name=None,
+        package_name=None,
+        autoload_defs_module_name=None,
+        working_directory=str(project),
+        attribute=named,
+        resolve_lazy_defs=True,
+    )
+    assert target.attribute == attribute
+    pointer = CodePointer.from_python_file(file, attribute, str(project))
+    assert initialize_repository_def_from_pointer(pointer).name == "__repository__"
+    assert built == [shown]
+
+
+def test_an_environment_variable_that_names_no_environment_is_said_to(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VDE_ENVIRONMENT", "???")
+    with pytest.raises(
+        InvalidName, match=r"environment variable VDE_ENVIRONMENT: '...' is no name"
+    ):
+        build_definitions(project)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(240)
+def test_dg_checks_and_lists_it_without_a_warning_of_ours(project: Path, tmp_path: Path) -> None:
+    for arguments in (("check", "defs"), ("list", "defs", "--json"), ("check", "toml")):
+        done = run_dg(project, *arguments, home=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said = [each for each in done.stderr.splitlines() if "Warning" in each]
+        assert [each for each in said if "SparkDeclarativePipeline" not in each] == []
+        if "list" in arguments:
+            keys = {each["asset_key"] for each in json.loads(done.stdout)["assets"]}
+            assert keys == {"mart/best_customers", "mart/revenue", "staging/orders"}
+
+
+def run_dg(folder: Path, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run Dagster's command `dg` in a project's folder."""
+    (home / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
+    return subprocess.run(
+        [Path(sys.executable).parent / "dg", *arguments],
+        cwd=folder,
+        env={**os.environ, "DAGSTER_HOME": str(home), "VIRTUAL_ENV": sys.prefix},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_it_is_named_after_its_folder(tmp_path: Path) -> None:

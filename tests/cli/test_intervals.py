@@ -191,7 +191,7 @@ def test_only_the_models_that_are_named(landed: Path) -> None:
 def test_a_table_for_people(landed: Path) -> None:
     text = call("intervals", "--project", landed).stdout
     for word in (
-        "Intervals of prod at 2024-01-04 06:00",
+        "Intervals of the files, planned for prod at 2024-01-04 06:00",
         "2024-01-01 to 2024-01-03",
         "30 hours, 2024-01-03 to",
         "1 day, 2024-01-03 to",
@@ -200,11 +200,31 @@ def test_a_table_for_people(landed: Path) -> None:
         assert word in text
 
 
+@pytest.mark.parametrize(
+    "arguments,title",
+    [
+        (("--env", "prod"), "what prod shows at 2024-01-04 06:00"),
+        (("--env", "new"), "the files, planned for new at 2024-01-04 06:00"),
+        (
+            ("--env", "prod", "--start", "2024-01-02", "--end", "2024-01-03T12:00"),
+            "what prod shows at 2024-01-04 06:00, from 2024-01-02, to 2024-01-03 12:00",
+        ),
+    ],
+)
+def test_the_table_is_titled_for_what_it_shows(
+    landed: Path, arguments: tuple[str, ...], title: str
+) -> None:
+    text = call("intervals", *arguments, "--project", landed).stdout
+    heading = " ".join(text.split("unit")[0].split())
+    assert heading.removesuffix(" model") == f"Intervals of {title}"
+
+
 def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "empty")
     assert models(folder)["staging.events"]["complete_to"] is None
     text = call("intervals", "--project", folder).stdout
-    assert "Intervals of prod (the project's clock has no time yet)" in text
+    said = "Intervals of the files, planned for prod (the project's clock has no time yet)"
+    assert said in " ".join(text.split())
     found = models(folder)
     assert found["staging.events"]["waits"] == (
         "the project's clock has no time yet: raw.events says none"

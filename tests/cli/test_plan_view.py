@@ -126,6 +126,8 @@ REVENUE, STAGED = ModelName("mart", "revenue"), ModelName("staging", "orders")
 PRICE = Reason(kind=ReasonKind.READ_COLUMN_REMOVED, columns=("price",), read_by=(REVENUE,))
 OF_PRICE = Reason(kind=ReasonKind.UPSTREAM_VALUES, columns=("price",), upstream=STAGED)
 DESCRIBED = Reason(kind=ReasonKind.METADATA)
+UNREAD = Reason(kind=ReasonKind.NOTHING_READ_CHANGED)
+FORWARD = Reason(kind=ReasonKind.FORWARD_ONLY_UPSTREAM)
 OF_REVENUE = Reason(kind=ReasonKind.UPSTREAM_ROWS, upstream=REVENUE)
 
 
@@ -133,7 +135,7 @@ def edited() -> list[ModelChange]:
     return [
         change("staging.orders", Change.DIRECT, Category.BREAKING, PRICE),
         change("mart.revenue", Change.INDIRECT, BROKEN, OF_PRICE),
-        change("mart.customers", Change.INDIRECT, UNAFFECTED, "nothing that it reads changed"),
+        change("mart.customers", Change.INDIRECT, UNAFFECTED, UNREAD),
         change("mart.report", Change.INDIRECT, BROKEN, OF_REVENUE),
     ]
 
@@ -151,8 +153,35 @@ def test_an_edit_stands_with_its_reasons_above_all_that_it_reaches() -> None:
         "├─ ~ mart.report  indirect breaking",
         "│     reads mart.revenue, whose rows may be others",
         "│     00000000 -> 11111111  the whole table",
-        "└─ 1 downstream keeps its version: nothing read from this model changes",
+        "└─ 1 downstream keeps its version: nothing that it reads changed",
     ]
+
+
+def test_a_kept_version_has_the_reason_that_json_has() -> None:
+    names = ["a.base", "a.first", "a.second", "a.third", "a.adopted"]
+    graph = graph_of({name: "" if name == "a.base" else "a.base" for name in names})
+    kept = change("a.third", Change.INDIRECT, UNAFFECTED, UNREAD)
+    adopted = replace(kept, name=ModelName("a", "adopted"), decided_by=DecidedBy.DATA)
+    changes = [
+        change("a.base", Change.DIRECT, Category.FORWARD_ONLY, "edited"),
+        replace(
+            kept,
+            name=ModelName("a", "first"),
+            category=Category.FORWARD_ONLY,
+            reasons=(OF_PRICE, FORWARD),
+        ),
+        replace(kept, name=ModelName("a", "second")),
+        kept,
+        adopted,
+    ]
+    plan = plan_of(graph, changes)
+    facts = json.loads(json.dumps(plan_facts(plan)))["changes"]
+    first = next(each for each in facts if each["name"] == "a.first")
+    lines = " ".join(printed(plan, width=200).split())
+    assert f"1 downstream keeps its version: {first['reasons'][-1]}" in lines
+    assert "forward-only: it keeps its rows" in lines
+    assert "2 downstream keep their versions; of each: nothing that it reads changed" in lines
+    assert "1 downstream keeps its version: what it reads has equal rows" in lines
 
 
 def test_unchanged_models_are_only_counted() -> None:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
@@ -81,7 +82,8 @@ def test_dagster_dev_without_a_home_says_what_to_export_once_for_both_locations(
     monkeypatch.setenv("VDE_PROJECT", str(project))
     monkeypatch.setenv("DAGSTER_IS_DEV_CLI", "1")
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    assert {"prod", "dev"} <= runpy.run_path(str(REPOSITORY / "definitions.py")).keys()
+    found = runpy.run_path(str(REPOSITORY / "definitions.py"))
+    assert all(isinstance(found[each](), dg.Definitions) for each in ("prod", "dev"))
     (said,) = [each for each in caplog.messages if "DAGSTER_HOME is not set" in each]
     assert f"export DAGSTER_HOME={project / '.vde' / 'dagster'}" in said
 
@@ -91,7 +93,7 @@ def test_dagster_dev_without_a_home_prints_what_to_export(tmp_path: Path) -> Non
     environment = _environment(tmp_path) | {"DAGSTER_IS_DEV_CLI": "1"}
     del environment["DAGSTER_HOME"]
     found = subprocess.run(
-        [sys.executable, "-c", "import definitions"],
+        [sys.executable, "-c", "import definitions as d; d.prod(), d.dev()"],
         cwd=REPOSITORY,
         env=environment,
         capture_output=True,

@@ -558,6 +558,49 @@ def test_a_wrong_kind_is_reported_once_with_line_and_advice(
     assert problem.place.line == 3
 
 
+@pytest.mark.parametrize("kind", ["kind FULLL", "kind FULL (lookback 1)", "kind SCD_TYPE_2 (valid_from_name begins)"])  # fmt: skip
+def test_an_unknown_kind_hides_no_other_problem_of_its_file(kind: str) -> None:
+    text = (
+        f"MODEL (name m.x,\n{kind},\ncron 'often',\ngrain (nope),\npartitioned_by (begins),\n"
+        "audits (not_nul (columns := id), unique_values,\nsmall (x := 1))\n);\n"
+        "SELECT id, 1 AS begins FROM raw.orders WHERE ts > @start_dt;\n"
+        "AUDIT (name small);\nSELECT * FROM @this_model WHERE id < 3"
+    )
+    found = [(each.place.line, each.message) for each in refused(text)]
+    expected = {
+        2: "kind",
+        3: "often",
+        4: "the grain column 'nope' is not among the columns",
+        6: "the audit not_nul is neither built in",
+        7: "the audit small has no argument 'x'",
+    }
+    assert {line for line, _ in found} == {*expected}, found
+    for line, message in found:
+        assert line is not None
+        assert expected[line] in message or "unique_values" in message
+
+
+def test_an_unknown_kind_invents_no_problem() -> None:
+    """What the kind may add as a column, and what it lets a query refer to, is not known."""
+    text = (
+        "MODEL (name m.x,\nkind SCD_TYPE_2_BY_TIM (unique_key id, valid_from_name begins),\n"
+        "partitioned_by (begins), columns (id bigint, begins timestamp, valid_to timestamp)\n);\n"
+        "SET a = 1;\nSELECT id FROM raw.orders WHERE ts > @start_dt"
+    )
+    (problem,) = refused(text)
+    assert problem.message == "unknown kind SCD_TYPE_2_BY_TIM"
+
+
+def test_a_query_with_problems_hides_none_of_its_audits() -> None:
+    text = (
+        "MODEL (name m.x, kind FULL,\naudits (not_nul, other)\n);\nSELECT FROM WHERE;\n"
+        "AUDIT (name other);\nSELECT * FROM @this_model JOIN raw.unread"
+    )
+    found = sorted((each.place.line or 0, each.message) for each in refused(text))
+    assert [line for line, _ in found] == [2, 4]
+    assert "the audit not_nul is neither built in" in found[0][1]
+
+
 @pytest.mark.parametrize("keyword", ["VIEW", "EMBEDDED", "MANAGED", "SEED (path 'a.csv')", "seed", "View (materialised true)"])  # fmt: skip
 def test_python_models_of_some_kinds_are_refused(keyword: str) -> None:
     (problem,) = refused(python_text({"kind": keyword}), PYTHON)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from vde_dagster.core.time.intervals import Interval
 
 _RANGES: Final = 3
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @click.command("intervals", short_help="Show the loaded and the missing intervals of models.")
@@ -69,7 +71,28 @@ def command(
             }
         )
     else:
-        _print(plan, reports)
+        shows = environment is not None and plan.base_revision > 0
+        _print(reports, title=_title(plan, shown, shows=shows))
+
+
+def _title(plan: Plan, shown: Interval, *, shows: bool) -> str:
+    """Whose intervals these are, and of which time.
+
+    Args:
+        plan: The plan for their models.
+        shown: The range that was asked for.
+        shows: Whether the models are those that the environment shows, and not those of the files.
+    """
+    from vde_dagster.core.time.intervals import format_instant
+
+    now = plan.now.replace(second=0, microsecond=0) if plan.now else None
+    at = f"at {format_instant(now)}" if now else "(the project's clock has no time yet)"
+    whose = (
+        f"what {plan.environment} shows" if shows else f"the files, planned for {plan.environment}"
+    )
+    first = f", from {format_instant(shown.start)}" if shown.start > _FIRST else ""
+    last = f", to {format_instant(shown.end)}" if shown.end < _LAST else ""
+    return f"Intervals of {whose} {at}{first}{last}"
 
 
 def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[ModelName]:
@@ -129,17 +152,15 @@ def _range_facts(interval: Interval) -> dict[str, object]:
     return {"start": instant(interval.start), "end": instant(interval.end)}
 
 
-def _print(plan: Plan, reports: Sequence[ModelIntervals]) -> None:
+def _print(reports: Sequence[ModelIntervals], *, title: str) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from vde_dagster.core.time.intervals import format_instant
 
-    now = plan.now.replace(second=0, microsecond=0) if plan.now else None
-    at = f"at {format_instant(now)}" if now else "(the project's clock has no time yet)"
     table = Table(
-        title=f"Intervals of {plan.environment} {at}",
+        title=title,
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from vde_dagster.cli.ranges import count, units
 from vde_dagster.core.model.snapshot import Category
-from vde_dagster.core.planning.changes.difference import Change
-from vde_dagster.core.planning.changes.reason_values import sentences
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.reason_values import sentence, sentences
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.time.intervals import format_instant
 
@@ -170,11 +170,9 @@ def _print_branch(plan: Plan, branch: _Branch, most: int, console: Console) -> N
         return change.category is Category.INDIRECT_BREAKING
 
     below = sorted(branch.below, key=is_rebuilt, reverse=True)
-    more, kept = len(below) - most, len(branch.kept)
+    more = len(below) - most
     notes = [f"... and {more:,} more downstream ({_ALL})"] if more > 0 else []
-    if kept:
-        each = "keeps its version" if kept == 1 else "keep their versions"
-        notes.append(f"{kept:,} downstream {each}: nothing read from this model changes")
+    notes += _kept_notes(branch.kept)
     rail = _guides(console)
     stem = rail.through if below or notes else rail.blank
     _print(console, head(branch.change))
@@ -195,6 +193,23 @@ def _print_branch(plan: Plan, branch: _Branch, most: int, console: Console) -> N
             first=rail.last if last else rail.branch,
             rest=rail.blank if last else rail.through,
         )
+
+
+def _kept_notes(kept: Sequence[ModelChange]) -> Iterator[str]:
+    """How many models keep their versions, by the reason that each has in JSON, too."""
+    reasons = Counter(_why_kept(each) for each in kept).most_common()
+    for reason, number in reasons[:_FEWEST]:
+        said = "keeps its version" if number == 1 else "keep their versions; of each"
+        yield f"{number:,} downstream {said}: {reason}"
+    others = sum(number for _, number in reasons[_FEWEST:])
+    if others:
+        yield f"... and {others:,} more downstream with other reasons ({_ALL})"
+
+
+def _why_kept(change: ModelChange) -> str:
+    if change.decided_by is DecidedBy.DATA:
+        return "what it reads has equal rows"
+    return sentence(change.reasons[-1]) if change.reasons else "nothing of it changes"
 
 
 def _print_section(

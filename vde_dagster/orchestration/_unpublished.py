@@ -12,6 +12,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJob,
 )
 from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
+from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 
 if TYPE_CHECKING:
     from dagster._core.definitions.declarative_automation.operators import (
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "HIDDEN_JOB",
     "AndCondition",
+    "TranslationFn",
+    "TranslationFnResolver",
     "UnresolvedAssetJob",
     "is_switched_on",
     "latest_check_results",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import dagster as dg
@@ -13,7 +13,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import result_without_event
-from vde_dagster.orchestration.checks import shown_results, works_of
+from vde_dagster.orchestration.checks import Checked, named, shown_results, works_of
 from vde_dagster.orchestration.known_events import is_no_news, observations
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import (
@@ -116,12 +116,19 @@ def recorded_checks(
     yield from found
 
 
+def check_results(
+    location: Location, name: ModelName, found: Iterable[Checked]
+) -> Iterator[dg.AssetCheckResult]:
+    """What checks of a model found, as the step of its asset reports it."""
+    for each in named(found, name, location.check_names):
+        yield each.for_step(location.key(name))
+
+
 def _recorded(
     location: Location, binding: Binding, name: ModelName, entries: Sequence[LedgerEntry]
 ) -> Iterator[dg.AssetCheckResult]:
     works = works_of(location.project.services, entries)
-    results = shown_results(binding, binding.node(name), works)
-    return (each.for_step(location.key(name)) for each in results)
+    yield from check_results(location, name, shown_results(binding, binding.node(name), works))
 
 
 def _is_kept(

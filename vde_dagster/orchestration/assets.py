@@ -9,8 +9,13 @@ import dagster as dg
 
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.asset_events import loaded_events, recorded_checks, result_events
-from vde_dagster.orchestration.checks import AuditWatch, check_specs
+from vde_dagster.orchestration.asset_events import (
+    check_results,
+    loaded_events,
+    recorded_checks,
+    result_events,
+)
+from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
@@ -50,7 +55,7 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
     decorated: Callable[..., dg.AssetsDefinition] = dg.multi_asset(
         name=spec.key.to_python_identifier(),
         specs=[spec.with_io_manager_key(IO_MANAGER)],
-        check_specs=check_specs(node, spec.key),
+        check_specs=[*location.checks[node.name].values()],
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={IO_MANAGER},
@@ -80,10 +85,10 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             try:
                 result = manager.write(decided)
             except dg.Failure:  # nothing was published, but for earlier batches
-                yield from (each.for_step(location.key(name)) for each in audits.checked())
+                yield from check_results(location, name, audits.checked())
                 raise
             yield from result_events(context, location, result, partitions)
-            yield from (e.for_step(location.key(name)) for e in audits.checked(result.entries))
+            yield from check_results(location, name, audits.checked(result.entries))
 
     return evaluate
 

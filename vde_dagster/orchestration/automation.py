@@ -33,9 +33,8 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import awaited, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
-from vde_dagster.orchestration.checks import AuditWatch, check_events
+from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.failures import failures
-from vde_dagster.orchestration.jobs import asset_keys
 from vde_dagster.orchestration.known_events import Event, events_of
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
@@ -46,6 +45,7 @@ from vde_dagster.orchestration.metadata import (
 )
 from vde_dagster.orchestration.partitions import partitions_of
 from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.translating import asset_keys, check_names
 
 AUTOMATION_JOB: Final = "vde_automation"
 _OP: Final = "run"
@@ -91,11 +91,11 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
                     done.append(evaluated)
                     yield from events
             except VdeError:
-                yield from check_events(audits, _keys(location, plan))
+                yield from _found(location, plan, audits)
                 raise
             finally:
                 _note_undone(location, context, plan)
-            yield from check_events(audits, _keys(location, plan), done)
+            yield from _found(location, plan, audits, done)
             rows, intervals = sum(e.rows for e in done), sum(len(e.entries) for e in done)
             yield dg.Output(None, metadata={"vde/rows_written": rows, "vde/intervals": intervals})
 
@@ -195,10 +195,29 @@ def _plan_of_run(location: Location, context: dg.OpExecutionContext) -> Plan:
 
 
 def _keys(location: Location, plan: Plan) -> dict[ModelName, dg.AssetKey]:
-    return {
-        **asset_keys(plan.graph, plan.environment, location.project.services.naming),
-        **{name: spec.key for name, spec in location.specs.items()},
-    }
+    """The keys of a plan's models: as they were loaded, and those that came since."""
+    known = {name: spec.key for name, spec in location.specs.items()}
+    if all(node.name in known for node in plan.graph):
+        return known
+    project, naming = location.project, location.project.services.naming
+    return {**asset_keys(location.translator, project, bind_plan(plan), naming), **known}
+
+
+def _names(location: Location, plan: Plan) -> CheckNames:
+    """The names of their checks, in the same way."""
+    known = location.check_names
+    if all(node.name in known for node in plan.graph):
+        return known
+    ours, project, keys = location.translator, location.project, _keys(location, plan)
+    naming = project.services.naming
+    return {**check_names(ours, project, bind_plan(plan), naming, keys), **known}
+
+
+def _found(
+    location: Location, plan: Plan, audits: Sequence[AuditWatch], done: Sequence[Evaluated] = ()
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """What the audits of a plan's models found."""
+    yield from check_events(audits, _keys(location, plan), done, _names(location, plan))
 
 
 def _audits(location: Location, plan: Plan) -> list[AuditWatch]:

@@ -29,6 +29,12 @@ from vde_dagster.orchestration.metadata import Metadata
 _Called = tuple[str, tuple[tuple[str, str], ...]]
 """An audit as a model calls it: its name and its arguments."""
 
+CheckNames = Mapping[ModelName, Mapping[str, str]]
+"""What a translator calls the checks of models, by our names for them; it leaves out all others.
+
+A model that is not in it has its checks by our names.
+"""
+
 _OTHER: Final = re.compile(r"\W+", re.ASCII)
 _LONGEST: Final = 60
 _MOST_WORKS: Final = 100
@@ -96,6 +102,10 @@ class Checked:
     result: AuditResult
     query: str = ""
     """The query of the failing rows, for people to run; empty where none fail."""
+
+    def named(self, names: Mapping[str, str]) -> Checked | None:
+        """The same under the name that a translator gives it; None if it leaves the check out."""
+        return replace(self, check=names[self.check]) if self.check in names else None
 
     def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
         """The event for the step of the asset itself."""
@@ -197,14 +207,23 @@ def check_events(
     audits: Iterable[AuditWatch],
     keys: Mapping[ModelName, dg.AssetKey],
     done: Iterable[Evaluated] = (),
+    names: CheckNames | None = None,
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """What audits found, for an op of a job, which is no step of an asset."""
     entries: dict[VersionKey, list[LedgerEntry]] = {}
     for unit in done:
         entries.setdefault(unit.key, []).extend(unit.entries)
     for each in audits:
-        for found in each.checked(entries.get(each.key, ())):
+        for found in named(each.checked(entries.get(each.key, ())), each.node.name, names or {}):
             yield found.for_job(keys[each.node.name])
+
+
+def named(found: Iterable[Checked], model: ModelName, names: CheckNames) -> Iterator[Checked]:
+    """What checks of a model found, under their translated names."""
+    for each in found:
+        shown = each.named(names[model]) if model in names else each
+        if shown is not None:
+            yield shown
 
 
 def _outweighs(result: AuditResult, newer: Checked | None) -> bool:

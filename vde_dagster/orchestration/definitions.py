@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
+from typing import Final
 
 import dagster as dg
 
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.names import environment_name
+from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
 from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor
 from vde_dagster.orchestration.home import check_home
@@ -22,9 +24,15 @@ from vde_dagster.orchestration.status_checks import build_status_checks
 from vde_dagster.orchestration.status_sensor import build_status_sensor
 from vde_dagster.orchestration.translator import VdeTranslator
 
+ENVIRONMENT_VARIABLE: Final = "VDE_ENVIRONMENT"
+"""Names a person's own environment, for code locations that name none."""
+
 
 def build_definitions(
-    folder: str | Path, *, environment: str = "prod", translator: VdeTranslator | None = None
+    folder: str | Path,
+    *,
+    environment: str | None = None,
+    translator: VdeTranslator | None = None,
 ) -> dg.Definitions:
     """Everything that Dagster needs to serve one environment of a project.
 
@@ -34,19 +42,33 @@ def build_definitions(
 
     Args:
         folder: The project's folder, absolute or relative to the working directory.
-        environment: Which environment this code location serves.
+        environment: Which environment this code location serves. By default the one that the
+            environment variable ``VDE_ENVIRONMENT`` names, and if it is not set, ``prod``.
         translator: Changes how models look in Dagster.
 
     Raises:
         ProjectInvalid: The files are wrong, and nothing was planned that could run instead.
+        InvalidName: The environment's name has nothing in it that a name can be made of.
 
     Example:
         .. code-block:: python
 
-            prod = build_definitions(".", environment="prod")
-            dev = build_definitions(".", environment="dev")
+            @dg.definitions
+            def defs() -> dg.Definitions:
+                return build_definitions(Path(__file__).parent)
     """
-    return project_definitions(VdeProject.load(folder), environment, translator)
+    served = environment or _own_environment() or PRODUCTION
+    return project_definitions(VdeProject.load(folder), served, translator)
+
+
+def _own_environment() -> str:
+    """The environment that a person's shell names; empty for none."""
+    named = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    try:
+        return environment_name(named) if named else ""
+    except InvalidName as error:
+        message = f"the environment variable {ENVIRONMENT_VARIABLE}: {error.message}"
+        raise InvalidName(message, advice=error.advice) from error
 
 
 def project_definitions(

@@ -22,12 +22,11 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late_data import NothingToLoad
-from vde_dagster.core.names import ModelName, ViewNaming
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import Closing, WorkStage, awaited
-from vde_dagster.orchestration.checks import AuditWatch, check_events
+from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.known_events import events_of
@@ -40,7 +39,7 @@ from vde_dagster.orchestration.metadata import (
 from vde_dagster.orchestration.provenance import input_provenance
 from vde_dagster.orchestration.reporting import Limits, Reporter
 from vde_dagster.orchestration.steps import current_binding, show_result, store_followed
-from vde_dagster.orchestration.translator import asset_key, readable_table
+from vde_dagster.orchestration.translating import asset_keys, check_names, project_translator
 
 CATCH_UP_JOB: Final = "vde_catch_up"
 _CATCH_UP_OP: Final = "catch_up"
@@ -59,7 +58,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
 
     It does what `vde_dagster.app.apply.applying.apply_plan` does, also where models fail. A Dagster
     UI of the same home shows the run, and an event for each interval as it is written. Assets have
-    the keys of `VdeTranslator`.
+    the keys that the translator of ``vde.yaml`` gives them.
 
     Args:
         project: The project of the plan.
@@ -69,15 +68,17 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
             nothing was written.
-        Refused: An evaluation cannot be done now.
+        Refused: An evaluation cannot be done now, or there is no such translator.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
         KeyboardInterrupt: The user stopped it; the same holds.
     """
     if plan.is_empty:
         return ()
+    ours, naming = project_translator(project.configuration), project.services.naming
     with walking(project.services, plan) as walk:
-        keys = asset_keys(plan.graph, plan.environment, project.services.naming)
-        run = _PlanRun(services=project.services, walk=walk, keys=keys, report=report)
+        keys = asset_keys(ours, project, walk.binding, naming)
+        names = check_names(ours, project, walk.binding, naming, keys)
+        run = _PlanRun(services=project.services, walk=walk, keys=keys, names=names, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
@@ -118,7 +119,9 @@ def run_catch_up(
     @dg.op(name=_CATCH_UP_OP, out=dg.Out(dg.Nothing))
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
         naming = naming_of(project.services, binding.environment)
-        keys = asset_keys(binding.graph, binding.environment, naming)
+        ours = project_translator(project.configuration)
+        keys = asset_keys(ours, project, binding, naming)
+        names = check_names(ours, project, binding, naming, keys)
 
         def load() -> Evaluated | NothingToLoad:
             outcomes.append(catch_up(project.services, binding, name, reload=reload))
@@ -126,7 +129,13 @@ def run_catch_up(
 
         with errors.kept():
             yield from _session(
-                context.instance, project.services, binding, name, keys=keys, load=load
+                context.instance,
+                project.services,
+                binding,
+                name,
+                keys=keys,
+                names=names,
+                load=load,
             )
 
     @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
@@ -178,7 +187,15 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
                 show_result(location, name)
                 return loaded
 
-            yield from _session(context.instance, services, binding, name, keys=keys, load=load)
+            yield from _session(
+                context.instance,
+                services,
+                binding,
+                name,
+                keys=keys,
+                names=location.check_names,
+                load=load,
+            )
 
     @dg.job(
         name=CATCH_UP_JOB,
@@ -199,6 +216,7 @@ def _session(
     name: ModelName,
     *,
     keys: Mapping[ModelName, dg.AssetKey],
+    names: CheckNames,
     load: Callable[[], Evaluated | NothingToLoad],
 ) -> Iterator[object]:
     """Run a session: an event for each check and each interval that it wrote, and what it found."""
@@ -207,13 +225,13 @@ def _session(
     try:
         loaded = load()
     except VdeError:
-        yield from check_events([audits], keys)
+        yield from check_events([audits], keys, names=names)
         raise
     if isinstance(loaded, NothingToLoad):
         yield dg.Output(None, metadata={"vde/reason": loaded.reason})
         return
     yield from events_of(instance, binding, node, keys, loaded, provenance=provenance)
-    yield from check_events([audits], keys, [loaded])
+    yield from check_events([audits], keys, [loaded], names)
     session = session_metadata(loaded.session) if loaded.session is not None else {}
     yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
 
@@ -268,6 +286,7 @@ class _PlanRun:
     services: Services
     walk: Walk
     keys: Mapping[ModelName, dg.AssetKey]
+    names: CheckNames
     report: Report
     done: list[Evaluated] = field(default_factory=list)
     errors: _Errors = field(default_factory=_Errors)
@@ -328,9 +347,9 @@ class _PlanRun:
                         provenance=inputs.get(node.name) or self._provenance(instance, node.name),
                     )
             except VdeError:
-                yield from check_events(audits, self.keys)
+                yield from check_events(audits, self.keys, names=self.names)
                 raise
-            yield from check_events(audits, self.keys, self.done[already:])
+            yield from check_events(audits, self.keys, self.done[already:], self.names)
 
     def _provenance(self, instance: dg.DagsterInstance, name: ModelName) -> dict[str, str]:
         parents = self.walk.plan.graph[name].model.parents
@@ -343,8 +362,3 @@ def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:
         name = stage.model
         return f"{name.schema}__{name.name}", plan.graph[name].model.description or None
     return _PROMOTE_OP, f"Let the views of {plan.environment} show the plan's versions."
-
-
-def asset_keys(graph: Graph, environment: str, naming: ViewNaming) -> dict[ModelName, dg.AssetKey]:
-    """The keys that `VdeTranslator` gives to models and sources."""
-    return {node.name: asset_key(readable_table(node, environment, naming)) for node in graph}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 import dagster as dg
@@ -19,7 +20,13 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
+from vde_dagster.orchestration.checks import CheckNames
+from vde_dagster.orchestration.translating import (
+    project_translator,
+    translated_checks,
+    translator_data,
+)
+from vde_dagster.orchestration.translator import VdeTranslator
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -31,7 +38,8 @@ class Location:
     ``binding`` is what it runs. ``plan`` is set if that comes from the files and not from the
     state: in an environment that follows the files, a step stores that plan's model snapshots in
     the state; in others nothing runs before a person has applied a plan. ``partitions_end`` is the
-    project's clock, None for the wall clock. ``specs`` are the translated assets and sources.
+    project's clock, None for the wall clock. ``specs`` are the translated assets and sources,
+    ``checks`` those of each model by our names for them.
     """
 
     project: VdeProject
@@ -40,6 +48,16 @@ class Location:
     plan: Plan | None
     partitions_end: datetime | None
     specs: Mapping[ModelName, dg.AssetSpec]
+    checks: Mapping[ModelName, Mapping[str, dg.AssetCheckSpec]]
+    translator: VdeTranslator = field(default_factory=VdeTranslator)
+
+    @cached_property
+    def check_names(self) -> CheckNames:
+        """What the checks of models are called."""
+        return {
+            name: {ours: spec.name for ours, spec in checks.items()}
+            for name, checks in self.checks.items()
+        }
 
     @property
     def followed(self) -> Plan | None:
@@ -78,28 +96,22 @@ def open_location(
         binding, plan = bind_plan(edited), edited
     else:
         binding, plan = loaded, None
-    chosen = translator or VdeTranslator()
+    chosen = translator or project_translator(project.configuration)
     changed = _changed(edited) if loaded is not None else {}
     naming = services.naming if plan is not None else naming_of(services, environment)
+    data = translator_data(project, binding, naming, changed)
+    specs = {name: chosen.get_asset_spec(each) for name, each in data.items()}
     return Location(
         project=project,
         environment=environment,
         binding=binding,
         plan=plan,
         partitions_end=_partitions_end(project, binding),
-        specs={
-            node.name: chosen.get_asset_spec(
-                VdeTranslatorData(
-                    environment=environment,
-                    node=node,
-                    snapshot=binding.snapshots[node.name],
-                    folder=project.configuration.folder,
-                    unplanned_change=changed.get(node.name),
-                    naming=naming,
-                )
-            )
-            for node in binding.graph
+        specs=specs,
+        checks={
+            name: translated_checks(chosen, each, specs[name].key) for name, each in data.items()
         },
+        translator=chosen,
     )
 
 

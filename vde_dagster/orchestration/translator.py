@@ -56,7 +56,7 @@ class VdeTranslatorData:
 
 
 class VdeTranslator:
-    """Maps models to Dagster's assets.
+    """Maps models to Dagster's assets, and audits to their checks; see docs/translator.md.
 
     Example:
         .. code-block:: python
@@ -87,6 +87,17 @@ class VdeTranslator:
             metadata=_metadata(data),
             freshness_policy=_freshness_policy(model),
         )
+
+    def get_asset_check_spec(
+        self, data: VdeTranslatorData, spec: dg.AssetCheckSpec
+    ) -> dg.AssetCheckSpec | None:
+        """The check that shows what an audit of a model found.
+
+        ``spec`` is what it is by default: the audit's name, whether it blocks, its arguments as the
+        description. Return another one of the same asset to change that, or None for no check. The
+        audit itself runs in any case, and refuses rows where it blocks.
+        """
+        return spec
 
 
 def readable_table(node: Node, environment: str, naming: ViewNaming) -> TableName:

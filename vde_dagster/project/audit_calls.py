@@ -53,7 +53,7 @@ def called_audits(
     properties: Properties,
     settings: Settings,
     functions: Mapping[str, UserMacro] | None,
-    parents: Collection[ModelName],
+    parents: Collection[ModelName] | None,
     *,
     place: Place,
     problems: Problems,
@@ -65,7 +65,7 @@ def called_audits(
         properties: The model's.
         settings: The project's, with its audits.
         functions: The project's macros; those that are attached to the source where None.
-        parents: What the model reads.
+        parents: What the model reads; None if that is not known, since its query has problems.
         place: Of the model.
         problems: Takes what is wrong.
         beside: The audits of the model's own file.
@@ -111,7 +111,7 @@ def read_calls(
     audits: Audits,
     scope: MacroScope,
     *,
-    parents: Collection[ModelName],
+    parents: Collection[ModelName] | None,
     catalog: str,
     place: Place,
     problems: Problems,
@@ -122,7 +122,7 @@ def read_calls(
         calls: As the model writes them.
         audits: The project's, and those of the model's file.
         scope: What their macros may refer to.
-        parents: What the model reads; its audits may read the same.
+        parents: What the model reads; its audits may read the same. None if it is not known.
         catalog: The project's own.
         place: Of the model, for calls that have none.
         problems: Takes what is wrong: unknown audits, wrong arguments, and queries.
@@ -183,7 +183,7 @@ class _Reader:
         path = definition.place.path.as_posix()
         self.used_files: frozenset[str] = frozenset({path} if path.startswith(FOLDER) else ())
 
-    def query(self, *, parents: Collection[ModelName], catalog: str) -> exp.Query | None:
+    def query(self, *, parents: Collection[ModelName] | None, catalog: str) -> exp.Query | None:
         """The query with the arguments in it; None (and problems) if anything is wrong."""
         defaults = {name: _node(sql) for name, sql in self._definition.defaults.items()}
         values: dict[str, object] = {**defaults, **self.given}
@@ -237,7 +237,7 @@ class _Reader:
         self,
         found: Collection[exp.Expr],
         place: Place,
-        parents: Collection[ModelName],
+        parents: Collection[ModelName] | None,
         catalog: str,
     ) -> exp.Query | None:
         queries = [each for each in found if isinstance(each, exp.Query)]
@@ -270,10 +270,15 @@ class _Reader:
             self._problems.reject(Place(path=place.path, line=line), *message_and_advice(why))
         return None if unclear else meant
 
-    def _reads_known(self, query: exp.Query, place: Place, parents: Collection[ModelName]) -> bool:
+    def _reads_known(
+        self, query: exp.Query, place: Place, parents: Collection[ModelName] | None
+    ) -> bool:
         name, before = self._definition.name, len(self._problems.found)
         read = {model_name_of(table) for table in query.find_all(exp.Table)} - {None}
-        for each in sorted(str(each) for each in read if each not in parents):
+        unknown = (
+            [] if parents is None else sorted(str(each) for each in read if each not in parents)
+        )
+        for each in unknown:
             message = f"the audit {name} ({place}) reads {each}, which the model does not read"
             advice = f"Write `depends_on ({each})` in the model, so that it is there in time."
             self._problems.add(self._place, message, advice)

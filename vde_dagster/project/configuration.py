@@ -32,6 +32,7 @@ _KEYS: Final = (
     "catalog",
     "categorize",
     "clock",
+    "dagster",
     "defaults",
     "dsha_algorithm",
     "environment_suffix_target",
@@ -69,6 +70,7 @@ class Configuration:
     ``dsha_algorithm`` is what rows are hashed with.
     ``categorize_in`` are the environments with a mode of their own. ``outside_variables`` are the
     names of variables whose value is, or contains, that of an environment variable.
+    ``translator`` is the dotted path of the class that says how models look in Dagster.
     """
 
     folder: Path
@@ -86,6 +88,7 @@ class Configuration:
     categorize: Mode = Mode.AUTOMATIC
     categorize_in: Mapping[str, Mode] = field(default_factory=dict)
     outside_variables: frozenset[str] = frozenset()
+    translator: str | None = None
 
     @property
     def naming(self) -> ViewNaming:
@@ -182,6 +185,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         categorize=read_mode(keys.get("categorize"), reader) or Mode.AUTOMATIC,
         categorize_in=modes,
         outside_variables=_outside(keys.get("variables")),
+        translator=_translator(keys.get("dagster"), reader),
     )
 
 
@@ -205,6 +209,13 @@ def _spark(entry: Entry | None, reader: Reader) -> SparkConfiguration:
         remote=remote or None,
         conf=reader.mapping(entry.children.get("conf")),
     )
+
+
+def _translator(entry: Entry | None, reader: Reader) -> str | None:
+    if entry is None:
+        return None
+    reader.known(entry, ("translator",), "dagster")
+    return reader.text(entry.children.get("translator"), "") or None
 
 
 def _state_url(entry: Entry | None, reader: Reader) -> str | None:

@@ -33,7 +33,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
         problems: Gets what is wrong.
     """
     query = body.expression
-    if isinstance(properties.kind, View | Managed):
+    if properties.kind_is_known and isinstance(properties.kind, View | Managed):
         made = "read" if properties.kind.is_view else "refreshed"
         for name in dict.fromkeys(name for name, _ in macros_in(query) if name in TIME_MACROS):
             problems.add(
@@ -42,7 +42,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
                 "it",
                 "Use the kind FULL, or leave the filter to who reads the view.",
             )
-    if properties.kind.is_inlined and (body.before or body.after):
+    if properties.kind_is_known and properties.kind.is_inlined and (body.before or body.after):
         message = f"a model of kind {properties.kind.keyword} has pre- or post-statements"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_runs(body, place, problems)
@@ -114,9 +114,10 @@ def check_named_columns(
         problems: Gets what is wrong.
     """
     known = sorted(name for name in names if name)
-    every = {*names, *added_columns(properties.kind)}
+    found = {*names, *properties.maybe_columns}
+    every = {*found, *added_columns(properties.kind)}
     missing = (
-        *missing_columns(properties.kind, properties.storage, names),
+        *missing_columns(properties.kind, properties.storage, found),
         *(each for each in _described_by(properties) if each[1] not in every),
     )
     for what, column in missing:

@@ -188,18 +188,21 @@ def _sql_model(
         scope=MacroScope(variables=settings.variables, functions=functions),
         problems=problems,
     )
-    if read is None or not properties.is_known:
-        return None
-    body = _body(read, properties.dialect, settings.defaults.catalog, place, problems)
-    if body is None:
-        return None
-    check_query(body, properties, place, problems)
-    named = _parents(body.expression, place, problems)
-    parents = {*named, *defined_tables(body.before), *properties.depends_on}
+    catalog = settings.defaults.catalog
+    body = None
+    if read is not None and (read.expressions or properties.kind_is_known):  # it may be a SEED
+        body = _body(read, properties.dialect, catalog, place, problems)
+    parents: set[ModelName] | None = None
+    if body is not None:
+        check_query(body, properties, place, problems)
+        named = _parents(body.expression, place, problems)
+        parents = {*named, *defined_tables(body.before), *properties.depends_on}
     gates = _signal_files(settings, properties, header, problems)
     called = called_audits(
         properties, settings, functions, parents, place=header, problems=problems, beside=beside
     )
+    if read is None or body is None or parents is None:
+        return None
     kept = settings.used(
         {*read.used_variables, *called.used_variables},
         {*read.used_files, *gates, *called.used_files},
@@ -267,6 +270,8 @@ def _seed(
 ) -> Model | None:
     assert isinstance(properties.kind, Seed), "the model is a seed"
     text = settings.source.attachments.get(properties.kind.path)
+    gates = _signal_files(settings, properties, place, problems)
+    called = called_audits(properties, settings, functions, (), place=place, problems=problems)
     if text is None:
         problems.add(
             place,
@@ -280,8 +285,6 @@ def _seed(
         declared = properties.places.get("columns", place)
         where = declared if finding.line is None else Place(path=file, line=finding.line)
         problems.add(where, f"the seed {properties.name}: {finding.message}", finding.advice)
-    gates = _signal_files(settings, properties, place, problems)
-    called = called_audits(properties, settings, functions, (), place=place, problems=problems)
     kept = settings.used(called.used_variables, {properties.kind.path, *gates, *called.used_files})
     return build_model(kept, properties, place, SeedRows(text=text), (), own_audits=called.own)
 

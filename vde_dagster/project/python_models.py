@@ -178,7 +178,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     if not header.properties.get("columns"):
         where = found.places.get("columns", place)
         problems.add(where, "a Python model needs its columns", "Name every column with its type.")
-    if properties.is_known and "kind" in properties.places:
+    if "kind" in properties.places:
         _check_kind(properties, problems)
     used = used_variables(source, function, imported.modules, settings.variables, problems)
     before, after = read_pre_and_post(properties, settings, problems)

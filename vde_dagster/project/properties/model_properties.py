@@ -108,12 +108,14 @@ UNSUPPORTED: Final = (
 class Properties:
     """A model's properties as values; see `vde_dagster.core.model.model.Model`.
 
-    ``places`` has the place of each. If ``is_known`` is false, name and kind are stand-ins for ones
-    that could not be read. ``before`` and ``after`` are texts of SQL; these and ``deterministic``
+    ``places`` has the place of each. What could not be read has a stand-in, so that the rest can be
+    checked. If ``kind_is_known`` is false, ``maybe_columns`` are words of the kind that may be
+    columns which it adds. ``before`` and ``after`` are texts of SQL; these and ``deterministic``
     are of Python models alone.
     """
 
-    is_known: bool
+    kind_is_known: bool
+    maybe_columns: frozenset[str]
     places: Mapping[str, Place]
     name: ModelName
     kind: Kind
@@ -167,7 +169,8 @@ def read_properties(
             _reject_partials(values["allow_partials"], problems)
         warn_of_borders(values, schedule, problems)
     return Properties(
-        is_known=name is not None and kind is not None,
+        kind_is_known=kind is not None,
+        maybe_columns=_maybe_columns(values["kind"]) if kind is None else frozenset(),
         places={key: value.place for key, value in values.items()},
         name=(name or _NAMELESS).within(defaults.catalog),
         kind=kind or View(),
@@ -195,6 +198,11 @@ def read_properties(
 
 
 _NAMELESS: Final = ModelName("default", "nameless")
+
+
+def _maybe_columns(kind: Value) -> frozenset[str]:
+    """What a kind that cannot be read may add as columns, in lower case."""
+    return frozenset({"valid_from", "valid_to"} | {each.text.lower() for each in kind.tokens})
 
 
 def _known(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str, Value]:

@@ -1,10 +1,30 @@
-"""The project's two Dagster code locations: one environment each, the same files."""
+"""The project in Dagster: workspace.yaml names `prod` and `dev`, dg.toml lets `dg` load `defs`."""
 
+import os
+from functools import cache
 from pathlib import Path
+
+import dagster as dg
 
 from vde_dagster import build_definitions
 
 PROJECT = Path(__file__).parent
 
-prod = build_definitions(PROJECT, environment="prod")
-dev = build_definitions(PROJECT, environment="dev")
+
+@cache  # Dagster calls it twice
+def prod() -> dg.Definitions:
+    """What production shows."""
+    return build_definitions(PROJECT, environment="prod")
+
+
+@cache
+def dev() -> dg.Definitions:
+    """A person's own environment: the one that VDE_ENVIRONMENT names, else dev."""
+    return build_definitions(PROJECT, environment=os.environ.get("VDE_ENVIRONMENT") or "dev")
+
+
+@dg.definitions
+@cache
+def defs() -> dg.Definitions:
+    """For `dg`, which loads one environment: the one that VDE_ENVIRONMENT names, else prod."""
+    return build_definitions(PROJECT)

@@ -1,0 +1,201 @@
+"""A project as a component of Dagster: docs/component.md, loaded as `dg` loads a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_origin
+
+import dagster as dg
+import pytest
+import yaml
+from dagster.components.core.package_entry import (
+    DG_PLUGIN_ENTRY_POINT_GROUP,
+    get_package_objects_in_module,
+)
+from dagster.components.testing import create_defs_folder_sandbox
+from dagster.components.testing.utils import DefsFolderSandbox
+
+import vde_dagster
+from tests.cli.calling import call
+from vde_dagster import VdeProjectComponent, VdeTranslatorData
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.orchestration._unpublished import TranslationFn, TranslationFnResolver
+
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "component.md").read_text("utf-8")
+TYPE = "vde_dagster.VdeProjectComponent"
+REVENUE, REVENUE_IN_DEV = dg.AssetKey(["mart", "revenue"]), dg.AssetKey(["mart__dev", "revenue"])
+
+
+@pytest.fixture
+def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[DefsFolderSandbox]:
+    """A project of `dg` in an own folder, with a new project of ours beside it."""
+    monkeypatch.delenv("VDE_ENVIRONMENT", raising=False)
+    with create_defs_folder_sandbox() as made:
+        assert call("init", made.project_root / "src" / "shop").exit_code == 0
+        yield made
+
+
+def loaded(sandbox: DefsFolderSandbox, attributes: dict[str, Any]) -> dg.Definitions:
+    written = {"type": TYPE, "attributes": {"project": "../../../shop", **attributes}}
+    path = sandbox.defs_folder_path / "shop"
+    path.mkdir()
+    (path / "defs.yaml").write_text(yaml.safe_dump(written))
+    with sandbox.load_component_and_build_defs(path) as (component, definitions):
+        assert isinstance(component, VdeProjectComponent)
+        return definitions
+
+
+@pytest.mark.parametrize(
+    "attributes,variable,shown",
+    [
+        ({}, "", "prod"),
+        ({}, "ana", "ana"),
+        ({"environment": "dev"}, "ana", "dev"),
+        ({"environment": "{{ env.TEST_SHOWN }}"}, "", "qa"),
+    ],
+)
+def test_it_shows_an_environment_of_the_project(
+    sandbox: DefsFolderSandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    attributes: dict[str, str],
+    variable: str,
+    shown: str,
+) -> None:
+    monkeypatch.setenv("VDE_ENVIRONMENT", variable)
+    monkeypatch.setenv("TEST_SHOWN", "qa")
+    definitions = loaded(sandbox, attributes)
+    schema = "mart" if shown == "prod" else f"mart__{shown}"
+    graph = definitions.resolve_asset_graph()
+    assert dg.AssetKey([schema, "revenue"]) in graph.get_all_asset_keys()
+    assert definitions.resolve_job_def("vde_automation").tags["vde/environment"] == shown
+
+
+def test_the_docs_example_translates_attributes(sandbox: DefsFolderSandbox) -> None:
+    (example,) = re.findall(r"```yaml\n(type: .*?)```", DOCS, flags=re.DOTALL)
+    found = yaml.safe_load(example)
+    assert found["type"] == TYPE
+    node = loaded(sandbox, found["attributes"]).resolve_asset_graph().get(REVENUE_IN_DEV)
+    assert node.group_name == "shop_dev"
+    assert node.owners == ["team:shop"]
+    assert node.tags["layer"] == "mart"
+    assert node.tags["vde/kind"] == "FULL", "tags are added to ours"
+
+
+def test_the_projects_own_translator_comes_first(sandbox: DefsFolderSandbox) -> None:
+    shop = sandbox.project_root / "src" / "shop"
+    text = (shop / "vde.yaml").read_text("utf-8")
+    (shop / "vde.yaml").write_text(text + "dagster: {translator: ours.Ours}\n")
+    (shop / "ours.py").write_text(
+        "from vde_dagster import VdeTranslator\n\n\nclass Ours(VdeTranslator):\n"
+        "    def get_asset_spec(self, data):\n        spec = super().get_asset_spec(data)\n"
+        "        return spec.replace_attributes(key=spec.key.with_prefix('ours'), group_name='a')\n"
+    )
+    translation = {"group_name": "{{ spec.group_name }}_b"}
+    graph = loaded(sandbox, {"translation": translation}).resolve_asset_graph()
+    assert graph.get(REVENUE.with_prefix("ours")).group_name == "a_b"
+
+
+def test_a_subclass_changes_specifications_and_checks(sandbox: DefsFolderSandbox) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(example, "docs/component.md", "exec"), names)
+    ours: type[VdeProjectComponent] = names["OurProject"]
+
+    class WithoutChecks(ours):  # type: ignore[misc,valid-type]
+        def get_asset_check_spec(
+            self, data: VdeTranslatorData, spec: dg.AssetCheckSpec
+        ) -> dg.AssetCheckSpec | None:
+            return None
+
+    shop = sandbox.project_root / "src" / "shop"
+    path = shop / "models" / "mart" / "revenue.sql"
+    text = path.read_text("utf-8")
+    path.write_text(
+        text.replace("kind FULL", "kind FULL, audits (not_null (columns := (customer)))", 1)
+    )
+    for component, checked in ((ours, 1), (WithoutChecks, 0)):
+        graph = dg.build_defs_for_component(component(project=shop)).resolve_asset_graph()
+        assert graph.get(REVENUE).tags["team"] == "shop"
+        assert len(graph.asset_check_keys) == checked
+
+
+def test_it_is_scaffolded_with_the_projects_folder_relative_to_its_file(
+    sandbox: DefsFolderSandbox,
+) -> None:
+    shop = sandbox.project_root / "src" / "shop"
+    path = sandbox.scaffold_component(
+        VdeProjectComponent, "ours", scaffold_params={"project_path": str(shop)}
+    )
+    written = yaml.safe_load((path / "defs.yaml").read_text())
+    assert written["attributes"] == {"project": "../../../shop"}
+    with sandbox.load_component_and_build_defs(path) as (_, definitions):
+        assert REVENUE in definitions.resolve_asset_graph().get_all_asset_keys()
+
+
+def test_a_folder_that_is_no_project_is_not_scaffolded(sandbox: DefsFolderSandbox) -> None:
+    with pytest.raises(ProjectInvalid, match="this folder is no project"):
+        sandbox.scaffold_component(
+            VdeProjectComponent, "none", scaffold_params={"project_path": str(sandbox.project_root)}
+        )
+    assert not list(sandbox.defs_folder_path.rglob("defs.yaml"))
+
+
+def test_dg_finds_it_by_the_entry_point() -> None:
+    found = dict(get_package_objects_in_module(vde_dagster))
+    assert found == {"VdeProjectComponent": VdeProjectComponent}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["entry-points"] == {DG_PLUGIN_ENTRY_POINT_GROUP: {"vde_dagster": "vde_dagster"}}
+
+
+def test_translation_of_components_is_dagsters() -> None:
+    """Dagster does not publish these names at its top level."""
+    resolver = TranslationFnResolver[VdeTranslatorData](lambda data: {"data": data})
+    assert isinstance(resolver, dg.Resolver)
+    function: object = TranslationFn
+    assert get_origin(function) is Callable
+
+
+@pytest.mark.full
+@pytest.mark.timeout(240)
+def test_dg_scaffolds_checks_and_lists_it(sandbox: DefsFolderSandbox, tmp_path: Path) -> None:
+    package = sandbox.defs_folder_path.parent
+    (package / "__init__.py").touch()
+    (package / "definitions.py").write_text(
+        "from pathlib import Path\n\nimport dagster as dg\n\n\n@dg.definitions\ndef defs():\n"
+        "    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
+    )
+    (tmp_path / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
+    (sandbox.project_root / "dg.toml").write_text(
+        f'directory_type = "project"\n[project]\nroot_module = "{sandbox.project_name}"\n'
+    )
+    program = Path(sys.executable).parent / "dg"
+    assert program.exists() or shutil.which("dg"), "dagster-dg-cli is among the test packages"
+    scaffold = ("scaffold", "defs", TYPE, "shop", "--project-path", "src/shop")
+    for arguments in (scaffold, ("check", "defs"), ("list", "components"), ("list", "defs")):
+        done = subprocess.run(
+            [program, *arguments],
+            cwd=sandbox.project_root,
+            env={
+                **os.environ,
+                "COLUMNS": "200",
+                "DAGSTER_HOME": str(tmp_path),
+                "PYTHONPATH": os.pathsep.join([str(package.parent), str(ROOT)]),
+                "VIRTUAL_ENV": sys.prefix,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        said = [each for each in done.stderr.splitlines() if "Warning" in each]
+        assert [each for each in said if "SparkDeclarativePipeline" not in each] == []
+        wanted = {"components": TYPE, "defs": "mart/revenue"}.get(arguments[1], "")
+        assert wanted in done.stdout or arguments[0] != "list"

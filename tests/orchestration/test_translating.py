@@ -1,0 +1,224 @@
+"""What a user's translator changes wherever assets and checks are named (docs/translator.md)."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from tests.orchestration.test_checks import at_home, audited, materialize
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.core.errors import ProjectInvalid, Refused
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.automation import AUTOMATION_JOB
+from vde_dagster.orchestration.jobs import run_catch_up, run_plan
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
+
+pytestmark = pytest.mark.spark
+
+DOCS = (Path(__file__).parents[2] / "docs" / "translator.md").read_text("utf-8")
+EXAMPLES = {
+    name: text
+    for text in re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)
+    for name in re.findall(r"^class (\w+)", text, flags=re.MULTILINE)
+}
+EVENTS, DAILY, PEOPLE, RAW = (
+    dg.AssetKey(each.split("/"))
+    for each in ("staging/events", "mart/daily", "mart/people", "raw/events")
+)
+
+
+def named(sample: Sample, *classes: str) -> None:
+    """Let vde.yaml name a translator that does what these examples do."""
+    texts = [EXAMPLES[each] for each in classes]
+    together = f"class All({', '.join(classes)}):\n    pass\n"
+    sample.write("translator.py", "\n\n".join([*texts, together]))
+    text = (sample.folder / "vde.yaml").read_text("utf-8")
+    sample.write("vde.yaml", text + "dagster:\n  translator: translator.All\n")
+
+
+def specs(sample: Sample, environment: str = "prod") -> dict[dg.AssetKey, dg.AssetSpec]:
+    found = sample.definitions(environment).resolve_all_asset_specs()
+    return {each.key: each for each in found}
+
+
+def test_the_docs_have_these_examples() -> None:
+    assert list(EXAMPLES) == ["Prefixed", "Described", "Promised", "Checked"]
+
+
+def test_keys_and_groups_are_translated_with_all_that_names_them(sample: Sample) -> None:
+    named(sample, "Prefixed")
+    found = specs(sample)
+    prefix = "warehouse"
+    assert set(found) == {RAW, *(key.with_prefix(prefix) for key in (EVENTS, DAILY, PEOPLE))}
+    daily = found[DAILY.with_prefix(prefix)]
+    assert daily.group_name == "warehouse_prod"
+    assert [each.asset_key for each in daily.deps] == [EVENTS.with_prefix(prefix)]
+    assert found[RAW].group_name == "raw"
+    graph = sample.definitions("dev").resolve_asset_graph()
+    shown = dg.AssetKey(["warehouse", "mart__dev", "daily"])
+    assert graph.get(shown).group_name == "warehouse_dev"
+
+
+def test_texts_owners_tags_kinds_and_metadata_are_translated(sample: Sample) -> None:
+    named(sample, "Described")
+    found = sample.definitions().resolve_asset_graph()
+    events, daily = found.get(EVENTS), found.get(DAILY)
+    assert events.description == "Events by the hour in which they happened"
+    assert daily.description == "mart.daily, nobody has described it yet"
+    assert set(events.owners) == {"team:analysts", "team:data"}
+    assert daily.kinds == {"pyspark", "iceberg", "sql", "gold"}
+    assert events.kinds == {"pyspark", "iceberg", "sql"}
+    assert daily.tags["cost_center"] == "4711"
+    assert daily.tags["vde/kind"] == "INCREMENTAL_BY_TIME_RANGE"
+    assert daily.metadata["wiki"] == dg.MetadataValue.url("https://wiki.example.com/mart.daily")
+    assert "vde/fingerprint" in daily.metadata
+
+
+def test_freshness_and_automation_are_translated(sample: Sample) -> None:
+    named(sample, "Promised")
+    found = sample.definitions().resolve_asset_graph()
+    policy = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=6))
+    assert found.get(DAILY).freshness_policy_or_from_metadata == policy
+    assert found.get(EVENTS).freshness_policy_or_from_metadata is None
+    assert found.get(PEOPLE).automation_condition == dg.AutomationCondition.on_missing()
+    assert found.get(DAILY).automation_condition is None
+
+
+def checks(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, bool]:
+    """Which of our and of the translated checks have a result, and whether it passed."""
+    audits = ("not_null", "number_of_rows", "not_accepted_values")
+    names = [*audits, *(f"audit_{each}" for each in audits)]
+    records = instance.event_log_storage.get_latest_asset_check_execution_by_key(
+        [dg.AssetCheckKey(key, each) for each in names]
+    )
+    return {
+        check.name: record.event.dagster_event.asset_check_evaluation_data.passed
+        for check, record in records.items()
+        if record.event is not None and record.event.dagster_event is not None
+    }
+
+
+PASSED = {"audit_not_null": True, "audit_not_accepted_values": True}
+REFUSED = {"audit_not_null": True, "audit_not_accepted_values": False}
+
+
+def test_checks_have_the_names_and_words_of_the_translator(sample: Sample) -> None:
+    audited(sample, refused=1)
+    named(sample, "Prefixed", "Checked")
+    graph = sample.definitions().resolve_asset_graph()
+    key = EVENTS.with_prefix("warehouse")
+    assert graph.asset_check_keys == {dg.AssetCheckKey(key, name) for name in PASSED}
+    spec = graph.get_check_spec(dg.AssetCheckKey(key, "audit_not_null"))
+    assert spec.description == "not_null (columns := (id)), see the runbook"
+    assert spec.blocking
+
+
+def test_an_asset_run_reports_translated_checks(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    audited(sample, refused=1)
+    named(sample, "Checked")
+    sample.apply()
+    assert materialize(sample, instance, "2024-01-01-00:00").success
+    assert checks(instance, EVENTS) == PASSED
+
+
+def test_a_refused_asset_run_fails_translated_checks(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    audited(sample, refused=20)  # twice the amount of the first hour
+    named(sample, "Checked")
+    sample.apply()
+    assert not materialize(sample, instance, "2024-01-01-00:00", **{"vde/force": "true"}).success
+    assert checks(instance, EVENTS) == REFUSED
+
+
+def test_automation_reports_to_translated_assets_and_checks(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    audited(sample, refused=1)
+    named(sample, "Prefixed", "Checked")
+    sample.apply()
+    sample.land((100, 24.5, 7), until=25)
+    job = sample.definitions().resolve_job_def(AUTOMATION_JOB)
+    done = job.execute_in_process(instance=instance)
+    written = {each.asset_key for each in done.get_asset_materialization_events()}
+    assert written == {EVENTS.with_prefix("warehouse")}
+    assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_plan_of_vde_reports_to_translated_assets_and_checks(sample: Sample) -> None:
+    audited(sample, refused=1)
+    named(sample, "Prefixed", "Checked")
+    project = sample.project()
+    run_plan(project, sample.plan(project=project), lambda _: None)
+    with at_home(project) as instance:
+        keys = {key.with_prefix("warehouse") for key in (EVENTS, DAILY, PEOPLE)}
+        assert set(instance.all_asset_keys()) == keys
+        assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
+
+
+def test_a_catch_up_of_vde_reports_to_translated_assets_and_checks(sample: Sample) -> None:
+    audited(sample, refused=1)
+    named(sample, "Prefixed", "Checked")
+    sample.apply()
+    sample.land((100, 3.25, 7), until=24)
+    project = sample.project()
+    binding = bind_environment(project.services, "prod")
+    assert binding is not None
+    run_catch_up(project, binding, ModelName("staging", "events"))
+    with at_home(project) as instance:
+        assert set(instance.all_asset_keys()) == {EVENTS.with_prefix("warehouse")}
+        assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
+
+
+@pytest.mark.parametrize(
+    "path,file,words",
+    [
+        ("translator.Gone", "x = 1", "Gone is no subclass of VdeTranslator in translator"),
+        ("translator.x", "x = 1", "x is no subclass of VdeTranslator in translator"),
+        ("OurTranslator", None, "dagster.translator names no class: OurTranslator"),
+        ("translator.Ours", None, "translator is neither the project's file translator.py nor"),
+        ("dagster.Definitions", None, "Definitions is no subclass of VdeTranslator in dagster"),
+    ],
+)
+def test_a_translator_that_is_not_there_is_refused(
+    sample: Sample, path: str, file: str | None, words: str
+) -> None:
+    if file is not None:
+        sample.write("translator.py", file)
+    text = (sample.folder / "vde.yaml").read_text("utf-8")
+    sample.write("vde.yaml", f"{text}dagster: {{translator: {path}}}\n")
+    with pytest.raises(Refused, match=re.escape(words)) as caught:
+        sample.definitions()
+    assert "translator.OurTranslator" in caught.value.advice
+
+
+def test_a_plan_with_a_translator_that_is_not_there_writes_nothing(sample: Sample) -> None:
+    text = (sample.folder / "vde.yaml").read_text("utf-8")
+    sample.write("vde.yaml", f"{text}dagster: {{translator: nowhere.Ours}}\n")
+    project = sample.project()
+    with pytest.raises(Refused, match="nowhere is neither"):
+        run_plan(project, sample.plan(project=project), lambda _: None)
+    assert project.services.state.environment("prod") is None
+    assert not project.services.state.lease_holder(environment_resource("prod"))
+
+
+def test_a_translator_whose_file_fails_is_a_problem_at_its_line(sample: Sample) -> None:
+    named(sample)
+    sample.write("translator.py", "a = 1\nb = a / 0\n")
+    with pytest.raises(ProjectInvalid) as caught:
+        sample.definitions()
+    (problem,) = caught.value.problems
+    assert str(problem.place) == "translator.py:2"
+    assert "division by zero" in problem.message
