@@ -78,27 +78,6 @@ def decisions_of(decided: Iterable[tuple[str, str]], *, catalog: str) -> dict[Mo
     return found
 
 
-def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
-    """The edited models that nobody decided about and that a person shall be asked for.
-
-    A snapshot that is stored already is used as it is, so nothing is to be decided about it.
-    """
-    from vde_dagster.core.model.snapshot import DecidedBy
-    from vde_dagster.core.planning.changes.difference import Change
-    from vde_dagster.core.planning.decisions import Mode
-
-    if mode is Mode.AUTOMATIC:
-        return ()
-    return tuple(
-        each
-        for each in plan.changes
-        if each.change is Change.DIRECT
-        and each.decided_by is DecidedBy.AUTOMATIC
-        and each.name not in plan.stored
-        and (each.undecidable or mode is Mode.ALWAYS)
-    )
-
-
 def mode_of(configuration: Configuration, environment: str, categorize: str | None) -> Mode:
     """When a person is asked: as the command line says, or else as ``vde.yaml`` does."""
     from vde_dagster.core.planning.decisions import Mode
@@ -120,6 +99,8 @@ def decided_plan(
     Raises:
         Abort: The person stopped it; nothing was written.
     """
+    from vde_dagster.core.planning.decisions import open_questions
+
     plan = plan_with(chosen)
     asked = 0
     while asks and (questions := open_questions(plan, mode)):
@@ -138,18 +119,11 @@ def report_undecided(questions: Sequence[ModelChange], *, refuse: bool) -> None:
     """
     if not questions:
         return
+    from vde_dagster.core.planning.decisions import undecided_text
+
     if refuse:
-        raise Refused(f"{_undecided(questions)}\nNothing was written.")
-    note(f"vde: {_undecided(questions)}")
-
-
-def _undecided(questions: Sequence[ModelChange]) -> str:
-    models = "one model needs" if len(questions) == 1 else f"{len(questions)} models need"
-    lines = [f"{models} a decision. Say what each edit means, or pass --categorize automatic:"]
-    for each in questions:
-        lines.append(f"  --decide {each.name}={'|'.join(_CATEGORIES)}")
-        lines += [f"      {reason}" for reason in sentences(each.reasons)]
-    return "\n".join(lines)
+        raise Refused(f"{undecided_text(questions)}\nNothing was written.")
+    note(f"vde: {undecided_text(questions)}")
 
 
 def _deciding(chosen: PlanOptions, name: ModelName, category: Category) -> PlanOptions:
@@ -198,7 +172,7 @@ def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
 
 def _effect(plan: Plan, name: ModelName) -> str:
     """What a plan computes of a model and downstream, and how it changes the model's table."""
-    from vde_dagster.cli.ranges import count
+    from vde_dagster.core.graph.ranges import count
     from vde_dagster.core.graph.selection import select
     from vde_dagster.core.ledger.schema_changes import described
 
