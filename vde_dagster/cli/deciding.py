@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.model_choice import nearest
 from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.changes.reason_values import sentences
@@ -33,14 +32,12 @@ def _decision(text: str) -> tuple[str, str]:
         message = f"write MODEL=CATEGORY, such as mart.revenue=non_breaking, not {text!r}"
         raise click.BadParameter(message)
     options.model(name)
-    category = category.strip().lower().replace("-", "_")
-    if category not in _CATEGORIES:
-        guess = nearest(category, _CATEGORIES)
-        raise click.BadParameter(
-            f"{category!r} is no category that can be chosen. {guess} "
-            f"There are {', '.join(_CATEGORIES)}.".replace("  ", " ")
-        )
-    return name, category
+    from vde_dagster.core.planning.options import chosen_category
+
+    try:
+        return name, chosen_category(category).value
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 CATEGORIZE: Final = click.option(

@@ -17,6 +17,7 @@ from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
     DATA_VERSION,
     FORCE,
+    PARENT_RUN,
     PROVENANCE,
     USER_PROVIDED,
     data_version,
@@ -32,8 +33,6 @@ from vde_dagster.orchestration.partitions import (
 from vde_dagster.orchestration.steps import AlreadyLoaded, EvaluationResult, decide, show_result
 
 IO_MANAGER: Final = "vde_io_manager"
-PARENT_RUN: Final = "dagster/parent_run_id"
-"""The tag of a run that repeats another one."""
 
 
 def build_assets(location: Location) -> list[dg.AssetsDefinition | dg.AssetSpec]:

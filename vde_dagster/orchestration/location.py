@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -15,7 +15,7 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.names import PRODUCTION, ModelName, ViewNaming
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
@@ -31,7 +31,8 @@ class Location:
     ``binding`` is what it runs. ``plan`` is set if that comes from the files and not from the
     state: in an environment that follows the files, a step stores that plan's model snapshots in
     the state; in others nothing runs before a person has applied a plan. ``partitions_end`` is the
-    project's clock, None for the wall clock. ``specs`` are the translated assets and sources.
+    project's clock, None for the wall clock. ``specs`` are the assets and sources as ``translator``
+    translates them.
     """
 
     project: VdeProject
@@ -40,6 +41,7 @@ class Location:
     plan: Plan | None
     partitions_end: datetime | None
     specs: Mapping[ModelName, dg.AssetSpec]
+    translator: VdeTranslator = field(default_factory=VdeTranslator)
 
     @property
     def followed(self) -> Plan | None:
@@ -50,6 +52,14 @@ class Location:
     def key(self, name: ModelName) -> dg.AssetKey:
         """The asset key of a model or source."""
         return self.specs[name].key
+
+    def keys(self, binding: Binding) -> dict[ModelName, dg.AssetKey]:
+        """The asset keys of all models and sources of a binding, also of those not loaded here."""
+        services, environment = self.project.services, self.environment
+        added = [node.name for node in binding.graph if node.name not in self.specs]
+        data = _translated(self.project, environment, binding, services.naming)
+        new = {name: self.translator.get_asset_spec(data(name)).key for name in added}
+        return {name: spec.key for name, spec in self.specs.items()} | new
 
     def name(self, key: dg.AssetKey) -> ModelName | None:
         """The model or source of an asset key; None where it is somebody else's asset."""
@@ -81,26 +91,38 @@ def open_location(
     chosen = translator or VdeTranslator()
     changed = _changed(edited) if loaded is not None else {}
     naming = services.naming if plan is not None else naming_of(services, environment)
+    data = _translated(project, environment, binding, naming, changed)
     return Location(
         project=project,
         environment=environment,
         binding=binding,
         plan=plan,
         partitions_end=_partitions_end(project, binding),
-        specs={
-            node.name: chosen.get_asset_spec(
-                VdeTranslatorData(
-                    environment=environment,
-                    node=node,
-                    snapshot=binding.snapshots[node.name],
-                    folder=project.configuration.folder,
-                    unplanned_change=changed.get(node.name),
-                    naming=naming,
-                )
-            )
-            for node in binding.graph
-        },
+        specs={node.name: chosen.get_asset_spec(data(node.name)) for node in binding.graph},
+        translator=chosen,
     )
+
+
+def _translated(
+    project: VdeProject,
+    environment: str,
+    binding: Binding,
+    naming: ViewNaming,
+    changed: Mapping[ModelName, str] | None = None,
+) -> Callable[[ModelName], VdeTranslatorData]:
+    """What a translator gets to know of each model or source of a binding."""
+
+    def data(name: ModelName) -> VdeTranslatorData:
+        return VdeTranslatorData(
+            environment=environment,
+            node=binding.node(name),
+            snapshot=binding.snapshots[name],
+            folder=project.configuration.folder,
+            unplanned_change=changed.get(name) if changed else None,
+            naming=naming,
+        )
+
+    return data
 
 
 def _plan_of_files(

@@ -25,21 +25,20 @@ _HEAD: Final = ("| model | change | version | work |", "| --- | --- | --- | --- 
 
 def plan_markdown(plan: Plan) -> str:
     """A plan for review. Models that stay as they are, and long lists, are only counted."""
+    if not plan.is_empty:
+        return _document(plan, heading(plan), [*totals(plan)])
     done = f"Nothing to be done: {plan.environment} is up to date."
     never = f"{plan.environment} is not up to date, and this plan cannot change that."
-    if plan.is_empty:
-        said = [done if plan.is_up_to_date else never, *remarks(plan)]
-    else:
-        said = [*totals(plan)]
-    return _document(plan, heading(plan), said)
+    return _document(plan, heading(plan), [done if plan.is_up_to_date else never, *remarks(plan)])
 
 
 def run_markdown(plan: Plan) -> str:
     """What a run computes, of models that stay as they are."""
-    up_to_date = "is up to date" if plan.is_up_to_date else "has nothing to compute"
-    nothing = [f"{plan.environment} {up_to_date}."] if plan.is_empty else []
-    said = [*nothing, *([] if plan.is_empty else work_totals(plan)), *remarks(plan)]
-    return _document(plan, heading(plan, "Run of"), said)
+    said = [*work_totals(plan)]
+    if plan.is_empty:
+        state = "is up to date" if plan.is_up_to_date else "has nothing to compute"
+        said = [f"{plan.environment} {state}."]
+    return _document(plan, heading(plan, "Run of"), [*said, *remarks(plan)])
 
 
 def _document(plan: Plan, title: str, said: Sequence[str]) -> str:

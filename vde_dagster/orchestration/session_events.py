@@ -1,0 +1,63 @@
+"""One catch-up session in Dagster: it is run, and every interval and check is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+import dagster as dg
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import VdeError
+from vde_dagster.core.ledger.late_data import NothingToLoad
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.checks import AuditWatch, check_events
+from vde_dagster.orchestration.metadata import Keys, Metadata, materializations, session_metadata
+from vde_dagster.orchestration.provenance import input_provenance
+
+Outcome = Evaluated | NothingToLoad
+
+
+def session_events(
+    context: dg.OpExecutionContext,
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    *,
+    keys: Keys,
+    load: Callable[[], Outcome],
+) -> Generator[object, None, Outcome]:
+    """Run a session: an event for each check and each interval that it wrote.
+
+    Args:
+        context: That of the op.
+        services: The ports.
+        binding: What the environment runs.
+        name: The model.
+        keys: The asset keys of the model and what it reads.
+        load: Runs the session.
+
+    Returns:
+        What the session did.
+    """
+    audits, node = AuditWatch.begin(services, binding, name), binding.node(name)
+    parents = [keys[each] for each in node.model.parents]
+    provenance = input_provenance(context.instance, parents)
+    try:
+        outcome = load()
+    except VdeError:
+        yield from check_events([audits], keys)
+        raise
+    if isinstance(outcome, Evaluated):
+        yield from materializations(binding, node, keys, [outcome], provenance=provenance)
+        yield from check_events([audits], keys, [outcome])
+    return outcome
+
+
+def outcome_metadata(outcome: Outcome) -> Metadata:
+    """What a session found, for the step that ran it."""
+    if isinstance(outcome, NothingToLoad):
+        return {"vde/reason": outcome.reason}
+    session = session_metadata(outcome.session) if outcome.session is not None else {}
+    return {"vde/rows_written": outcome.rows, **session}
