@@ -32,11 +32,36 @@ def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterato
 
 def instance_that_runs_in_this_process(home: Path) -> dg.DagsterInstance:
     """A persistent instance whose launched runs are over when they are launched."""
-    launcher = {"module": "dagster._core.launcher.sync_in_memory_run_launcher"}
-    coordinator = {"module": "dagster._core.run_coordinator"}
-    settings = {
-        "run_launcher": {**launcher, "class": "SyncInMemoryRunLauncher"},
-        "run_coordinator": {**coordinator, "class": "DefaultRunCoordinator"},
+    module = "dagster._core.launcher.sync_in_memory_run_launcher"
+    return _instance_at(home, {"module": module, "class": "SyncInMemoryRunLauncher"})
+
+
+def instance_that_runs_nothing(home: Path) -> dg.DagsterInstance:
+    """A persistent instance whose launched runs wait for `run_launched`."""
+    return _instance_at(home, {"module": "dagster._core.test_utils", "class": "MockedRunLauncher"})
+
+
+def run_launched(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str
+) -> dg.DagsterRun:
+    """Do a run that was launched, and say what became of it."""
+    from dagster._core.definitions.job_base import InMemoryJob
+    from dagster._core.execution.api import execute_run
+
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    execute_run(InMemoryJob(definitions.resolve_job_def(run.job_name)), run, instance)
+    done = instance.get_run_by_id(run_id)
+    assert done is not None
+    return done
+
+
+def _instance_at(home: Path, launcher: dict[str, str]) -> dg.DagsterInstance:
+    coordinator = {
+        "module": "dagster._core.run_coordinator",
+        "class": "DefaultRunCoordinator",
     }
     home.mkdir()
-    return dg.DagsterInstance.local_temp(str(home), overrides=settings)
+    return dg.DagsterInstance.local_temp(
+        str(home), overrides={"run_launcher": launcher, "run_coordinator": coordinator}
+    )

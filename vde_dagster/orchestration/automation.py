@@ -124,6 +124,8 @@ def _run(
 ) -> Iterator[object]:
     """Plan and do what there is to do. ``shown`` grows, for a run that fails, too."""
     wanted = config.wanted()
+    if UNDONE in context.run.tags:  # those of the run that this one repeats
+        context.instance.add_run_tags(context.run_id, {UNDONE: "{}"})
     plan = _plan_of_run(location, context, wanted)
     context.instance.add_run_tags(context.run_id, {PLAN: plan.plan_id})
     shown["vde/plan"] = dg.MetadataValue.md(run_markdown(plan))
@@ -257,8 +259,7 @@ def _note_undone(
 ) -> None:
     """Tag a run with those of its models that still have work and wait for no other of them.
 
-    What is noted is what the next run would do: the work is the same only if no input changes. A
-    run that repeats another one has that one's tag, and writes its own over it.
+    What is noted is what the next run would do: the work is the same only if no input changes.
     """
     tried = {change.name for change in plan.backfills}
     with suppress(VdeError):  # then the run counts as an attempt at all of its work
@@ -268,7 +269,7 @@ def _note_undone(
         work = [each for each in work_stages(after) if each.model in left]
         first = [each.model for each in work if left.isdisjoint(awaited(after, each))]
         tokens = work_tokens(services, after)
-        if first or UNDONE in context.run.tags:
+        if first:
             written = json.dumps({str(name): tokens[name] for name in sorted(first)})
             context.instance.add_run_tags(context.run_id, {UNDONE: written})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -58,7 +59,9 @@ class Location:
         services, environment = self.project.services, self.environment
         added = [node.name for node in binding.graph if node.name not in self.specs]
         data = _translated(self.project, environment, binding, services.naming)
-        new = {name: self.translator.get_asset_spec(data(name)).key for name in added}
+        with warnings.catch_warnings():  # of code references, as when it was loaded
+            warnings.simplefilter("ignore", dg.BetaWarning)
+            new = {name: self.translator.get_asset_spec(data(name)).key for name in added}
         return {name: spec.key for name, spec in self.specs.items()} | new
 
     def name(self, key: dg.AssetKey) -> ModelName | None:

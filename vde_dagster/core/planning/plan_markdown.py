@@ -19,7 +19,7 @@ from vde_dagster.core.planning.work_text import (
     work_text,
 )
 
-_SPECIAL: Final = re.compile(r"([\\`*_\[\]<>|#])")
+_SPECIAL: Final = re.compile(r"([\\`*_\[\]<|])")
 _HEAD: Final = ("| model | change | version | work |", "| --- | --- | --- | --- |")
 
 
@@ -110,5 +110,12 @@ def _stale(plan: Plan) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """A text that Markdown shows as it is, in one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """A text that Markdown shows as it is, in one line; what stands in backticks is code."""
+    line = " ".join(text.split())
+    parts = line.split("`")
+    if len(parts) % 2 == 0:
+        return _SPECIAL.sub(r"\\\1", line)
+    return "`".join(
+        part.replace("|", r"\|") if number % 2 else _SPECIAL.sub(r"\\\1", part)
+        for number, part in enumerate(parts)
+    )
