@@ -7,6 +7,7 @@ from typing import Final
 
 import dagster as dg
 
+from vde_dagster.app.inspect.unit_text import unit_to_do
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.checks import AuditWatch, check_specs, shown_results, works_of
@@ -30,6 +31,7 @@ from vde_dagster.orchestration.partitions import (
     partition_key,
     partitions_of,
 )
+from vde_dagster.orchestration.step_log import log_units, logged_progress
 from vde_dagster.orchestration.steps import AlreadyLoaded, EvaluationResult, decide, show_result
 
 IO_MANAGER: Final = "vde_io_manager"
@@ -75,15 +77,23 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
         if isinstance(decided, AlreadyLoaded):
             with failures():
                 show_result(location, name)
+            context.log.info(
+                f"{name}: nothing is computed, since all of it is loaded by {decided.owner}"
+            )
             yield from _loaded_events(location, decided)
         else:
             manager: VdeIcebergIOManager = getattr(context.resources, IO_MANAGER)
-            audits = AuditWatch.begin(location.project.services, decided.binding, name)
+            services = location.project.services
+            for each in decided.ranges:
+                context.log.info(unit_to_do(decided.binding, name, each))
+            audits = AuditWatch.begin(services, decided.binding, name)
             try:
-                result = manager.write(decided)
+                with logged_progress(context.log, services.engine.progress):
+                    result = manager.write(decided)
             except dg.Failure:  # nothing was published, but for earlier batches
                 yield from (each.for_step(location.key(name)) for each in audits.checked())
                 raise
+            log_units(context.log, services, decided.binding, result.done)
             version = dg.DataVersion(data_version(result.entries))
             yield dg.MaterializeResult(value=result, data_version=version)
             yield from _exact_events(context, location, result, partitions)

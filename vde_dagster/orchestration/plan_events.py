@@ -19,6 +19,7 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.orchestration.checks import AuditWatch, check_events
 from vde_dagster.orchestration.metadata import Keys, Metadata, materializations
 from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.step_log import log_units, logged_progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +57,11 @@ class PlanEvents:
         audits = [AuditWatch.begin(self.services, walk.binding, each) for each in models]
         already = len(self.done)
         try:
-            for evaluated in steps:
-                self.done.append(evaluated)
-                yield from self._written(context, walk.binding, evaluated)
+            with logged_progress(context.log, self.services.engine.progress):
+                for evaluated in steps:
+                    self.done.append(evaluated)
+                    log_units(context.log, self.services, walk.binding, [evaluated])
+                    yield from self._written(context, walk.binding, evaluated)
         except VdeError:
             yield from check_events(audits, self.keys)
             raise

@@ -17,6 +17,7 @@ from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import ENVIRONMENT, materializations
 from vde_dagster.orchestration.plan_events import done_metadata
 from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.step_log import log_units, logged_progress
 
 REFRESH_JOB: Final = "vde_refresh"
 _OP: Final = "refresh"
@@ -91,14 +92,16 @@ def _rebuilt(
     audits = [AuditWatch.begin(services, binding, name) for name in nodes]
     done: list[Evaluated] = []
     try:
-        for freshness, made in refresh_managed(services, binding):
-            found.append((freshness, made))
-            if made is not None:
-                done.append(made)
-                node = nodes[freshness.name]
-                parents = [keys[each] for each in node.model.parents]
-                provenance = input_provenance(context.instance, parents)
-                yield from materializations(binding, node, keys, [made], provenance=provenance)
+        with logged_progress(context.log, services.engine.progress):
+            for freshness, made in refresh_managed(services, binding):
+                found.append((freshness, made))
+                if made is not None:
+                    done.append(made)
+                    log_units(context.log, services, binding, [made])
+                    node = nodes[freshness.name]
+                    parents = [keys[each] for each in node.model.parents]
+                    provenance = input_provenance(context.instance, parents)
+                    yield from materializations(binding, node, keys, [made], provenance=provenance)
     except VdeError:
         yield from check_events(audits, keys)
         raise

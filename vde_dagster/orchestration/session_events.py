@@ -15,6 +15,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.checks import AuditWatch, check_events
 from vde_dagster.orchestration.metadata import Keys, Metadata, materializations, session_metadata
 from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.step_log import log_units, logged_progress
 
 Outcome = Evaluated | NothingToLoad
 
@@ -45,11 +46,15 @@ def session_events(
     parents = [keys[each] for each in node.model.parents]
     provenance = input_provenance(context.instance, parents)
     try:
-        outcome = load()
+        with logged_progress(context.log, services.engine.progress):
+            outcome = load()
     except VdeError:
         yield from check_events([audits], keys)
         raise
-    if isinstance(outcome, Evaluated):
+    if isinstance(outcome, NothingToLoad):
+        context.log.info(f"{name}: nothing to load: {outcome.reason}")
+    else:
+        log_units(context.log, services, binding, [outcome])
         yield from materializations(binding, node, keys, [outcome], provenance=provenance)
         yield from check_events([audits], keys, [outcome])
     return outcome
