@@ -125,7 +125,9 @@ def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str])
     return found
 
 
-@pytest.mark.parametrize("strategy", ["ALL_STEPS", "FROM_FAILURE"])
+@pytest.mark.parametrize(
+    "strategy", ["ALL_STEPS", pytest.param("FROM_FAILURE", marks=pytest.mark.full)]
+)
 def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
     make: Make, tmp_path: Path, strategy: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import dagster as dg
@@ -12,6 +13,10 @@ import pytest
 
 from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, made_in
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.orchestration import step_log
 from vde_dagster.orchestration.step_log import logged_progress, progress_text
 from vde_dagster.ports.engine import EngineProgress, StageProgress
@@ -36,10 +41,15 @@ def one(lines: list[str], start: str) -> str:
     return found
 
 
-def materialize(shop: Launchpad, *key: str, partition: str) -> list[str]:
+def materialize(
+    shop: Launchpad, *key: str, partition: str | None = None, force: bool = False
+) -> list[str]:
     job = shop.definitions().resolve_implicit_global_asset_job_def()
     result = job.execute_in_process(
-        asset_selection=[dg.AssetKey(key)], partition_key=partition, instance=shop.instance
+        asset_selection=[dg.AssetKey(key)],
+        partition_key=partition,
+        instance=shop.instance,
+        tags={"vde/force": "true"} if force else {},
     )
     assert result.success
     return said(shop, result)
@@ -151,6 +161,44 @@ def test_an_engine_that_was_not_started_says_nothing(
         assert engine.told.wait(30)
     assert lines == []
     assert threading.active_count() == before
+
+
+class AtWork(MemoryEngine):
+    """An engine that computes nothing before it was asked often enough what it is doing."""
+
+    def __init__(self, catalog: MemoryCatalog) -> None:
+        super().__init__(catalog)
+        self._asked = threading.Semaphore(0)
+
+    def progress(self) -> EngineProgress | None:
+        self._asked.release()
+        return AT_WORK
+
+    def stage(self, staging: Staging) -> Staged:
+        for _ in range(step_log.LINE_LOOKS + 1):  # at the next look the line is there
+            assert self._asked.acquire(timeout=30)
+        return super().stage(staging)
+
+
+class Working(Launchpad):
+    """A project whose engine shows what it is doing."""
+
+    def project(self) -> VdeProject:
+        found = super().project()
+        vars(found)["services"] = replace(found.services, engine=AtWork(self.world.catalog))
+        return found
+
+
+@pytest.mark.usefixtures("quick")
+def test_lines_about_the_engine_are_in_the_log_of_runs(shop: Launchpad) -> None:
+    working = Working(shop.folder, shop.instance, shop.world)
+    working.edit("totals", "SUM(amount)", "SUM(amount) + 1")
+    planned = said(working, working.start("vde_plan", {"apply": True}))
+    assert "Spark's UI: http://driver:4040" in planned
+    assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in planned)
+    loaded_again = Working(shop.folder, shop.instance, shop.world)
+    lines = materialize(loaded_again, "mart", "totals", force=True)
+    assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in lines)
 
 
 def test_many_stages_are_counted() -> None:
