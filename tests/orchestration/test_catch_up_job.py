@@ -54,6 +54,15 @@ def test_one_model_is_loaded_if_it_is_named(shop: Launchpad) -> None:
     assert len(shop.world.rows("staging.events")) == 2
 
 
+def test_what_sessions_would_do_is_explained_and_nothing_is_written(shop: Launchpad) -> None:
+    shop.world.land((7.5, 5), until=48)
+    found = shown(shop.start("vde_catch_up", {"explain": True}))["vde/sessions"].splitlines()
+    assert [line.partition(":")[0] for line in found] == ["- staging.events", "- staging.others"]
+    assert ": a session would read raw.events from Iceberg snapshot " in found[0]
+    assert ": 1 row in 1 partition" in found[0]
+    assert len(shop.world.rows("staging.events")) == 2
+
+
 def test_a_model_is_loaded_again_as_its_source_is_now(shop: Launchpad) -> None:
     result = shop.start("vde_catch_up", {"model": "staging.events", "reload": True})
     assert ("staging/events", "2024-01-01-05:00") in written(result)

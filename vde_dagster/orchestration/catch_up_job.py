@@ -7,8 +7,9 @@ import dagster as dg
 from pydantic import Field
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.catch_up.detecting import late_models
+from vde_dagster.app.catch_up.detecting import detect, late_models
 from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.unit_text import decision_text
 from vde_dagster.core.errors import EvaluationFailed, Refused, VdeError
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
@@ -29,6 +30,7 @@ class CatchUpConfig(dg.Config):
         description="The model. Without it, every model with late data that this environment may "
         "write, each in a session of its own.",
     )
+    explain: bool = Field(default=False, description="Only show what a session would do, and why.")
     reload: bool = Field(
         default=False,
         description="Load all of `model` again from its source as it is now. Rows gone there are "
@@ -49,6 +51,12 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition | None:
     def run_sessions(context: dg.OpExecutionContext, config: CatchUpConfig) -> Iterator[object]:
         with failures():
             names = _names(location, config)
+            if config.explain:
+                lines = _explained(location, names, reload=config.reload)
+                text = "\n".join(f"- {line}" for line in lines)
+                context.log.info("\n".join(lines))
+                yield dg.Output(None, metadata={"vde/sessions": dg.MetadataValue.md(text)})
+                return
             outcomes: dict[ModelName, Outcome] = {}
             yield from _sessions(context, location, config, names, outcomes)
             yield dg.Output(None, metadata=_metadata(location, outcomes))
@@ -93,6 +101,22 @@ def _names(location: Location, config: CatchUpConfig) -> tuple[ModelName, ...]:
             advice=f"{guess(str(name), known)}With late data: {late}.",
         )
     return (name,)
+
+
+def _explained(location: Location, names: Sequence[ModelName], *, reload: bool) -> list[str]:
+    """What sessions would do now; nothing is written, and Spark is not started."""
+    services = location.project.services
+    return [
+        decision_text(name, detect(services, current_binding(location, name), name, reload=reload))
+        for name in names
+    ] or [_none_of_its_own(location)]
+
+
+def _none_of_its_own(location: Location) -> str:
+    return (
+        f"{location.environment} may write no model with late data: the environments that own "
+        "them load it"
+    )
 
 
 def _sessions(
@@ -143,10 +167,7 @@ def _session(
 
 def _metadata(location: Location, outcomes: dict[ModelName, Outcome]) -> Metadata:
     if not outcomes:
-        return {
-            "vde/reason": f"{location.environment} may write no model with late data: the "
-            "environments that own them load it"
-        }
+        return {"vde/reason": _none_of_its_own(location)}
     if len(outcomes) == 1:
         return outcome_metadata(*outcomes.values())
     found = {str(name): outcome_metadata(each) for name, each in outcomes.items()}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, assert_never
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
+from vde_dagster.core.errors import as_sentence
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
-from vde_dagster.core.ledger.late_data import Load
+from vde_dagster.core.ledger.late_data import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
@@ -33,6 +34,19 @@ def unit_to_do(binding: Binding, name: ModelName, interval: Interval) -> str:
     """What an evaluation of a model is about to read for an interval, from the model alone."""
     inputs = ", ".join(_inputs(binding, name, interval, {}))
     return f"{_head(name, interval)}: {f'reads {inputs}' if inputs else 'reads no table'}"
+
+
+def decision_text(name: ModelName, decision: Decision) -> str:
+    """What a catch-up session of a model would do now."""
+    match decision:
+        case NothingToLoad(reason=reason):
+            return f"{name}: nothing to load: {reason}"
+        case Stop(reason=reason, advice=advice):
+            return f"{name} cannot be loaded: {as_sentence(reason)} {as_sentence(advice)}".rstrip()
+        case Load():
+            return f"{name}: a session would {'; '.join(_session(decision, is_done=False))}"
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _head(name: ModelName, interval: Interval) -> str:
@@ -72,8 +86,8 @@ def _range(name: ModelName, read: InputRange) -> str:
     return f"{name} {' and '.join(map(_interval, read))}" if read else f"nothing of {name}"
 
 
-def _session(session: Load) -> Iterator[str]:
-    """What a catch-up session found in its source."""
+def _session(session: Load, *, is_done: bool = True) -> Iterator[str]:
+    """What a catch-up session found in its source, and did or would do."""
     source, before = session.after.source, session.before
     since = f"from Iceberg snapshot {before.iceberg_snapshot_id} " if before is not None else ""
     late = ""
@@ -82,9 +96,9 @@ def _session(session: Load) -> Iterator[str]:
         late = f": {rows} in {_counted(len(session.evidence), 'partition')}"
     yield f"read {source} {since}to Iceberg snapshot {session.after.iceberg_snapshot_id}{late}"
     if session.rewrite:
-        yield f"{session.rewrite}, so all that is loaded was overwritten"
+        yield f"{'overwrote' if is_done else 'overwrite'} what is loaded, since {session.rewrite}"
     if session.fill:
-        yield f"loaded whole: {_range(source, session.fill)}"
+        yield f"{'loaded' if is_done else 'load'} whole: {_range(source, session.fill)}"
 
 
 def _result(node: Node, done: Evaluated) -> Iterator[str]:
