@@ -69,7 +69,6 @@ def command(
         raise click.UsageError(f"--auto-apply and {other} exclude each other.")
     options_asked = asked_options(environment, flags)
     from vde_dagster.app.apply.plan_files import save_plan
-    from vde_dagster.app.plan.plan_checks import sources_without_time
     from vde_dagster.composition import VdeProject
 
     asked = _Asked(
@@ -92,7 +91,7 @@ def command(
         deciding.mode_of(configuration, environment, categorize),
         asks=output == "text" and not (no_apply or explain) and _on_terminal(),
     )
-    waits_for = [str(each) for each in sources_without_time(project.services, plan)]
+    waits_for = _without_time(project, plan)
     _show(asked, plan)
     deciding.report_undecided(questions, refuse=save is not None or not (no_apply or explain))
     _refuse_hopeless(asked, plan, waits_for)
@@ -223,6 +222,13 @@ def _on_terminal() -> bool:
 def _there(folder: Path) -> list[str | Path]:
     """How a command names the project's folder."""
     return [] if folder == Path() else ["--project", folder]
+
+
+def _without_time(project: VdeProject, plan: Plan) -> list[str]:
+    """The sources that the project's clock waits for."""
+    from vde_dagster.app.plan.plan_checks import sources_without_time
+
+    return [str(each) for each in sources_without_time(project.services, plan)]
 
 
 def _wait(text: str, *, asked: bool) -> None:
