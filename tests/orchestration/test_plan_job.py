@@ -7,9 +7,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import DAILY, PROJECT, TOTALS
+from tests.app.memory_world import DAILY, PROJECT, RAW, TOTALS
 from tests.orchestration.launchpad import Launchpad, Make, failure, made_in, shown, written
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
 
@@ -258,3 +259,27 @@ def test_another_environment_is_made_from_the_launchpad(shop: Launchpad) -> None
     assert ("mart__dev/totals", None) in written(result)
     assert shop.world.rows("mart__dev.totals") == [(1, 10)]
     assert shop.world.rows("mart.totals") == [(2, 11)]
+
+
+def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launchpad) -> None:
+    shop.edit("daily", *DOUBLED)
+    shop.world.catalog.drop_table(RAW)
+    only_shown = shop.start("vde_plan")
+    logged = [each.user_message for each in shop.instance.all_logs(only_shown.run_id)]
+    waits = "the project's clock has no time yet: raw.events"
+    assert any(line.startswith(waits) for line in logged)
+    for config in ({"apply": True}, {"save": "plan.json"}):
+        refused = failure(shop.start("vde_plan", config, fails=True))
+        assert refused.startswith(f"nothing was written: {waits}")
+    assert not (shop.folder / "plan.json").exists()
+
+
+def test_a_plan_that_can_only_say_that_a_table_is_gone_fails(shop: Launchpad) -> None:
+    services = shop.project().services
+    shown_now = services.state.environment("prod")
+    assert shown_now is not None
+    table = shown_now.snapshots[ModelName("mart", "totals")].key.table
+    shop.world.catalog.drop_table(table)
+    refused = failure(shop.start("vde_plan", {"apply": True}, fails=True))
+    assert refused.startswith(f"the table {table} of mart.totals is gone: somebody dropped it")
+    assert "Its table is gone" in shown(shop.start("vde_plan"))["vde/plan"]
