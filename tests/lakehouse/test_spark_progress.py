@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SLOW = "SELECT COUNT(java_method('java.lang.Thread', 'sleep', 300L)) FROM RANGE(0, 64, 1, 32)"
+SLOW = "SELECT COUNT(java_method('java.lang.Thread', 'sleep', 100L)) FROM RANGE(0, 16, 1, 16)"
 
 
 def test_the_tasks_of_a_running_query_are_counted_and_nothing_is_started_to_ask(
@@ -33,10 +33,10 @@ def test_the_tasks_of_a_running_query_are_counted_and_nothing_is_started_to_ask(
     seen = []
     while query.is_alive():
         found = engine.progress()
-        seen += [each for each in found.stages if each.tasks == 32] if found is not None else []
+        seen += [each for each in found.stages if each.tasks == 16] if found is not None else []
     query.join()
     assert seen
-    assert all(0 <= each.done <= 32 and each.failed == 0 for each in seen)
+    assert all(0 <= each.done <= 16 and each.failed == 0 for each in seen)
     idle = engine.progress()
     assert idle is not None
     assert idle.address == (spark.sparkContext.uiWebUrl or "")
