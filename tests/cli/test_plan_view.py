@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from vde_dagster.cli.plan_facts import plan_facts
-from vde_dagster.cli.plan_view import MOST, print_plan
+from vde_dagster.cli.plan_view import print_plan
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, ColumnWidened
 from vde_dagster.core.model.model import ModelSource
@@ -31,6 +31,7 @@ from vde_dagster.core.planning.plan import (
     NotRestated,
     Plan,
 )
+from vde_dagster.core.planning.plan_text import MOST
 from vde_dagster.core.planning.stages import ShowFilled, closing_of
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
 from vde_dagster.project.defaults import Defaults

@@ -6,13 +6,10 @@ Expected rows are sums of the events that landed, by hand.
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -22,6 +19,7 @@ from tests.app.memory_world import DAILY, MemoryWorld
 from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.orchestration.conftest import applied_on_spark
+from tests.orchestration.served import instance_that_runs_in_this_process, served
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.names import ModelName
 
@@ -346,36 +344,6 @@ def test_an_environment_that_shows_nothing_yet_is_reported(automated: AutomatedW
     with dg.build_sensor_context(instance=automated.instance, definitions=definitions) as context:
         answer = sensor.evaluate_tick(context)
     assert (answer.skip_message or "").startswith("dev shows nothing yet: run `vde plan dev`")
-
-
-@contextmanager
-def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterator[Any]:
-    """What the web server and the daemon see of a code location."""
-    from dagster._core.remote_origin import InProcessCodeLocationOrigin
-    from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
-    from dagster._core.workspace.context import WorkspaceProcessContext
-    from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
-
-    module = ModuleType(f"served_{id(definitions)}")
-    vars(module)["prod"] = definitions
-    sys.modules[module.__name__] = module
-    target = LoadableTargetOrigin(module_name=module.__name__, attribute="prod")
-    origin = InProcessCodeLocationOrigin(target, location_name="prod")
-    with WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget([origin])) as process:
-        yield process
-    del sys.modules[module.__name__]
-
-
-def instance_that_runs_in_this_process(home: Path) -> dg.DagsterInstance:
-    """A persistent instance whose launched runs are over when they are launched."""
-    launcher = {"module": "dagster._core.launcher.sync_in_memory_run_launcher"}
-    coordinator = {"module": "dagster._core.run_coordinator"}
-    settings = {
-        "run_launcher": {**launcher, "class": "SyncInMemoryRunLauncher"},
-        "run_coordinator": {**coordinator, "class": "DefaultRunCoordinator"},
-    }
-    home.mkdir()
-    return dg.DagsterInstance.local_temp(str(home), overrides=settings)
 
 
 TARGETS = """

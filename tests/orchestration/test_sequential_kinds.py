@@ -12,9 +12,8 @@ from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.test_assets import events, failure, materialize
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.assets import PARENT_RUN
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
-from vde_dagster.orchestration.metadata import FORCE
+from vde_dagster.orchestration.metadata import FORCE, PARENT_RUN
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

@@ -36,7 +36,7 @@ from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.engine import Sought, TableRows
+from vde_dagster.ports.engine import EngineProgress, Sought, TableRows
 
 if TYPE_CHECKING:
     import duckdb
@@ -122,6 +122,10 @@ class MemoryEngine:
             if wanted.axis is not None:
                 found = inside(found, wanted.axis, wanted.intervals)
             return UserRows(tuple(each.name for each in found.columns), found.rows)
+
+    def progress(self) -> EngineProgress | None:
+        """Nothing is known of a query that runs; see the port."""
+        return None
 
     def fetch(
         self, sql: str, *, limit: int

@@ -10,11 +10,9 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.plan import apply, built_facts, print_built, show
 from vde_dagster.cli.printing import print_json
-from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.composition import VdeProject
-    from vde_dagster.core.planning.plan import Plan
+    pass
 
 
 @click.command("apply", short_help="Apply a plan that was saved and reviewed.")
@@ -30,19 +28,14 @@ def command(file: Path, *, output: str, folder: Path) -> None:
     file that was edited, and a plan whose environment has changed since, are refused before
     anything is written.
     """
-    from vde_dagster.app.apply.saved_plans import is_applied
+    from vde_dagster.app.apply.plan_files import load_plan
+    from vde_dagster.app.apply.saved_plans import left_of
     from vde_dagster.cli.plan_facts import plan_facts
-    from vde_dagster.cli.saving import load_plan
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     plan = load_plan(project.configuration, file)
-    if plan.now is None:
-        raise Refused(
-            "the project's clock had no time when this plan was saved", advice="plan again."
-        )
-    before = is_applied(project.services, plan)
-    plan = _rest(project, plan, before=before)
+    plan, before = left_of(project.services, plan)
     if output == "text" and before:
         click.echo(f"This plan was applied already: {plan.environment} shows what it made.")
     elif output == "text":
@@ -53,15 +46,3 @@ def command(file: Path, *, output: str, folder: Path) -> None:
         print_json(facts | {"built": built_facts(project, plan, done)})
     elif not plan.is_empty:
         print_built(project, plan, done, shows="the saved plan")
-
-
-def _rest(project: VdeProject, plan: Plan, *, before: bool) -> Plan:
-    """The rest of a plan; promotions that an earlier process left are finished first."""
-    from vde_dagster.app.apply.saved_plans import renewed
-    from vde_dagster.app.promote.promotion import end_promotions
-    from vde_dagster.core.planning.remaining_work import nothing_left
-
-    if before:
-        end_promotions(project.services, plan.environment)
-        return nothing_left(plan)
-    return renewed(project.services, plan)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 from rich.tree import Tree
 
-from vde_dagster.cli.change_text import MARKS, words
+from vde_dagster.cli.change_text import MARKS
 from vde_dagster.cli.reason_facts import reason_facts
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentence
+from vde_dagster.core.planning.work_text import words
 
 if TYPE_CHECKING:
     from rich.console import Console

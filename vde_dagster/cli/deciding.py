@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.model_choice import nearest
 from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.changes.reason_values import sentences
@@ -33,14 +32,12 @@ def _decision(text: str) -> tuple[str, str]:
         message = f"write MODEL=CATEGORY, such as mart.revenue=non_breaking, not {text!r}"
         raise click.BadParameter(message)
     options.model(name)
-    category = category.strip().lower().replace("-", "_")
-    if category not in _CATEGORIES:
-        guess = nearest(category, _CATEGORIES)
-        raise click.BadParameter(
-            f"{category!r} is no category that can be chosen. {guess} "
-            f"There are {', '.join(_CATEGORIES)}.".replace("  ", " ")
-        )
-    return name, category
+    from vde_dagster.core.planning.options import chosen_category
+
+    try:
+        return name, chosen_category(category).value
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 CATEGORIZE: Final = click.option(
@@ -78,27 +75,6 @@ def decisions_of(decided: Iterable[tuple[str, str]], *, catalog: str) -> dict[Mo
     return found
 
 
-def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
-    """The edited models that nobody decided about and that a person shall be asked for.
-
-    A snapshot that is stored already is used as it is, so nothing is to be decided about it.
-    """
-    from vde_dagster.core.model.snapshot import DecidedBy
-    from vde_dagster.core.planning.changes.difference import Change
-    from vde_dagster.core.planning.decisions import Mode
-
-    if mode is Mode.AUTOMATIC:
-        return ()
-    return tuple(
-        each
-        for each in plan.changes
-        if each.change is Change.DIRECT
-        and each.decided_by is DecidedBy.AUTOMATIC
-        and each.name not in plan.stored
-        and (each.undecidable or mode is Mode.ALWAYS)
-    )
-
-
 def mode_of(configuration: Configuration, environment: str, categorize: str | None) -> Mode:
     """When a person is asked: as the command line says, or else as ``vde.yaml`` does."""
     from vde_dagster.core.planning.decisions import Mode
@@ -120,6 +96,8 @@ def decided_plan(
     Raises:
         Abort: The person stopped it; nothing was written.
     """
+    from vde_dagster.core.planning.decisions import open_questions
+
     plan = plan_with(chosen)
     asked = 0
     while asks and (questions := open_questions(plan, mode)):
@@ -138,18 +116,11 @@ def report_undecided(questions: Sequence[ModelChange], *, refuse: bool) -> None:
     """
     if not questions:
         return
+    from vde_dagster.core.planning.decisions import undecided_text
+
     if refuse:
-        raise Refused(f"{_undecided(questions)}\nNothing was written.")
-    note(f"vde: {_undecided(questions)}")
-
-
-def _undecided(questions: Sequence[ModelChange]) -> str:
-    models = "one model needs" if len(questions) == 1 else f"{len(questions)} models need"
-    lines = [f"{models} a decision. Say what each edit means, or pass --categorize automatic:"]
-    for each in questions:
-        lines.append(f"  --decide {each.name}={'|'.join(_CATEGORIES)}")
-        lines += [f"      {reason}" for reason in sentences(each.reasons)]
-    return "\n".join(lines)
+        raise Refused(f"{undecided_text(questions)}\nNothing was written.")
+    note(f"vde: {undecided_text(questions)}")
 
 
 def _deciding(chosen: PlanOptions, name: ModelName, category: Category) -> PlanOptions:
@@ -198,7 +169,7 @@ def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
 
 def _effect(plan: Plan, name: ModelName) -> str:
     """What a plan computes of a model and downstream, and how it changes the model's table."""
-    from vde_dagster.cli.ranges import count
+    from vde_dagster.core.graph.ranges import count
     from vde_dagster.core.graph.selection import select
     from vde_dagster.core.ledger.schema_changes import described
 

@@ -112,7 +112,7 @@ def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[Mod
 
 
 def _facts(report: ModelIntervals) -> dict[str, object]:
-    from vde_dagster.cli.ranges import count
+    from vde_dagster.core.graph.ranges import count
 
     model = report.node.model
     return {
@@ -198,7 +198,7 @@ def _loaded(node: Node, loaded: Sequence[Interval]) -> str:
 
 
 def _missing(report: ModelIntervals) -> str:
-    from vde_dagster.cli.ranges import counted
+    from vde_dagster.core.graph.ranges import counted
     from vde_dagster.core.time.intervals import format_instant
 
     ranges = [counted(report.node, [each]) for each in report.missing]

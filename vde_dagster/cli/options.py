@@ -39,13 +39,12 @@ def model(text: str) -> ModelName:
 
 def moment(text: str) -> datetime:
     """An ISO-8601 date or time, UTC where it names no zone; wrong usage where it is neither."""
-    from vde_dagster.core.time.intervals import parse_instant
+    from vde_dagster.core.time.written import written_instant
 
     try:
-        return parse_instant(text)
+        return written_instant(text)
     except ValueError as error:
-        message = f"{text!r} is no date or time; write it like 2013-01-04"
-        raise click.BadParameter(message) from error
+        raise click.BadParameter(str(error)) from error
 
 
 def _remember_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:

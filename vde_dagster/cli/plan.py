@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 import click
 
-from vde_dagster.cli import deciding, options, saving
+from vde_dagster.cli import deciding, options
 from vde_dagster.cli.plan_flags import PlanFlags, asked_options, plan_flags
 from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import vde
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import Plan
 
 
+SAVE: Final = click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="Write the plan to FILE, for `vde apply FILE`, and apply nothing now.",
+)
+
+
 @click.command("plan", short_help="Show what would change in an environment, and apply it.")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--auto-apply", is_flag=True, help="Apply the plan without asking.")
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--explain", is_flag=True, help="Show what applying would do, step by step, and apply nothing."
 )
-@saving.SAVE
+@SAVE
 @plan_flags
 @deciding.CATEGORIZE
 @deciding.DECIDE
@@ -59,6 +68,7 @@ def command(
         other = "--save" if save else "--no-apply" if no_apply else "--explain"
         raise click.UsageError(f"--auto-apply and {other} exclude each other.")
     options_asked = asked_options(environment, flags)
+    from vde_dagster.app.apply.plan_files import save_plan
     from vde_dagster.composition import VdeProject
 
     asked = _Asked(
@@ -86,7 +96,7 @@ def command(
     deciding.report_undecided(questions, refuse=save is not None or not (no_apply or explain))
     _refuse_hopeless(asked, plan, waits_for)
     if save is not None:
-        saving.save_plan(configuration, plan, save)
+        save_plan(configuration, plan, save)
     applied = not (plan.is_empty or waits_for) and asked.is_wanted(plan)
     done = apply(project, plan) if applied else ()
     if output == "json":
@@ -131,11 +141,11 @@ def _refuse_hopeless(asked: _Asked, plan: Plan, waits_for: list[str]) -> None:
     Raises:
         Refused: The clock has no time, or there is nothing to do but to restore a table.
     """
-    from vde_dagster.app.plan.plan_checks import lost_problems
+    from vde_dagster.app.plan.plan_checks import lost_problems, no_time_text
 
     if waits_for:
         acts = asked.applies or asked.save is not None
-        _wait(waits_for, asked=acts and not plan.is_empty)
+        _wait(no_time_text(waits_for), asked=acts and not plan.is_empty)
     if asked.applies and plan.lost_tables and plan.is_empty:
         raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
 
@@ -179,7 +189,8 @@ def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
 
 def show(plan: Plan) -> None:
     """Print a plan for people."""
-    from vde_dagster.cli.plan_view import print_plan, remarks
+    from vde_dagster.cli.plan_view import print_plan
+    from vde_dagster.core.planning.plan_text import remarks
 
     if plan.is_empty:
         if plan.is_up_to_date:
@@ -215,31 +226,13 @@ def _there(folder: Path) -> list[str | Path]:
 
 def _without_time(project: VdeProject, plan: Plan) -> list[str]:
     """The sources that the project's clock waits for."""
-    if plan.now is not None:
-        return []
-    from vde_dagster.app.services import VALID_TO
-    from vde_dagster.core.names import TableName
+    from vde_dagster.app.plan.plan_checks import sources_without_time
 
-    catalog = project.services.catalog
-    tables = {
-        name: catalog.table(TableName(name.schema, name.name))
-        for name in project.configuration.clock_sources
-    }
-    return [
-        str(name)
-        for name, table in tables.items()
-        if table is None or not table.properties.get(VALID_TO)
-    ]
+    return [str(each) for each in sources_without_time(project.services, plan)]
 
 
-def _wait(sources: list[str], *, asked: bool) -> None:
+def _wait(text: str, *, asked: bool) -> None:
     """Say what the project's clock waits for. Applying would build nothing that depends on time."""
-    text = (
-        f"the project's clock has no time yet: {', '.join(sources)} "
-        f"{'is' if len(sources) == 1 else 'are'} missing or without the table property "
-        "vde.valid-to.\nLoad the source and set the property to the instant up to which it is "
-        "complete, or use the wall clock (`clock: wall` in vde.yaml)."
-    )
     if asked:
         raise Refused(f"nothing was written: {text}")
     note(f"vde: {text}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from vde_dagster.cli.printing import instant
-from vde_dagster.cli.ranges import count
 from vde_dagster.cli.reason_facts import reason_facts
+from vde_dagster.core.graph.ranges import count
 from vde_dagster.core.ledger.schema_changes import (
     ColumnAdded,
     ColumnDropped,

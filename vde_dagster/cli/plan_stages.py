@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 import click
 
 from vde_dagster.cli.printing import instant
-from vde_dagster.cli.ranges import count, counted
+from vde_dagster.core.graph.ranges import count, counted
 from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.planning.stages import (
     Backfill,

@@ -7,12 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.cli.ranges import count, units
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentence, sentences
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.time.intervals import format_instant
+from vde_dagster.core.planning.plan_text import (
+    MOST,
+    heading,
+    matters,
+    remarks,
+    totals,
+    work_totals,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,8 +26,6 @@ if TYPE_CHECKING:
 
     from vde_dagster.core.names import ModelName
 
-MOST: Final = 20
-"""How many models of a sort are shown before the rest is counted."""
 _FEWEST: Final = 3
 _ALL: Final = "--format json lists all"
 _NAME: Final = 40
@@ -37,40 +41,30 @@ _SECTIONS: Final = {
 
 def print_plan(plan: Plan, console: Console) -> None:
     """Print what a plan changes and computes; unchanged models are only counted."""
-    _print(console, _heading(plan))
+    _print_heading(heading(plan), console)
     _print_changed(plan, console)
     for change, title in _SECTIONS.items():
-        found = [each for each in plan.changes if each.change is change and _matters(plan, each)]
+        found = [each for each in plan.changes if each.change is change and matters(plan, each)]
         if found:
             _print_section(plan, title, found, console)
     _print_stale(plan, console)
     console.print()
-    for line in _totals(plan):
+    for line in totals(plan):
         _print(console, line)
 
 
 def print_work(plan: Plan, console: Console) -> None:
     """Print what a plan computes, of models that stay as they are."""
-    _print(console, _heading(plan, "Run of"))
-    due = [each for each in plan.changes if _matters(plan, each)]
+    _print_heading(heading(plan, "Run of"), console)
+    due = [each for each in plan.changes if matters(plan, each)]
     if due:
         _print_section(plan, "Due", due, console)
     _print_stale(plan, console)
     console.print()
-    for line in _work_totals(plan):
+    for line in work_totals(plan):
         _print(console, line)
     for line in remarks(plan):
         _print(console, line)
-
-
-def work_units(plan: Plan) -> int:
-    """How many intervals a plan evaluates, over all models."""
-    return sum(count(plan.graph[each.name], each.to_evaluate) for each in plan.backfills)
-
-
-def is_source(plan: Plan, change: ModelChange) -> bool:
-    """Whether a change is about a table that others write."""
-    return change.name in plan.graph and plan.graph[change.name].model.kind.is_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,30 +74,6 @@ class _Branch:
     change: ModelChange
     below: list[ModelChange] = field(default_factory=list)
     kept: list[ModelChange] = field(default_factory=list)
-
-
-def _matters(plan: Plan, change: ModelChange) -> bool:
-    if is_source(plan, change):
-        return change.change not in (Change.NONE, Change.ADDED)
-    work = change.missing or change.restated or change.skipped or change.behind
-    return change.change is not Change.NONE or bool(work)
-
-
-def _heading(plan: Plan, what: str = "Plan for") -> Text:
-    from rich.text import Text
-
-    now = plan.now.replace(second=0, microsecond=0) if plan.now else None
-    at = f" at {format_instant(now)}" if now else ""
-    new = " (new)" if plan.base_revision == 0 else ""
-    return Text(f"{what} {plan.environment}{new}{at}", style="bold")
-
-
-def _stale_units(plan: Plan, stale: Sequence[ModelChange]) -> Iterator[str]:
-    for change in stale[:MOST]:
-        intervals = change.staleness.intervals if change.staleness is not None else ()
-        yield f"{units(plan.graph[change.name], intervals)} of {change.name}"
-    if len(stale) > MOST:
-        yield f"and {len(stale) - MOST:,} more models"
 
 
 def _branches(plan: Plan) -> list[_Branch]:
@@ -236,7 +206,7 @@ def _print_section(
 
 def _print_stale(plan: Plan, console: Console) -> None:
     """The models with stale intervals, each with why."""
-    from vde_dagster.cli.change_text import late_or_changed
+    from vde_dagster.core.planning.work_text import late_or_changed
 
     stale = [each for each in plan.changes if each.staleness is not None]
     if not stale:
@@ -249,6 +219,12 @@ def _print_stale(plan: Plan, console: Console) -> None:
             _print(console, f"  {name.ljust(width)}  {line}", rest="    ")
     if len(stale) > MOST:
         _print(console, f"... and {len(stale) - MOST:,} more ({_ALL})")
+
+
+def _print_heading(text: str, console: Console) -> None:
+    from rich.text import Text
+
+    _print(console, Text(text, style="bold"))
 
 
 def _print_title(title: str, console: Console) -> None:
@@ -283,66 +259,3 @@ def _print(console: Console, line: Text | str, *, first: str = "", rest: str = "
         part.rstrip()
         guide = (rest if number else first, "dim")
         console.print(Text.assemble(guide, part), soft_wrap=True)
-
-
-def _totals(plan: Plan) -> Iterator[str]:
-    from vde_dagster.cli.change_text import MARKS
-
-    models = [each for each in plan.changes if not is_source(plan, each)]
-    sources = len(plan.changes) - len(models)
-    tally = Counter(each.change for each in models)
-    said = ", ".join(f"{tally[each]:,} {MARKS[each][2]}" for each in MARKS if tally[each])
-    yield f"{said}; {sources:,} source{'s' if sources != 1 else ''}." if said else "No models."
-    yield from _work_totals(plan)
-    reused = sum(1 for each in models if each.reuse and each.version != each.previous_version)
-    if reused:
-        yield f"Reused: what {reused:,} new version{'s' if reused != 1 else ''} hold already."
-    yield from remarks(plan)
-
-
-def remarks(plan: Plan) -> Iterator[str]:
-    """What a plan leaves out or will not load, although somebody may expect it."""
-    from vde_dagster.cli.change_text import late_or_changed
-
-    if plan.left_out:
-        yield f"Left as they are, since they are not selected: {_names(plan.left_out)}."
-    if plan.hidden:
-        yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
-    for each in plan.not_restated:
-        yield f"Not computed again: {each.name}: {each.reason}"
-    if plan.dropped_views:
-        yield f"Dropped by somebody, and made again: the views of {_names(plan.dropped_views)}."
-    if plan.unfinished:
-        yield f"Begun by an earlier process, and finished or undone: {_names(plan.unfinished)}."
-    for change in plan.changes if plan.is_empty else ():
-        if change.behind is not None:
-            yield f"Behind: {change.name}: {change.behind.reason}"
-        for line in late_or_changed(plan, change):
-            yield f"Stale: {change.name}: {line}"
-    for lost in plan.lost_tables:
-        way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
-        kind = "view" if lost.owner else "table"
-        yield f"Its {kind} is gone, and must be {way}: {lost.name} ({lost.table})."
-    if plan.gaps:
-        less = _names([each.name for each in plan.gaps])
-        yield f"Less than is shown now will be loaded of {less}."
-
-
-def _work_totals(plan: Plan) -> Iterator[str]:
-    stale = [each for each in plan.changes if each.staleness and each.staleness.intervals]
-    if stale:
-        yield f"Late or changed upstream: {', '.join(_stale_units(plan, stale))}."
-    if plan.backfills:
-        units, models = work_units(plan), len(plan.backfills)
-        at_most = f" ({len(plan.may_adopt):,} of them at most)" if plan.may_adopt else ""
-        yield (
-            f"To compute: {units:,} interval{'s' if units != 1 else ''} "
-            f"in {models:,} model{'s' if models != 1 else ''}{at_most}."
-        )
-    elif plan.promotes:
-        yield "Nothing to compute: only views change."
-
-
-def _names(names: Sequence[ModelName]) -> str:
-    shown = ", ".join(map(str, names[:MOST]))
-    return f"{shown} and {len(names) - MOST:,} more" if len(names) > MOST else shown

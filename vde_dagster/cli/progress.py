@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from vde_dagster.cli.plan_view import work_units
 from vde_dagster.cli.printing import console, note
+from vde_dagster.core.planning.plan_text import work_units
 from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
 if TYPE_CHECKING:

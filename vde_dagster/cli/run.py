@@ -97,7 +97,8 @@ def _waiting(project: VdeProject, plan: Plan) -> list[Waiting]:
 
 def show_run(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
     """Print what a run computes, and what waits."""
-    from vde_dagster.cli.plan_view import print_work, remarks
+    from vde_dagster.cli.plan_view import print_work
+    from vde_dagster.core.planning.plan_text import remarks
 
     if plan.is_empty:
         said = "is up to date" if plan.is_up_to_date else "has nothing to compute"

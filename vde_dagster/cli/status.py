@@ -117,7 +117,7 @@ def _section(title: str, lines: list[Line], end: str = "") -> None:
 
 def _stale(status: EnvironmentStatus) -> Iterator[Line]:
     """The stale intervals that are computed for themselves, not only since others are."""
-    from vde_dagster.cli.change_text import counted_ranges, since_text
+    from vde_dagster.core.planning.work_text import counted_ranges, since_text
     from vde_dagster.core.time.intervals import subtract
 
     for each in status.models:
@@ -131,7 +131,7 @@ def _stale(status: EnvironmentStatus) -> Iterator[Line]:
 
 def _kept(status: EnvironmentStatus, *, elsewhere: bool) -> Iterator[Line]:
     """What is behind, and is computed by no run of this environment."""
-    from vde_dagster.cli.change_text import kept_text
+    from vde_dagster.core.planning.work_text import kept_text
 
     for each in status.models:
         found = each.staleness
@@ -141,7 +141,7 @@ def _kept(status: EnvironmentStatus, *, elsewhere: bool) -> Iterator[Line]:
 
 
 def _following(status: EnvironmentStatus) -> Iterator[Line]:
-    from vde_dagster.cli.change_text import counted_ranges
+    from vde_dagster.core.planning.work_text import counted_ranges
 
     for each in status.models:
         if each.staleness is not None and each.staleness.following:
@@ -149,7 +149,7 @@ def _following(status: EnvironmentStatus) -> Iterator[Line]:
 
 
 def _due(status: EnvironmentStatus) -> Iterator[Line]:
-    from vde_dagster.cli.change_text import counted_ranges
+    from vde_dagster.core.planning.work_text import counted_ranges
 
     for each in status.models:
         if each.due:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -17,21 +17,12 @@ _DAY: Final = timedelta(days=1)
 
 def end_moment(text: str) -> datetime:
     """The exclusive end that a text names: the end of a date, or the time itself."""
-    instant = moment(text)
-    try:
-        return instant + _DAY if _is_date(text.strip()) else instant
-    except OverflowError as error:
-        raise click.BadParameter(
-            f"{text!r} is the last day of all; write an earlier one"
-        ) from error
+    from vde_dagster.core.time.written import written_end
 
-
-def _is_date(text: str) -> bool:
     try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+        return written_end(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def past_moment(text: str) -> datetime | timedelta:

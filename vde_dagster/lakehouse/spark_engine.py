@@ -17,7 +17,7 @@ from vde_dagster.core.ledger.unit_of_work import Input, PythonRows, SqlRows, Sta
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.session import add_catalog, restore, result_settings, settle
-from vde_dagster.ports.engine import Sought, TableRows
+from vde_dagster.ports.engine import EngineProgress, Sought, TableRows
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -115,6 +115,13 @@ class SparkEngine:
             if wanted.table.catalog:
                 add_catalog(main, self._catalog, wanted.table.catalog)
             return rows_for_users(session_for_users(main), self._catalog, wanted)
+
+    def progress(self) -> EngineProgress | None:
+        """What Spark is doing now; None over Spark Connect, which does not say. See the port."""
+        from vde_dagster.lakehouse.spark_progress import progress_of
+
+        session = self._session
+        return progress_of(session) if session is not None else None
 
     def fetch(
         self, sql: str, *, limit: int

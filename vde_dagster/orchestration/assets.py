@@ -7,6 +7,7 @@ from typing import Final
 
 import dagster as dg
 
+from vde_dagster.app.inspect.unit_text import unit_to_do
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.asset_events import (
@@ -19,18 +20,15 @@ from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import (
-    FORCE,
-)
+from vde_dagster.orchestration.metadata import FORCE, PARENT_RUN
 from vde_dagster.orchestration.partitions import (
     parent_mapping,
     partitions_of,
 )
+from vde_dagster.orchestration.step_log import log_units, logged_progress
 from vde_dagster.orchestration.steps import AlreadyLoaded, decide, show_result
 
 IO_MANAGER: Final = "vde_io_manager"
-PARENT_RUN: Final = "dagster/parent_run_id"
-"""The tag of a run that repeats another one."""
 
 
 def build_assets(location: Location) -> list[dg.AssetsDefinition | dg.AssetSpec]:
@@ -78,15 +76,23 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
         if isinstance(decided, AlreadyLoaded):
             with failures():
                 show_result(location, name)
+            context.log.info(
+                f"{name}: nothing is computed, since all of it is loaded by {decided.owner}"
+            )
             yield from loaded_events(context, location, decided)
         else:
             manager: VdeIcebergIOManager = getattr(context.resources, IO_MANAGER)
-            audits = AuditWatch.begin(location.project.services, decided.binding, name)
+            services = location.project.services
+            for each in decided.ranges:
+                context.log.info(unit_to_do(decided.binding, name, each))
+            audits = AuditWatch.begin(services, decided.binding, name)
             try:
-                result = manager.write(decided)
+                with logged_progress(context.log, services.engine.progress):
+                    result = manager.write(decided)
             except dg.Failure:  # nothing was published, but for earlier batches
                 yield from check_results(location, name, audits.checked())
                 raise
+            log_units(context.log, services, decided.binding, result.done)
             yield from result_events(context, location, result, partitions)
             yield from check_results(location, name, audits.checked(result.entries))
 

@@ -8,47 +8,45 @@ grows, together with the models that wait for it, and all others go on.
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
+from pydantic import Field
 
-from vde_dagster.app.apply.applying import applied_units
-from vde_dagster.app.apply.running import end_without_work, plan_run, set_aside
-from vde_dagster.app.binding import bind_plan
-from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run, set_aside
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
 from vde_dagster.app.staleness.staying import is_computed
-from vde_dagster.core.errors import VdeError
+from vde_dagster.core.errors import Refused, VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_markdown import run_markdown
 from vde_dagster.core.planning.stages import awaited, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
-from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.failures import failures
-from vde_dagster.orchestration.known_events import Event, events_of
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
     AUTOMATION,
     ENVIRONMENT,
+    PARENT_RUN,
+    PLAN,
     UNDONE,
     WORK,
+    Metadata,
 )
 from vde_dagster.orchestration.partitions import partitions_of
-from vde_dagster.orchestration.provenance import input_provenance
-from vde_dagster.orchestration.translating import asset_keys, check_names
+from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 
 AUTOMATION_JOB: Final = "vde_automation"
-_OP: Final = "run"
+RUN_OP: Final = "run"
 _STARTING: Final = timedelta(minutes=10)
 """How long a run may take from its start until it has its environment's lease."""
 _REMEMBERED: Final = 200
@@ -70,34 +68,43 @@ class Due:
     pauses: Mapping[ModelName, str]
 
 
+class RunJobConfig(dg.Config):
+    """What `vde run` takes."""
+
+    no_stale: bool = Field(default=False, description="Compute only what is due.")
+    only_stale: bool = Field(
+        default=False, description="Compute only what is late or changed upstream."
+    )
+    explain: bool = Field(default=False, description="Only show what would be computed, and why.")
+
+    def wanted(self) -> Wanted:
+        """What the run computes.
+
+        Raises:
+            Refused: Both options are set.
+        """
+        if self.no_stale and self.only_stale:
+            raise Refused("no_stale and only_stale exclude each other.")
+        if self.no_stale:
+            return Wanted.DUE
+        return Wanted.STALE if self.only_stale else Wanted.DUE_AND_STALE
+
+
 def build_automation_job(location: Location) -> dg.JobDefinition:
-    """The job that brings an environment up to date: what is due and stale, parents first."""
+    """The job that brings an environment up to date: what is due and stale, parents first.
+
+    It is what `vde run` does, launched by the automation sensor, a schedule or a person.
+    """
 
     @dg.op(
-        name=_OP,
+        name=RUN_OP,
         out=dg.Out(dg.Nothing),
         description="Compute what is due, and what is late or changed upstream, parents first.",
     )
-    def run(context: dg.OpExecutionContext) -> Iterator[object]:
-        with failures():
-            plan = _plan_of_run(location, context)
-            if plan.is_empty:
-                reason = f"nothing to do: {_why_nothing(location, plan)}"
-                yield dg.Output(None, metadata={"vde/reason": reason})
-                return
-            audits, done = _audits(location, plan), list[Evaluated]()
-            try:
-                for evaluated, events in _carried_out(context.instance, location, plan):
-                    done.append(evaluated)
-                    yield from events
-            except VdeError:
-                yield from _found(location, plan, audits)
-                raise
-            finally:
-                _note_undone(location, context, plan)
-            yield from _found(location, plan, audits, done)
-            rows, intervals = sum(e.rows for e in done), sum(len(e.entries) for e in done)
-            yield dg.Output(None, metadata={"vde/rows_written": rows, "vde/intervals": intervals})
+    def run(context: dg.OpExecutionContext, config: RunJobConfig) -> Iterator[object]:
+        shown: Metadata = {}
+        with failures(shown):
+            yield from _run(location, context, config, shown)
 
     @dg.job(
         name=AUTOMATION_JOB,
@@ -109,6 +116,31 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
         run()
 
     return automation_job
+
+
+def _run(
+    location: Location, context: dg.OpExecutionContext, config: RunJobConfig, shown: Metadata
+) -> Iterator[object]:
+    """Plan and do what there is to do. ``shown`` grows, for a run that fails, too."""
+    wanted = config.wanted()
+    if UNDONE in context.run.tags:  # those of the run that this one repeats
+        context.instance.add_run_tags(context.run_id, {UNDONE: "{}"})
+    plan = _plan_of_run(location, context, wanted)
+    context.instance.add_run_tags(context.run_id, {PLAN: plan.plan_id})
+    shown["vde/plan"] = dg.MetadataValue.md(run_markdown(plan))
+    if plan.is_empty:
+        shown["vde/reason"] = f"nothing to do: {_why_nothing(location, plan)}"
+        yield dg.Output(None, metadata=shown)
+        return
+    if config.explain:
+        yield dg.Output(None, metadata=shown)
+        return
+    events = plan_events(location, plan)
+    try:
+        yield from events.carried_out(context, plan)
+    finally:
+        _note_undone(location, context, plan, wanted)
+    yield dg.Output(None, metadata=shown | done_metadata(events.done))
 
 
 def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition:
@@ -187,61 +219,16 @@ def _shown_jobs(location: Location) -> Iterator[UnresolvedAssetJob]:
         yield dg.define_asset_job(name, selection=dg.AssetSelection.assets(*keys))
 
 
-def _plan_of_run(location: Location, context: dg.OpExecutionContext) -> Plan:
-    """The plan of a run; one that a person launched retries failed models at once, too."""
-    if WORK not in context.run.tags:
-        return plan_run(location.project.services, location.environment)
+def _plan_of_run(location: Location, context: dg.OpExecutionContext, wanted: Wanted) -> Plan:
+    """The plan of a run; one that a person launched or repeats retries failed models, too."""
+    if _is_repeated(context) or WORK not in context.run.tags:
+        return plan_run(location.project.services, location.environment, wanted)
     return _due(location, _runs(context.instance, location)).plan
 
 
-def _keys(location: Location, plan: Plan) -> dict[ModelName, dg.AssetKey]:
-    """The keys of a plan's models: as they were loaded, and those that came since."""
-    known = {name: spec.key for name, spec in location.specs.items()}
-    if all(node.name in known for node in plan.graph):
-        return known
-    project, naming = location.project, location.project.services.naming
-    return {**asset_keys(location.translator, project, bind_plan(plan), naming), **known}
-
-
-def _names(location: Location, plan: Plan) -> CheckNames:
-    """The names of their checks, in the same way."""
-    known = location.check_names
-    if all(node.name in known for node in plan.graph):
-        return known
-    ours, project, keys = location.translator, location.project, _keys(location, plan)
-    naming = project.services.naming
-    return {**check_names(ours, project, bind_plan(plan), naming, keys), **known}
-
-
-def _found(
-    location: Location, plan: Plan, audits: Sequence[AuditWatch], done: Sequence[Evaluated] = ()
-) -> Iterator[dg.AssetCheckEvaluation]:
-    """What the audits of a plan's models found."""
-    yield from check_events(audits, _keys(location, plan), done, _names(location, plan))
-
-
-def _audits(location: Location, plan: Plan) -> list[AuditWatch]:
-    services, binding = location.project.services, bind_plan(plan)
-    return [AuditWatch.begin(services, binding, each.name) for each in plan.backfills]
-
-
-def _carried_out(
-    instance: dg.DagsterInstance, location: Location, plan: Plan
-) -> Iterator[tuple[Evaluated, Sequence[Event]]]:
-    """Apply a plan: yield each unit of work when it is done, with an event for each interval."""
-    binding = bind_plan(plan)
-    keys = _keys(location, plan)
-    inputs: dict[ModelName, dict[str, str]] = {}
-    with closing(applied_units(location.project.services, plan)) as steps:
-        for evaluated in steps:
-            node = binding.node(evaluated.key.model)
-            if node.name not in inputs:  # of several batches, what the first one read
-                parents = [keys[each] for each in node.model.parents]
-                began = time.time() - evaluated.seconds
-                inputs[node.name] = input_provenance(instance, parents, before=began)
-            provenance = inputs[node.name]
-            events = events_of(instance, binding, node, keys, evaluated, provenance=provenance)
-            yield evaluated, events
+def _is_repeated(context: dg.OpExecutionContext) -> bool:
+    """Whether a run repeats another one, whose tags it has then."""
+    return bool(context.run.parent_run_id or context.run.tags.get(PARENT_RUN))
 
 
 def _due(location: Location, runs: Sequence[dg.RunRecord]) -> Due:
@@ -266,7 +253,9 @@ def _pauses(
             yield name, f"{tried.ended} runs did not compute it; it is tried again {pause}"
 
 
-def _note_undone(location: Location, context: dg.OpExecutionContext, plan: Plan) -> None:
+def _note_undone(
+    location: Location, context: dg.OpExecutionContext, plan: Plan, wanted: Wanted
+) -> None:
     """Tag a run with those of its models that still have work and wait for no other of them.
 
     What is noted is what the next run would do: the work is the same only if no input changes.
@@ -274,7 +263,7 @@ def _note_undone(location: Location, context: dg.OpExecutionContext, plan: Plan)
     tried = {change.name for change in plan.backfills}
     with suppress(VdeError):  # then the run counts as an attempt at all of its work
         services = location.project.services
-        after = plan_run(services, location.environment)
+        after = plan_run(services, location.environment, wanted)
         left = {each.name for each in after.backfills if each.name in tried}
         work = [each for each in work_stages(after) if each.model in left]
         first = [each.model for each in work if left.isdisjoint(awaited(after, each))]

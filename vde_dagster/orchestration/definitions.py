@@ -13,12 +13,14 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
 from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor
+from vde_dagster.orchestration.catch_up_job import build_catch_up_job
 from vde_dagster.orchestration.home import check_home
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
-from vde_dagster.orchestration.jobs import build_catch_up_job
 from vde_dagster.orchestration.location import open_location
 from vde_dagster.orchestration.managed import build_managed_sensor
+from vde_dagster.orchestration.plan_job import build_apply_job, build_plan_job
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
+from vde_dagster.orchestration.refresh_job import build_refresh_job
 from vde_dagster.orchestration.sensors import build_late_data_sensor
 from vde_dagster.orchestration.status_checks import build_status_checks
 from vde_dagster.orchestration.status_sensor import build_status_sensor
@@ -87,14 +89,24 @@ def _definitions(
 ) -> dg.Definitions:
     location = open_location(project, environment_name(environment), translator)
     catch_up, automation = build_catch_up_job(location), build_automation_job(location)
-    late = build_late_data_sensor(location, catch_up)
-    found = [build_automation_sensor(location, automation), late, build_managed_sensor(location)]
-    sensors = [each for each in found if each is not None] + [build_status_sensor(location)]
+    jobs = [
+        build_plan_job(location),
+        build_apply_job(location),
+        automation,
+        catch_up,
+        build_refresh_job(location),
+    ]
+    sensors = [
+        build_automation_sensor(location, automation),
+        build_late_data_sensor(location, catch_up) if catch_up is not None else None,
+        build_managed_sensor(location),
+        build_status_sensor(location),
+    ]
     return dg.Definitions(
         assets=build_assets(location),
         asset_checks=build_status_checks(location),
-        jobs=[automation, *([catch_up] if late is not None else [])],
-        sensors=sensors,
+        jobs=[each for each in jobs if each is not None],
+        sensors=[each for each in sensors if each is not None],
         resources={
             IO_MANAGER: VdeIcebergIOManager(location),
             "pyspark": VdePySparkResource(project_folder=str(project.configuration.folder)),

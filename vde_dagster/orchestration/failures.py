@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import dagster as dg
 
@@ -12,13 +13,20 @@ from vde_dagster.ports.state import LeaseLost
 
 
 @contextmanager
-def failures() -> Iterator[None]:
-    """Turn our errors into `dg.Failure`; after a conflict or a lost answer it may be retried."""
+def failures(
+    metadata: Mapping[str, Any] | None = None, *, words: Callable[[str], str] = str
+) -> Iterator[None]:
+    """Turn our errors into `dg.Failure`; after a conflict or a lost answer it may be retried.
+
+    Args:
+        metadata: What the failed step shows, as it is when it fails.
+        words: Says an error's text in the words of whoever asked.
+    """
     try:
         yield
     except LeaseLost as error:
         text = "another process has taken over this work; run it again to see its result"
-        raise dg.Failure(text, allow_retries=True) from error
+        raise dg.Failure(text, metadata, allow_retries=True) from error
     except VdeError as error:
         again = isinstance(error, Conflict | OutcomeUnknown)
-        raise dg.Failure(str(error), allow_retries=again) from error
+        raise dg.Failure(words(str(error)), metadata, allow_retries=again) from error

@@ -6,19 +6,17 @@ which report each written interval themselves.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Final
 
 import dagster as dg
 
 from vde_dagster.app.apply.applying import Report, Walk, walking
-from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
@@ -26,30 +24,23 @@ from vde_dagster.core.ledger.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import Closing, WorkStage, awaited
-from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.known_events import events_of
-from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import (
     ENVIRONMENT,
     PLAN,
-    session_metadata,
 )
-from vde_dagster.orchestration.provenance import input_provenance
-from vde_dagster.orchestration.reporting import Limits, Reporter
-from vde_dagster.orchestration.steps import current_binding, show_result, store_followed
+from vde_dagster.orchestration.plan_events import PlanEvents
+from vde_dagster.orchestration.reporting import report_views
+from vde_dagster.orchestration.session_events import outcome_metadata, session_events
 from vde_dagster.orchestration.translating import asset_keys, check_names, project_translator
 
 CATCH_UP_JOB: Final = "vde_catch_up"
-_CATCH_UP_OP: Final = "catch_up"
+CATCH_UP_OP: Final = "catch_up"
 _PLAN_JOB: Final = "vde_plan"
 _PROMOTE_OP: Final = "promote"
 _PRIORITY: Final = "dagster/priority"
 """The tag of ops by which Dagster chooses among those that may be run; the highest number first."""
-_AT_ONCE: Final = Limits(events=500, settled=timedelta(0))
-"""What is reported of views that a plan moved; the sensor of the environment goes on with the rest.
-"""
 _QUIET: Final = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -58,7 +49,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
 
     It does what `vde_dagster.app.apply.applying.apply_plan` does, also where models fail. A Dagster
     UI of the same home shows the run, and an event for each interval as it is written. Assets have
-    the keys that the translator of ``vde.yaml`` gives them.
+    the keys of `VdeTranslator`.
 
     Args:
         project: The project of the plan.
@@ -68,7 +59,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
             nothing was written.
-        Refused: An evaluation cannot be done now, or there is no such translator.
+        Refused: An evaluation cannot be done now.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
         KeyboardInterrupt: The user stopped it; the same holds.
     """
@@ -78,26 +69,21 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     with walking(project.services, plan) as walk:
         keys = asset_keys(ours, project, walk.binding, naming)
         names = check_names(ours, project, walk.binding, naming, keys)
-        run = _PlanRun(services=project.services, walk=walk, keys=keys, names=names, report=report)
+        events = PlanEvents(services=project.services, keys=keys, names=names)
+        run = _PlanRun(walk=walk, events=events, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
-        run.done.extend(walk.end())  # views that are missing are made, also if ops failed
+        events.done.extend(walk.end())  # views that are missing are made, also if ops failed
     _report_views(project, plan, keys)
-    return tuple(run.done)
+    return tuple(events.done)
 
 
 def _report_views(project: VdeProject, plan: Plan, keys: Mapping[ModelName, dg.AssetKey]) -> None:
     """Report what the moved views show and no stage of the run computed."""
-    binding = bind_environment(project.services, plan.environment)
-    if binding is None or not plan.views:
-        return
     home = dagster_home(project.configuration)
     with dg.DagsterInstance.from_config(str(home)) as instance:
-        reporter = Reporter(
-            instance=instance, services=project.services, binding=binding, keys=keys, stale={}
-        )
-        reporter.report(_AT_ONCE, known={}, names=plan.views)
+        report_views(instance, project.services, plan, keys)
 
 
 def run_catch_up(
@@ -116,7 +102,7 @@ def run_catch_up(
     errors = _Errors()
     outcomes: list[Evaluated | NothingToLoad] = []
 
-    @dg.op(name=_CATCH_UP_OP, out=dg.Out(dg.Nothing))
+    @dg.op(name=CATCH_UP_OP, out=dg.Out(dg.Nothing))
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
         naming = naming_of(project.services, binding.environment)
         ours = project_translator(project.configuration)
@@ -128,15 +114,10 @@ def run_catch_up(
             return outcomes[-1]
 
         with errors.kept():
-            yield from _session(
-                context.instance,
-                project.services,
-                binding,
-                name,
-                keys=keys,
-                names=names,
-                load=load,
+            outcome = yield from session_events(
+                context, project.services, binding, name, keys=keys, names=names, load=load
             )
+            yield dg.Output(None, metadata=outcome_metadata(outcome))
 
     @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
     def catch_up_job() -> None:
@@ -165,80 +146,9 @@ def _execute(
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
 
 
-def build_catch_up_job(location: Location) -> dg.JobDefinition:
-    """The job that runs one catch-up session of the model that its configuration names."""
-
-    @dg.op(
-        name=_CATCH_UP_OP,
-        config_schema={"model": str},
-        out=dg.Out(dg.Nothing),
-        description="Load the due and the late rows of one model, in one commit.",
-    )
-    def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
-        own, services = location.project.configuration.catalog.name, location.project.services
-        keys = {each: spec.key for each, spec in location.specs.items()}
-        with failures():
-            name = ModelName.parse(context.op_config["model"]).within(own)
-            binding = current_binding(location, name)
-            store_followed(location)
-
-            def load() -> Evaluated | NothingToLoad:
-                loaded = catch_up(services, binding, name)
-                show_result(location, name)
-                return loaded
-
-            yield from _session(
-                context.instance,
-                services,
-                binding,
-                name,
-                keys=keys,
-                names=location.check_names,
-                load=load,
-            )
-
-    @dg.job(
-        name=CATCH_UP_JOB,
-        description=f"One catch-up session of a model of {location.environment} with late data.",
-        tags={ENVIRONMENT: location.environment},
-        executor_def=dg.in_process_executor,
-    )
-    def catch_up_job() -> None:
-        run_session()
-
-    return catch_up_job
-
-
-def _session(
-    instance: dg.DagsterInstance,
-    services: Services,
-    binding: Binding,
-    name: ModelName,
-    *,
-    keys: Mapping[ModelName, dg.AssetKey],
-    names: CheckNames,
-    load: Callable[[], Evaluated | NothingToLoad],
-) -> Iterator[object]:
-    """Run a session: an event for each check and each interval that it wrote, and what it found."""
-    audits, node = AuditWatch.begin(services, binding, name), binding.node(name)
-    provenance = input_provenance(instance, [keys[each] for each in node.model.parents])
-    try:
-        loaded = load()
-    except VdeError:
-        yield from check_events([audits], keys, names=names)
-        raise
-    if isinstance(loaded, NothingToLoad):
-        yield dg.Output(None, metadata={"vde/reason": loaded.reason})
-        return
-    yield from events_of(instance, binding, node, keys, loaded, provenance=provenance)
-    yield from check_events([audits], keys, [loaded], names)
-    session = session_metadata(loaded.session) if loaded.session is not None else {}
-    yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
-
-
 def catch_up_config(name: ModelName) -> dict[str, object]:
     """The run configuration of one model's session."""
-    return {"ops": {_CATCH_UP_OP: {"config": {"model": str(name)}}}}
+    return {"ops": {CATCH_UP_OP: {"config": {"model": str(name)}}}}
 
 
 @dataclass(kw_only=True)
@@ -283,12 +193,9 @@ class _PlanRun:
     run, as `apply_plan` does.
     """
 
-    services: Services
     walk: Walk
-    keys: Mapping[ModelName, dg.AssetKey]
-    names: CheckNames
+    events: PlanEvents
     report: Report
-    done: list[Evaluated] = field(default_factory=list)
     errors: _Errors = field(default_factory=_Errors)
 
     def job(self) -> dg.JobDefinition:
@@ -313,7 +220,9 @@ class _PlanRun:
 
     def _op(self, stage: WorkStage | Closing, *, at: int, first: bool) -> dg.OpDefinition:
         def run(context: dg.OpExecutionContext) -> Iterator[object]:
-            yield from self._events(context.instance, stage)
+            models = [stage.model] if isinstance(stage, WorkStage) else []
+            with self.errors.kept(), self.walk.visit(stage) as steps:
+                yield from self.events.of(context, self.walk, self._reported(steps), models)
             yield dg.Output(None)
 
         name, description = _op_of(stage, self.walk.plan)
@@ -325,35 +234,10 @@ class _PlanRun:
             tags={_PRIORITY: str(-at)},
         )(run)
 
-    def _events(self, instance: dg.DagsterInstance, stage: WorkStage | Closing) -> Iterator[object]:
-        """Run a stage, and report each interval that it writes and each check to Dagster."""
-        services, binding = self.services, self.walk.binding
-        models = [stage.model] if isinstance(stage, WorkStage) else []
-        audits = [AuditWatch.begin(services, binding, each) for each in models]
-        already = len(self.done)
-        inputs = {each: self._provenance(instance, each) for each in models}
-        with self.errors.kept(), self.walk.visit(stage) as steps:
-            try:
-                for evaluated in steps:
-                    self.done.append(evaluated)
-                    self.report(evaluated)
-                    node = self.walk.binding.node(evaluated.key.model)
-                    yield from events_of(
-                        instance,
-                        self.walk.binding,
-                        node,
-                        self.keys,
-                        evaluated,
-                        provenance=inputs.get(node.name) or self._provenance(instance, node.name),
-                    )
-            except VdeError:
-                yield from check_events(audits, self.keys, names=self.names)
-                raise
-            yield from check_events(audits, self.keys, self.done[already:], self.names)
-
-    def _provenance(self, instance: dg.DagsterInstance, name: ModelName) -> dict[str, str]:
-        parents = self.walk.plan.graph[name].model.parents
-        return input_provenance(instance, [self.keys[each] for each in parents])
+    def _reported(self, steps: Iterator[Evaluated]) -> Iterator[Evaluated]:
+        for evaluated in steps:
+            self.report(evaluated)
+            yield evaluated
 
 
 def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:

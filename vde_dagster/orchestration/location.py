@@ -22,6 +22,8 @@ from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.orchestration.checks import CheckNames
 from vde_dagster.orchestration.translating import (
+    asset_keys,
+    check_names,
     project_translator,
     translated_checks,
     translator_data,
@@ -68,6 +70,22 @@ class Location:
     def key(self, name: ModelName) -> dg.AssetKey:
         """The asset key of a model or source."""
         return self.specs[name].key
+
+    def keys(self, binding: Binding) -> dict[ModelName, dg.AssetKey]:
+        """The asset keys of all models and sources of a binding, also of those not loaded here."""
+        known = {name: spec.key for name, spec in self.specs.items()}
+        if all(node.name in known for node in binding.graph):
+            return known
+        naming = self.project.services.naming
+        return asset_keys(self.translator, self.project, binding, naming) | known
+
+    def names(self, binding: Binding) -> CheckNames:
+        """What the checks of all models of a binding are called, in the same way."""
+        if all(node.name in self.specs for node in binding.graph):
+            return self.check_names
+        naming, keys = self.project.services.naming, self.keys(binding)
+        every = check_names(self.translator, self.project, binding, naming, keys)
+        return {**every, **self.check_names}
 
     def name(self, key: dg.AssetKey) -> ModelName | None:
         """The model or source of an asset key; None where it is somebody else's asset."""

@@ -38,6 +38,9 @@ UNDONE: Final = "vde/undone"
 FORCE: Final = "vde/force"
 """The tag of a run that computes its assets even if nothing has changed (rule R2)."""
 
+PARENT_RUN: Final = "dagster/parent_run_id"
+"""The tag of a run that repeats another one."""
+
 Keys = Mapping[ModelName, dg.AssetKey]
 Metadata = dict[str, Any]
 """What Dagster takes as metadata values has no published type."""

@@ -16,13 +16,14 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.known_events import latest_events
 from vde_dagster.orchestration.metadata import (
@@ -195,3 +196,22 @@ def _shows(event: dg.AssetMaterialization | None, entry: LedgerEntry, version: s
     return tags.get(DATA_VERSION) == entry.digest or (
         work is not None and work.value == entry.work_id
     )
+
+
+def report_views(
+    instance: dg.DagsterInstance,
+    services: Services,
+    plan: Plan,
+    keys: Mapping[ModelName, dg.AssetKey],
+) -> None:
+    """Report what the views show that a plan moved, and that it did not compute.
+
+    The sensor of the environment goes on with what is more than can be reported at once.
+    """
+    binding = bind_environment(services, plan.environment)
+    if binding is not None and plan.views:
+        reporter = Reporter(
+            instance=instance, services=services, binding=binding, keys=keys, stale={}
+        )
+        limits = Limits(events=500, settled=timedelta(0))
+        reporter.report(limits, known={}, names=plan.views)

@@ -14,14 +14,13 @@ from typing import assert_never
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.catch_up.detecting import detect, late_models
+from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.core.ledger.late_data import HighWaterMark, Load, NothingToLoad, Stop
-from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.orchestration._unpublished import is_switched_on
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
+from vde_dagster.orchestration.catch_up_job import own_late_models
 from vde_dagster.orchestration.jobs import catch_up_config
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import CATCH_UP, ENVIRONMENT
@@ -33,7 +32,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
     It is stopped at first: looking at a project in a UI must not start runs and Spark. A person
     switches it on once, in the UI or with ``dagster sensor start``; Dagster remembers that.
     """
-    if not _own_late_models(location, location.binding):
+    if not own_late_models(location, location.binding):
         return None
 
     @dg.sensor(
@@ -67,19 +66,11 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
     return late_data
 
 
-def _own_late_models(location: Location, binding: Binding) -> tuple[ModelName, ...]:
-    names = late_models(binding)
-    owners = location.project.services.state.owners(binding.key(name) for name in names)
-    return tuple(
-        name for name in names if may_write(location.environment, owners.get(binding.key(name)))
-    )
-
-
 def _answers(
     instance: dg.DagsterInstance, location: Location, binding: Binding
 ) -> Iterator[dg.RunRequest | str]:
     """For each model what to run, or why not."""
-    for name in _own_late_models(location, binding):
+    for name in own_late_models(location, binding):
         decision = detect(location.project.services, binding, name)
         match decision:
             case NothingToLoad(reason=reason):

@@ -45,6 +45,28 @@ class TableRows:
     intervals: tuple[Interval, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageProgress:
+    """A stage of a running query: how many tasks it has, and how many are done or failed."""
+
+    stage: int
+    tasks: int
+    done: int
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProgress:
+    """What an engine is doing: the stages that run now, and where people can watch it.
+
+    ``address`` is that of the engine's own UI, empty if it has none. ``stages`` are those of all
+    queries of this process.
+    """
+
+    address: str = ""
+    stages: tuple[StageProgress, ...] = ()
+
+
 class UserFrame(Protocol):
     """Rows as an engine gives them to a user's own code; that of Spark is its DataFrame."""
 
@@ -113,6 +135,13 @@ class Engine(Protocol):
 
         Raises:
             EvaluationFailed: They cannot be read, as far as that is known before they are fetched.
+        """
+        ...
+
+    def progress(self) -> EngineProgress | None:
+        """What the engine is doing now, without starting it; any thread may ask.
+
+        None if it was not started, or cannot say.
         """
         ...
 

@@ -149,7 +149,7 @@ class Walk:
             raise
         self._done.add(model)
 
-    def rest(self) -> Iterator[Evaluated]:
+    def rest(self) -> Generator[Evaluated, None, None]:
         """Run the stages not begun yet, in order, except those that wait for what failed.
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.

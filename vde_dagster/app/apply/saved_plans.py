@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.plan.planned_again import planned_again
-from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.app.promote.promotion import end_promotions, finish_promotions
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.errors import ProjectInvalid, Refused
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_file import PlanFileInvalid, read_plan, write_plan
-from vde_dagster.core.planning.remaining_work import refuse_moved, still_to_do
+from vde_dagster.core.planning.remaining_work import nothing_left, refuse_moved, still_to_do
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.settings import with_values, without_values
 from vde_dagster.version import __version__
@@ -85,6 +85,25 @@ def renewed(services: Services, plan: Plan) -> Plan:
     refuse_moved(plan, shown.revision if shown is not None else 0)
     finish_promotions(services, plan.environment)
     return still_to_do(plan, planned_again(services, plan))
+
+
+def left_of(services: Services, plan: Plan) -> tuple[Plan, bool]:
+    """What is left to do of a reviewed plan, and whether it was applied before.
+
+    Promotions that an earlier process left are finished first.
+
+    Raises:
+        Conflict: The environment or the stored snapshots changed since; nothing was written.
+        Refused: The project's clock had no time when the plan was saved.
+    """
+    if plan.now is None:
+        raise Refused(
+            "the project's clock had no time when this plan was saved", advice="plan again."
+        )
+    if is_applied(services, plan):
+        end_promotions(services, plan.environment)
+        return nothing_left(plan), True
+    return renewed(services, plan), False
 
 
 def _with_sources(snapshots: Snapshots, change: Callable[[ModelSource], ModelSource]) -> Snapshots:

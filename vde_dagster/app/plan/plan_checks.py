@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from vde_dagster.app.evaluate.evolution import readers_of_views
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
-from vde_dagster.app.services import Services
+from vde_dagster.app.services import VALID_TO, Services, valid_to_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
@@ -98,6 +98,25 @@ def _empty_problems(plan: Plan, work: Iterable[WorkStage]) -> Iterator[str]:
                     f"{stage.model} cannot be recorded as empty: {why}. Leave it out with "
                     "--select-model, or plan without --empty-backfill."
                 )
+
+
+def sources_without_time(services: Services, plan: Plan) -> tuple[ModelName, ...]:
+    """The sources that the project's clock waits for; none if it had a time for the plan."""
+    if plan.now is not None:
+        return ()
+    return tuple(
+        name for name in services.clock_sources if valid_to_of(services.source(name)) is None
+    )
+
+
+def no_time_text(sources: Collection[object]) -> str:
+    """What to do about sources that the project's clock waits for."""
+    return (
+        f"the project's clock has no time yet: {', '.join(map(str, sources))} "
+        f"{'is' if len(sources) == 1 else 'are'} missing or without the table property "
+        f"{VALID_TO}.\nLoad the source and set the property to the instant up to which it is "
+        "complete, or use the wall clock (`clock: wall` in vde.yaml)."
+    )
 
 
 def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:

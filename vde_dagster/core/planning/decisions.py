@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -10,7 +10,10 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.changes.difference import Rules
+from vde_dagster.core.planning.changes.difference import Change, Rules
+from vde_dagster.core.planning.changes.reason_values import sentences
+from vde_dagster.core.planning.options import DECIDABLE
+from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.sql.unresolved import guess
 
 Stored = Mapping[tuple[ModelName, str], ModelSnapshot]
@@ -68,6 +71,34 @@ def earlier_decisions(
         current = after[name].fingerprint.digest == digest
         if current and snapshot.decided_by is DecidedBy.PERSON and snapshot.decided_from == shown:
             yield name, snapshot.category
+
+
+def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
+    """The edited models that nobody decided about and that a person shall be asked for.
+
+    A snapshot that is stored already is used as it is, so nothing is to be decided about it.
+    """
+    if mode is Mode.AUTOMATIC:
+        return ()
+    return tuple(
+        each
+        for each in plan.changes
+        if each.change is Change.DIRECT
+        and each.decided_by is DecidedBy.AUTOMATIC
+        and each.name not in plan.stored
+        and (each.undecidable or mode is Mode.ALWAYS)
+    )
+
+
+def undecided_text(questions: Sequence[ModelChange]) -> str:
+    """Which decisions are missing, for people: how to give each, and what is known about it."""
+    categories = "|".join(each.value for each in DECIDABLE)
+    models = "one model needs" if len(questions) == 1 else f"{len(questions)} models need"
+    lines = [f"{models} a decision. Say what each edit means, or pass --categorize automatic:"]
+    for each in questions:
+        lines.append(f"  --decide {each.name}={categories}")
+        lines += [f"      {reason}" for reason in sentences(each.reasons)]
+    return "\n".join(lines)
 
 
 def _why_not(

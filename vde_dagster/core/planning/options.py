@@ -11,6 +11,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Rules
+from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, format_instant
 
 DECIDABLE: Final = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
@@ -81,6 +82,22 @@ class PlanOptions:
 
 
 DEFAULT_OPTIONS: Final = PlanOptions()
+
+
+def chosen_category(text: str) -> Category:
+    """The category that a person names for an edited model.
+
+    Raises:
+        ValueError: It is none that can be chosen; the text says which can.
+    """
+    wanted = text.strip().lower().replace("-", "_")
+    known = {each.value: each for each in DECIDABLE}
+    if wanted not in known:
+        raise ValueError(
+            f"{wanted!r} is no category that can be chosen. {guess(wanted, [*known])}"
+            f"There are {', '.join(known)}."
+        )
+    return known[wanted]
 
 
 class OptionsRefused(Refused, ValueError):

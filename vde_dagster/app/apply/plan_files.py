@@ -1,25 +1,15 @@
-"""A plan in a file: saving one, and reading one back."""
+"""Saved plans on disk: writing one, and reading one back (`vde_dagster.app.apply.saved_plans`)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
-import click
-
+from vde_dagster.app.apply.saved_plans import read_saved, saved_text
 from vde_dagster.core.errors import Refused
-
-if TYPE_CHECKING:
-    from vde_dagster.core.planning.plan import Plan
-    from vde_dagster.project.configuration import Configuration
-
-SAVE: Final = click.option(
-    "--save",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="FILE",
-    help="Write the plan to FILE, for `vde apply FILE`, and apply nothing now.",
-)
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_file import is_plan_file
+from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.file_writing import read_as_written, replace_text
 
 
 def save_plan(configuration: Configuration, plan: Plan, path: Path) -> None:
@@ -28,10 +18,6 @@ def save_plan(configuration: Configuration, plan: Plan, path: Path) -> None:
     Raises:
         Refused: Something else is there, or the file cannot be written.
     """
-    from vde_dagster.app.apply.saved_plans import saved_text
-    from vde_dagster.core.planning.plan_file import is_plan_file
-    from vde_dagster.project.file_writing import read_as_written, replace_text
-
     before = read_as_written(path)
     if before and not is_plan_file(before):
         raise Refused(
@@ -46,9 +32,6 @@ def load_plan(configuration: Configuration, path: Path) -> Plan:
     Raises:
         Refused: There is no such file, or it is no plan that can be applied.
     """
-    from vde_dagster.app.apply.saved_plans import read_saved
-    from vde_dagster.project.file_writing import read_as_written
-
     text = read_as_written(path)
     if text is None:
         raise Refused(

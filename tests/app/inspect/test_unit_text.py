@@ -1,0 +1,80 @@
+"""What a log says of a unit of work: what it read, wrote and kept."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import PROJECT, START, MemoryWorld, bound, build, graph_of
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.inspect.unit_text import unit_text, unit_to_do
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import ALWAYS, Interval
+
+DAY = Interval(START, START + timedelta(days=1))
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    made = MemoryWorld()
+    made.land((5.5, 10), (30.5, 1), until=48)
+    return made
+
+
+def said(world: MemoryWorld, done: Evaluated) -> str:
+    """The text, without the numbers of Iceberg snapshots and seconds."""
+    text = unit_text(world.services(), bound(world.services()), done)
+    return re.sub(r"snapshot \d+", "snapshot N", re.sub(r"\d+\.\d s", "T s", text))
+
+
+def test_a_plan_says_of_each_model_what_it_read_and_wrote(world: MemoryWorld) -> None:
+    done = build(world.services(), graph_of(PROJECT))
+    both = "2024-01-01 to 2024-01-03"
+    assert "\n".join(said(world, each) for each in done) == (
+        f"staging.events, {both}: read raw.events to Iceberg snapshot N; loaded whole: raw.events "
+        f"{both}; wrote 2 rows as Iceberg snapshot N: first build; took T s\n"
+        f"mart.daily, {both}: read staging.events {both} at Iceberg snapshot N; wrote 2 rows as "
+        "Iceberg snapshot N: first build; took T s\n"
+        "mart.people: read all of mart.daily; made the view: first build; took T s\n"
+        f"mart.totals, {both}: read all of mart.daily at Iceberg snapshot N; wrote 1 row as "
+        "Iceberg snapshot N: first build; took T s"
+    )
+
+
+def test_what_is_reused_says_so_and_why(world: MemoryWorld) -> None:
+    services = world.services()
+    build(services, graph_of(PROJECT))
+    (again,) = [evaluate(services, bound(services), ModelName("mart", "daily"), DAY)]
+    assert again.reused
+    text = said(world, again)
+    assert text.startswith(
+        "mart.daily, 2024-01-01 to 2024-01-02: reads staging.events 2024-01-01 to 2024-01-02; "
+        "reused, and nothing was computed: "
+    )
+    assert text.endswith("; kept 1 interval with 1 row")
+
+
+def test_a_session_says_what_its_source_got(world: MemoryWorld) -> None:
+    services = world.services()
+    build(services, graph_of(PROJECT))
+    world.land((7.5, 5), until=72)
+    done = catch_up(services, bound(services), ModelName("staging", "events"))
+    assert isinstance(done, Evaluated)
+    text = said(world, done)
+    assert "read raw.events from Iceberg snapshot N to Iceberg snapshot N: 1 row in 1 part" in text
+    assert "loaded whole: raw.events 2024-01-03 to 2024-01-04" in text
+
+
+def test_before_it_begins_it_is_said_what_will_be_read(world: MemoryWorld) -> None:
+    services = world.services()
+    build(services, graph_of(PROJECT))
+    assert unit_to_do(bound(services), ModelName("mart", "daily"), DAY) == (
+        "mart.daily, 2024-01-01 to 2024-01-02: reads staging.events 2024-01-01 to 2024-01-02"
+    )
+    assert unit_to_do(bound(services), ModelName("mart", "totals"), ALWAYS) == (
+        "mart.totals: reads all of mart.daily"
+    )

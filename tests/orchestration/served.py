@@ -1,0 +1,67 @@
+"""A code location as the web server and the daemon see it, in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dagster as dg
+
+
+@contextmanager
+def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterator[Any]:
+    """What the web server and the daemon see of a code location."""
+    from dagster._core.remote_origin import InProcessCodeLocationOrigin
+    from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
+
+    module = ModuleType(f"served_{id(definitions)}")
+    vars(module)["prod"] = definitions
+    sys.modules[module.__name__] = module
+    target = LoadableTargetOrigin(module_name=module.__name__, attribute="prod")
+    origin = InProcessCodeLocationOrigin(target, location_name="prod")
+    with WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget([origin])) as process:
+        yield process
+    del sys.modules[module.__name__]
+
+
+def instance_that_runs_in_this_process(home: Path) -> dg.DagsterInstance:
+    """A persistent instance whose launched runs are over when they are launched."""
+    module = "dagster._core.launcher.sync_in_memory_run_launcher"
+    return _instance_at(home, {"module": module, "class": "SyncInMemoryRunLauncher"})
+
+
+def instance_that_runs_nothing(home: Path) -> dg.DagsterInstance:
+    """A persistent instance whose launched runs wait for `run_launched`."""
+    return _instance_at(home, {"module": "dagster._core.test_utils", "class": "MockedRunLauncher"})
+
+
+def run_launched(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str
+) -> dg.DagsterRun:
+    """Do a run that was launched, and say what became of it."""
+    from dagster._core.definitions.job_base import InMemoryJob
+    from dagster._core.execution.api import execute_run
+
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    execute_run(InMemoryJob(definitions.resolve_job_def(run.job_name)), run, instance)
+    done = instance.get_run_by_id(run_id)
+    assert done is not None
+    return done
+
+
+def _instance_at(home: Path, launcher: dict[str, str]) -> dg.DagsterInstance:
+    coordinator = {
+        "module": "dagster._core.run_coordinator",
+        "class": "DefaultRunCoordinator",
+    }
+    home.mkdir()
+    return dg.DagsterInstance.local_temp(
+        str(home), overrides={"run_launcher": launcher, "run_coordinator": coordinator}
+    )

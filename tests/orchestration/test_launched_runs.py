@@ -1,0 +1,223 @@
+"""The run job from the launchpad, what the UI executes again, and schedules of jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from tests.app.memory_world import DAILY, PROJECT
+from tests.orchestration.launchpad import Launchpad, Make, failure, made_in, shown, written
+from tests.orchestration.served import instance_that_runs_nothing, run_launched, served
+
+PICKY = """
+MODEL (name mart.picky, kind FULL, cron '@daily');
+SELECT CASE WHEN MAX(amount) > 100 THEN CAST('too much' AS INT) ELSE MAX(amount) END AS amount
+FROM mart.daily
+"""
+LAUNCH = """
+mutation ($params: ExecutionParams!) {
+  launchRun(executionParams: $params) {
+    __typename
+    ... on LaunchRunSuccess { run { runId } }
+    ... on RunConfigValidationInvalid { errors { message } }
+    ... on PythonError { message }
+  }
+}
+"""
+REPEAT = """
+mutation ($run: String!, $strategy: ReexecutionStrategy!) {
+  launchRunReexecution(reexecutionParams: {parentRunId: $run, strategy: $strategy}) {
+    __typename
+    ... on LaunchRunSuccess { run { runId } }
+    ... on PythonError { message }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Launchpad]:
+    """The projects that were made already."""
+    return {}
+
+
+@pytest.fixture
+def make(
+    tmp_path_factory: pytest.TempPathFactory,
+    instance: dg.DagsterInstance,
+    kept: dict[str, Launchpad],
+) -> Make:
+    return made_in(lambda: tmp_path_factory.mktemp("project"), instance, kept)
+
+
+def test_a_run_is_explained_and_limited_as_on_the_command_line(make: Make) -> None:
+    shop = make(PROJECT)
+    shop.world.land((7.5, 5), (50.5, 3), until=72)  # a late row, and a day that is due
+    explained = shop.start("vde_automation", {"explain": True})
+    assert written(explained) == set()
+    text = shown(explained)["vde/plan"]
+    assert text.startswith("## Run of prod at 2024-01-04\n")
+    assert "| `mart.daily` | unchanged | " in text
+    stale = shop.start("vde_automation", {"only_stale": True})
+    assert ("mart/daily", "2024-01-03") not in written(stale)
+    due = shop.start("vde_automation", {"no_stale": True})
+    assert ("mart/daily", "2024-01-03") in written(due)
+    run = run_of(shop.instance, due.run_id)
+    assert run.tags["vde/plan"]
+    both = shop.start("vde_automation", {"only_stale": True, "no_stale": True}, fails=True)
+    assert failure(both) == "no_stale and only_stale exclude each other."
+
+
+def test_a_run_that_fails_shows_what_it_was_to_do(make: Make) -> None:
+    shop = make({**PROJECT, "picky": PICKY})
+    shop.world.land((7.5, 500), until=48)
+    failed = shop.start("vde_automation", fails=True)
+    assert shown(failed)["vde/plan"].startswith("## Run of prod")
+
+
+def run_of(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
+    found = instance.get_run_by_id(run_id)
+    assert found is not None
+    return found
+
+
+def asked(process: Any, mutation: str, **variables: object) -> Any:
+    """What Dagster's web server answers."""
+    from dagster_graphql.schema import create_schema
+
+    context = process.create_request_context()
+    done: Any = asyncio.run(
+        create_schema().execute_async(mutation, context_value=context, variable_values=variables)
+    )
+    assert not done.errors, done.errors
+    (answer,) = done.data.values()
+    assert answer["__typename"] == "LaunchRunSuccess", answer
+    return answer["run"]["runId"]
+
+
+def repeat(process: Any, run_id: str, strategy: str = "ALL_STEPS") -> str:
+    """Execute a run again, as a click in Dagster's UI does; the id of the new one."""
+    found: str = asked(process, REPEAT, run=run_id, strategy=strategy)
+    return found
+
+
+def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str]) -> str:
+    """Launch a job as the UI does."""
+    (location,) = process.create_request_context().code_locations
+    (repository,) = location.get_repositories().values()
+    params = {
+        "selector": {
+            "repositoryLocationName": location.name,
+            "repositoryName": repository.name,
+            "jobName": job,
+        },
+        "runConfigData": config,
+        "executionMetadata": {
+            "tags": [{"key": key, "value": value} for key, value in tags.items()]
+        },
+    }
+    found: str = asked(process, LAUNCH, params=params)
+    return found
+
+
+@pytest.mark.parametrize(
+    "strategy", ["ALL_STEPS", pytest.param("FROM_FAILURE", marks=pytest.mark.full)]
+)
+def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
+    make: Make, tmp_path: Path, strategy: str
+) -> None:
+    shop = make(PROJECT)
+    shop.edit("totals", "SUM(amount)", "SUM(CAST('x' AS BIGINT))")
+    config = {"ops": {"plan": {"config": {"apply": True}}}}
+    definitions = shop.definitions()
+    with (
+        instance_that_runs_nothing(tmp_path / "ui") as instance,
+        served(definitions, instance) as process,
+    ):
+        launched = launch(process, "vde_plan", config, {})
+        first = run_launched(definitions, instance, launched)
+        assert first.status is dg.DagsterRunStatus.FAILURE
+        shop.edit("totals", "SUM(CAST('x' AS BIGINT))", "SUM(amount) + 1")
+        again = run_launched(definitions, instance, repeat(process, launched, strategy))
+        assert again.status is dg.DagsterRunStatus.SUCCESS
+        assert shop.world.rows("mart.totals") == [(2, 12)]
+        assert again.tags["vde/environment"] == "prod"
+        assert again.tags["vde/plan"] != first.tags["vde/plan"]
+
+
+def test_the_ui_executes_an_automatic_run_again_and_failed_models_are_tried_at_once(
+    make: Make, tmp_path: Path
+) -> None:
+    shop = make({**PROJECT, "picky": PICKY})
+    shop.world.land((7.5, 500), until=48)
+    definitions = shop.definitions()
+    with (
+        instance_that_runs_nothing(tmp_path / "ui") as instance,
+        served(definitions, instance) as process,
+    ):
+        shop.instance = instance
+        launched = ""
+        for _ in range(2):
+            launched = launch(process, "vde_automation", {}, dict(shop.request().tags))
+            run_launched(definitions, instance, launched)
+        assert "mart.picky: 2 runs did not compute it" in shop.skipped()
+        again = run_launched(definitions, instance, repeat(process, launched))
+        assert again.status is dg.DagsterRunStatus.FAILURE  # it was tried, and failed again
+        assert "mart.picky: 3 runs did not compute it" in shop.skipped()
+
+
+def test_an_automatic_run_that_is_executed_again_and_succeeds_is_no_failed_attempt(
+    make: Make,
+) -> None:
+    shop = make({**PROJECT, "picky": PICKY})
+    shop.world.land((7.5, 500), until=48)
+    failed = shop.start("vde_automation", tags=shop.request().tags, fails=True)
+    before = run_of(shop.instance, failed.run_id)
+    assert "mart.picky" in before.tags["vde/undone"]
+    shop.world.land((7.6, -450), until=48)  # does not count: days sum up amounts above zero
+    shop.edit("daily", "SUM(amount)", "MIN(amount)")
+    shop.start("vde_plan", {"apply": True})
+    repeated = {**before.tags, "dagster/parent_run_id": failed.run_id}
+    again = shop.start("vde_automation", tags=repeated)
+    run = run_of(shop.instance, again.run_id)
+    assert "mart.picky" not in run.tags["vde/undone"]
+
+
+def test_a_schedule_launches_a_job_with_its_configuration(make: Make, tmp_path: Path) -> None:
+    shop = make(PROJECT)
+    nightly = dg.ScheduleDefinition(
+        name="nightly",
+        job_name="vde_automation",
+        cron_schedule="0 3 * * *",
+        execution_timezone="Europe/Berlin",
+        run_config={"ops": {"run": {"config": {"no_stale": True}}}},
+    )
+    weekly = dg.ScheduleDefinition(
+        name="weekly_plan", job_name="vde_plan", cron_schedule="0 6 * * 1"
+    )
+    ours = dg.Definitions.merge(shop.definitions(), dg.Definitions(schedules=[nightly, weekly]))
+    dg.Definitions.validate_loadable(ours)
+    assert DAILY in PROJECT.values()
+    shop.world.land((50.5, 3), until=72)
+    repository = ours.get_repository_def()
+    for name, job, tag in [
+        ("nightly", "vde_automation", "vde/automation"),
+        ("weekly_plan", "vde_plan", "vde/environment"),
+    ]:
+        at = datetime(2024, 1, 8, 6, tzinfo=UTC)
+        with dg.build_schedule_context(
+            instance=shop.instance, scheduled_execution_time=at, repository_def=repository
+        ) as context:
+            (request,) = repository.get_schedule_def(name).evaluate_tick(context).run_requests or ()
+        done = ours.resolve_job_def(job).execute_in_process(
+            run_config=request.run_config, tags=dict(request.tags), instance=shop.instance
+        )
+        assert done.success
+        run = run_of(shop.instance, done.run_id)
+        assert tag in run.tags
+    assert shop.world.rows("mart.totals") == [(3, 14)]

@@ -1,0 +1,285 @@
+"""A plan from the launchpad: shown, applied, refused, saved, and executed again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from tests.app.memory_world import DAILY, PROJECT, RAW, TOTALS
+from tests.orchestration.launchpad import Launchpad, Make, failure, made_in, shown, written
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.jobs import run_plan
+
+DOUBLED = ("SUM(amount)", "SUM(amount) * 2")
+LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
+AUDITED = TOTALS.replace("cron '@daily'", "cron '@daily', audits (not_null(columns := (days)))")
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Launchpad]:
+    """The projects that were made already."""
+    return {}
+
+
+@pytest.fixture
+def make(
+    tmp_path_factory: pytest.TempPathFactory,
+    instance: dg.DagsterInstance,
+    kept: dict[str, Launchpad],
+) -> Make:
+    return made_in(lambda: tmp_path_factory.mktemp("project"), instance, kept)
+
+
+@pytest.fixture
+def shop(make: Make) -> Launchpad:
+    return make({**PROJECT, "totals": AUDITED})
+
+
+def test_every_project_has_the_jobs_that_it_can_use(make: Make) -> None:
+    always = {"vde_plan", "vde_apply", "vde_automation"}
+    assert make(PROJECT).jobs() == always | {"vde_catch_up"}
+    assert make(PROJECT).jobs("dev") == always | {"vde_catch_up"}
+    assert make({"live": LIVE}).jobs() == always | {"vde_refresh"}
+
+
+def test_a_plan_is_only_shown_unless_it_is_asked_for_more(shop: Launchpad) -> None:
+    shop.edit("daily", *DOUBLED)
+    result = shop.start("vde_plan")
+    assert written(result) == set()
+    assert shop.world.rows("mart.totals") == [(2, 11)]
+    found = shown(result)
+    assert found["vde/applied"] is False
+    text = found["vde/plan"]
+    assert text.startswith("## Plan for prod at 2024-01-03\n")
+    assert "| `mart.daily` | changed, breaking |" in text
+    assert "| `mart.totals` | changed upstream, indirect breaking |" in text
+    assert "### Why" in text
+    run = shop.instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.tags["vde/environment"] == "prod"
+    assert run.tags["vde/plan"]
+
+
+def test_an_applied_plan_shows_what_it_wrote_and_then_there_is_nothing_to_do(
+    shop: Launchpad,
+) -> None:
+    shop.edit("daily", *DOUBLED)
+    result = shop.start("vde_plan", {"apply": True})
+    assert written(result) == {
+        ("mart/daily", "2024-01-01"),
+        ("mart/daily", "2024-01-02"),
+        ("mart/totals", None),
+        ("mart/people", None),
+    }
+    assert shop.world.rows("mart.totals") == [(2, 22)]
+    found = shown(result)
+    assert found["vde/applied"] is True
+    assert found["vde/rows_written"] == 3  # two days and one row of totals
+    state = shop.project().services.state.environment("prod")
+    run = shop.instance.get_run_by_id(result.run_id)
+    assert state is not None
+    assert run is not None
+    assert run.tags["vde/plan"] == state.plan_id
+    (check,) = result.get_asset_check_evaluations()
+    assert (check.asset_key.to_user_string(), check.passed) == ("mart/totals", True)
+    again = shown(shop.start("vde_plan", {"apply": True}))
+    assert again["vde/applied"] is False
+    assert "Nothing to be done: prod is up to date." in again["vde/plan"]
+
+
+def reported(instance: dg.DagsterInstance, *path: str) -> dict[str | None, tuple[Any, ...]]:
+    """What Dagster knows of each partition of an asset: metadata, versions and what it read."""
+    key = dg.AssetKey(path)
+    found = {}
+    for record in instance.fetch_materializations(key, limit=100).records:
+        event = record.asset_materialization
+        assert event is not None
+        pointer = "dagster/input_event_pointer/"
+        given = dict(event.tags or {})
+        pointers = {name for name in given if name.startswith(pointer)}
+        tags = {name: value for name, value in given.items() if name not in pointers}
+        found[event.partition] = (tags, pointers, set(event.metadata))
+    return found
+
+
+def test_the_launchpad_and_the_command_line_report_the_same(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    by_hand, by_command = make(PROJECT), make(PROJECT)
+    for each in (by_hand, by_command):
+        each.edit("daily", *DOUBLED)
+        each.world.land((7.5, 5), until=48)
+    by_hand.start("vde_plan", {"apply": True})
+    project = by_command.project()
+    plan = plan_environment(project.services, project.files.graph, "prod")
+    run_plan(project, plan, lambda _: None)
+    home = dagster_home(project.configuration)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        for path in (["staging", "events"], ["mart", "daily"], ["mart", "totals"]):
+            expected = reported(instance, *path)
+            assert expected
+            assert reported(by_hand.instance, *path) == expected
+
+
+def test_wrong_values_are_refused_all_at_once_and_nothing_is_written(shop: Launchpad) -> None:
+    shop.edit("daily", *DOUBLED)
+    config = {
+        "apply": True,
+        "save": "plan.json",
+        "start": "soon",
+        "end": "2024-02-30",
+        "skip_backfill": True,
+        "empty_backfill": True,
+        "include_unmodified": False,
+        "categorize": "sometimes",
+        "decide": {"mart.daily": "braking", "a.b.c.d": "breaking"},
+    }
+    lines = failure(shop.start("vde_plan", config, fails=True)).splitlines()
+    assert lines[0] == "start: 'soon' is no date or time; write it like 2013-01-04"
+    assert lines[1] == "end: '2024-02-30' is no date or time; write it like 2013-01-04"
+    assert lines[2].startswith("decide mart.daily: 'braking' is no category that can be chosen.")
+    assert "Did you mean breaking?" in lines[2]
+    assert lines[3].startswith("decide: ")
+    assert lines[4:6] == [
+        "apply and save exclude each other.",
+        "categorize: 'sometimes' is none of automatic, ask, always.",
+    ]
+    assert lines[6].startswith("skip_backfill leaves missing intervals missing and empty_backfill")
+    assert lines[7].startswith("empty_backfill records intervals that have no rows")
+    assert lines[8].startswith("include_unmodified: false leaves out what is as in prod")
+    assert len(lines) == 9
+    assert not (shop.folder / "plan.json").exists()
+    assert shop.world.rows("mart.totals") == [(2, 11)]
+
+
+@pytest.mark.parametrize(
+    "config,said",
+    [
+        ({"start": "2024-01-01"}, "start and end bound what is evaluated"),
+        ({"select_model": ["mart.dialy"]}, "Did you mean mart.daily?"),
+        ({"restate_model": ["mart.nothing"]}, "mart.nothing"),
+        ({"decide": {"mart.totals": "breaking"}}, "mart.totals cannot be decided"),
+        ({"save": "vde.yaml"}, "is there and is no saved plan; it stays as it is"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_as_on_the_command_line(
+    shop: Launchpad, config: dict[str, object], said: str
+) -> None:
+    shop.edit("daily", *DOUBLED)
+    assert said in failure(shop.start("vde_plan", config, fails=True))
+
+
+def test_the_options_of_the_launchpad_take_effect(shop: Launchpad) -> None:
+    shop.world.land((5.7, 100), until=48)
+    shop.edit("daily", *DOUBLED)
+    restated = {"restate_model": ["staging.events"], "start": "2024-01-02", "end": "2024-01-02"}
+    unedited = {"select_model": ["staging.events"]}
+    found = shown(shop.start("vde_plan", {**restated, **unedited}))["vde/plan"]
+    assert "again: 24 hours, 2024-01-02 to 2024-01-03" in found
+    assert "Left as they are, since they are not selected: mart.daily" in found
+    decided = shop.start("vde_plan", {"decide": {"mart.daily": "non_breaking"}})
+    assert "| changed, non-breaking, decided by a person |" in shown(decided)["vde/plan"]
+
+
+def test_a_decision_of_a_person_is_asked_for_before_anything_is_written(shop: Launchpad) -> None:
+    shop.edit("daily", *DOUBLED)
+    asked = {"apply": True, "categorize": "always"}
+    refused = failure(shop.start("vde_plan", asked, fails=True))
+    assert refused.startswith("one model needs a decision. Say what each edit means, or pass ")
+    assert "categorize: automatic" in refused
+    assert "decide: {mart.daily: breaking|non_breaking|forward_only}" in refused
+    assert refused.endswith("Nothing was written.")
+    assert shop.world.rows("mart.totals") == [(2, 11)]
+    assert not written(shop.start("vde_plan", {"categorize": "always"}))  # shown all the same
+    shop.start("vde_plan", {**asked, "decide": {"mart.daily": "breaking"}})
+    assert shop.world.rows("mart.totals") == [(2, 22)]
+
+
+def test_a_plan_that_fails_shows_the_plan_and_is_executed_again_for_what_is_left(
+    shop: Launchpad,
+) -> None:
+    shop.edit("daily", *DOUBLED)
+    shop.edit("totals", "SUM(amount)", "SUM(CAST('x' AS BIGINT))")
+    failed = shop.start("vde_plan", {"apply": True}, fails=True)
+    assert written(failed) == {
+        ("mart/daily", "2024-01-01"),
+        ("mart/daily", "2024-01-02"),
+        ("mart/people", None),
+    }
+    assert "No view of prod was moved. What was filled stays." in failure(failed)
+    assert shown(failed)["vde/plan"].startswith("## Plan for prod")
+    assert shop.world.rows("mart.totals") == [(2, 11)]
+    shop.edit("totals", "SUM(CAST('x' AS BIGINT))", "SUM(amount)")
+    before = shop.instance.get_run_by_id(failed.run_id)
+    assert before is not None
+    repeated = {**before.tags, "dagster/parent_run_id": failed.run_id}
+    again = shop.start("vde_plan", {"apply": True}, tags=repeated)
+    assert written(again) == {("mart/totals", None)}
+    assert shop.world.rows("mart.totals") == [(2, 22)]
+    run = shop.instance.get_run_by_id(again.run_id)
+    assert run is not None
+    assert run.tags["vde/plan"] != before.tags["vde/plan"]
+
+
+def test_a_saved_plan_is_applied_as_it_was_reviewed(shop: Launchpad) -> None:
+    shop.edit("daily", *DOUBLED)
+    saved = shown(shop.start("vde_plan", {"save": "reviewed.json"}))
+    assert (saved["vde/saved"], saved["vde/applied"]) == ("reviewed.json", False)
+    shop.edit("daily", DOUBLED[1], "SUM(amount) * 3")  # not reviewed
+    other = failure(
+        shop.start("vde_apply", {"file": "reviewed.json"}, environment="dev", fails=True)
+    )
+    assert "is a plan for prod, and this code location serves dev" in other
+    done = shop.start("vde_apply", {"file": "reviewed.json"})
+    assert shop.world.rows("mart.totals") == [(2, 22)]
+    assert shown(done)["vde/plan"].startswith("## Plan for prod")
+    again = shown(shop.start("vde_apply", {"file": "reviewed.json"}))
+    assert again["vde/reason"] == "this plan was applied already: prod shows what it made"
+    missing = failure(shop.start("vde_apply", {"file": "none.json"}, fails=True))
+    assert "there is no file" in missing
+
+
+def test_a_new_model_is_reported_before_the_code_location_is_loaded_again(shop: Launchpad) -> None:
+    shop.definitions()
+    (shop.folder / "models/more.sql").write_text(
+        "MODEL (name mart.more, kind FULL);\nSELECT COUNT(*) AS n FROM mart.daily"
+    )
+    assert written(shop.start("vde_plan", {"apply": True})) == {("mart/more", None)}
+
+
+def test_another_environment_is_made_from_the_launchpad(shop: Launchpad) -> None:
+    shop.edit("daily", "amount > 0", "amount > 5")
+    assert (shop.folder / "models/daily.sql").read_text() != DAILY
+    result = shop.start("vde_plan", {"apply": True}, environment="dev")
+    assert ("mart__dev/totals", None) in written(result)
+    assert shop.world.rows("mart__dev.totals") == [(1, 10)]
+    assert shop.world.rows("mart.totals") == [(2, 11)]
+
+
+def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launchpad) -> None:
+    shop.edit("daily", *DOUBLED)
+    shop.world.catalog.drop_table(RAW)
+    only_shown = shop.start("vde_plan")
+    logged = [each.user_message for each in shop.instance.all_logs(only_shown.run_id)]
+    waits = "the project's clock has no time yet: raw.events"
+    assert any(line.startswith(waits) for line in logged)
+    for config in ({"apply": True}, {"save": "plan.json"}):
+        refused = failure(shop.start("vde_plan", config, fails=True))
+        assert refused.startswith(f"nothing was written: {waits}")
+    assert not (shop.folder / "plan.json").exists()
+
+
+def test_a_plan_that_can_only_say_that_a_table_is_gone_fails(shop: Launchpad) -> None:
+    services = shop.project().services
+    shown_now = services.state.environment("prod")
+    assert shown_now is not None
+    table = shown_now.snapshots[ModelName("mart", "totals")].key.table
+    shop.world.catalog.drop_table(table)
+    refused = failure(shop.start("vde_plan", {"apply": True}, fails=True))
+    assert refused.startswith(f"the table {table} of mart.totals is gone: somebody dropped it")
+    assert "Its table is gone" in shown(shop.start("vde_plan"))["vde/plan"]

@@ -1,0 +1,125 @@
+"""What a unit of work read, wrote and kept, as one line for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, assert_never
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import as_sentence
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.late_data import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
+from vde_dagster.core.time.intervals import ALWAYS, Interval, format_instant
+
+_RANGES: Final = 3
+
+
+def unit_text(services: Services, binding: Binding, done: Evaluated) -> str:
+    """What a unit of work did: inputs with their ranges, rows, Iceberg snapshots, what was kept.
+
+    Reads the state once, and starts no Spark.
+    """
+    node = binding.node(done.key.model)
+    said = [*_read(services, binding, node, done), *_result(node, done)]
+    return f"{_head(node.name, done.interval)}: {'; '.join(said)}"
+
+
+def unit_to_do(binding: Binding, name: ModelName, interval: Interval) -> str:
+    """What an evaluation of a model is about to read for an interval, from the model alone."""
+    inputs = ", ".join(_inputs(binding, name, interval, {}))
+    return f"{_head(name, interval)}: {f'reads {inputs}' if inputs else 'reads no table'}"
+
+
+def decision_text(name: ModelName, decision: Decision) -> str:
+    """What a catch-up session of a model would do now."""
+    match decision:
+        case NothingToLoad(reason=reason):
+            return f"{name}: nothing to load: {reason}"
+        case Stop(reason=reason, advice=advice):
+            return f"{name} cannot be loaded: {as_sentence(reason)} {as_sentence(advice)}".rstrip()
+        case Load():
+            return f"{name}: a session would {'; '.join(_session(decision, is_done=False))}"
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _head(name: ModelName, interval: Interval) -> str:
+    return str(name) if interval == ALWAYS else f"{name}, {_interval(interval)}"
+
+
+def _read(services: Services, binding: Binding, node: Node, done: Evaluated) -> Iterator[str]:
+    if done.session is not None:
+        yield from _session(done.session)
+        return
+    work = None if done.reused else services.state.work(done.work_id)
+    pinned = work.intent.inputs if work is not None else {}
+    inputs = ", ".join(_inputs(binding, node.name, done.interval, pinned))
+    if inputs:
+        yield f"{'reads' if done.reused else 'read'} {inputs}"
+    elif node.model.kind.is_seed:
+        yield "read its file"
+
+
+def _inputs(
+    binding: Binding, name: ModelName, interval: Interval, pinned: Mapping[ModelName, int | None]
+) -> Iterator[str]:
+    ranges = reads_of(binding.graph, name).ranges(Moments.between(interval, interval))
+    for parent, each in sorted(ranges.items()):
+        at = pinned.get(parent)
+        is_source = binding.graph[parent].model.kind.is_source  # of these no ranges are known
+        what = str(parent) if is_source else _range(parent, each)
+        yield f"{what}{f' at Iceberg snapshot {at}' if at is not None else ''}"
+
+
+def _range(name: ModelName, read: InputRange) -> str:
+    if isinstance(read, WholeTable):
+        return f"all of {name}"
+    if len(read) > _RANGES:
+        whole = Interval(read[0].start, read[-1].end)
+        return f"{len(read):,} ranges of {name} from {_interval(whole)}"
+    return f"{name} {' and '.join(map(_interval, read))}" if read else f"nothing of {name}"
+
+
+def _session(session: Load, *, is_done: bool = True) -> Iterator[str]:
+    """What a catch-up session found in its source, and did or would do."""
+    source, before = session.after.source, session.before
+    since = f"from Iceberg snapshot {before.iceberg_snapshot_id} " if before is not None else ""
+    late = ""
+    if session.evidence:
+        rows = _counted(sum(each.rows for each in session.evidence), "row")
+        late = f": {rows} in {_counted(len(session.evidence), 'partition')}"
+    yield f"read {source} {since}to Iceberg snapshot {session.after.iceberg_snapshot_id}{late}"
+    if session.rewrite:
+        yield f"{'overwrote' if is_done else 'overwrite'} what is loaded, since {session.rewrite}"
+    if session.fill:
+        yield f"{'loaded' if is_done else 'load'} whole: {_range(source, session.fill)}"
+
+
+def _result(node: Node, done: Evaluated) -> Iterator[str]:
+    because = f": {done.reason}" if done.reason else ""
+    if done.reused:
+        yield f"reused, and nothing was computed{because}"
+    elif node.model.kind.is_view:
+        yield f"made the view{because}"
+    else:
+        at = f" as Iceberg snapshot {done.iceberg_snapshot_id}" * bool(done.iceberg_snapshot_id)
+        yield f"wrote {_counted(done.rows, 'row')}{at}{because}"
+    if done.saved is not None:
+        rows = _counted(done.saved.rows, "row")
+        yield f"kept {_counted(done.saved.intervals, 'interval')} with {rows}"
+    if not done.reused:
+        yield f"took {done.seconds:.1f} s"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _interval(interval: Interval) -> str:
+    return f"{format_instant(interval.start)} to {format_instant(interval.end)}"

@@ -1,0 +1,114 @@
+"""What a plan says as a whole, as plain text for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from vde_dagster.core.graph.ranges import count, units
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.planning.work_text import CHANGE_WORDS, late_or_changed
+from vde_dagster.core.time.intervals import format_instant
+
+MOST: Final = 20
+"""How many models of a sort are shown before the rest is counted."""
+
+
+def heading(plan: Plan, what: str = "Plan for") -> str:
+    """What a plan is for, and at which time of the project's clock it was made."""
+    now = plan.now.replace(second=0, microsecond=0) if plan.now else None
+    at = f" at {format_instant(now)}" if now else ""
+    new = " (new)" if plan.base_revision == 0 else ""
+    return f"{what} {plan.environment}{new}{at}"
+
+
+def work_units(plan: Plan) -> int:
+    """How many intervals a plan evaluates, over all models."""
+    return sum(count(plan.graph[each.name], each.to_evaluate) for each in plan.backfills)
+
+
+def is_source(plan: Plan, change: ModelChange) -> bool:
+    """Whether a change is about a table that others write."""
+    return change.name in plan.graph and plan.graph[change.name].model.kind.is_source
+
+
+def matters(plan: Plan, change: ModelChange) -> bool:
+    """Whether a plan has more to say of a model than that it stays as it is."""
+    if is_source(plan, change):
+        return change.change not in (Change.NONE, Change.ADDED)
+    work = change.missing or change.restated or change.skipped or change.behind
+    return change.change is not Change.NONE or bool(work)
+
+
+def totals(plan: Plan) -> Iterator[str]:
+    """How many models change and how, what is to be computed, and `remarks`."""
+    models = [each for each in plan.changes if not is_source(plan, each)]
+    sources = len(plan.changes) - len(models)
+    tally = Counter(each.change for each in models)
+    said = ", ".join(
+        f"{tally[each]:,} {CHANGE_WORDS[each]}" for each in CHANGE_WORDS if tally[each]
+    )
+    yield f"{said}; {sources:,} source{'s' if sources != 1 else ''}." if said else "No models."
+    yield from work_totals(plan)
+    reused = sum(1 for each in models if each.reuse and each.version != each.previous_version)
+    if reused:
+        yield f"Reused: what {reused:,} new version{'s' if reused != 1 else ''} hold already."
+    yield from remarks(plan)
+
+
+def remarks(plan: Plan) -> Iterator[str]:
+    """What a plan leaves out or will not load, although somebody may expect it."""
+    if plan.left_out:
+        yield f"Left as they are, since they are not selected: {_names(plan.left_out)}."
+    if plan.hidden:
+        yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
+    for each in plan.not_restated:
+        yield f"Not computed again: {each.name}: {each.reason}"
+    if plan.dropped_views:
+        yield f"Dropped by somebody, and made again: the views of {_names(plan.dropped_views)}."
+    if plan.unfinished:
+        yield f"Begun by an earlier process, and finished or undone: {_names(plan.unfinished)}."
+    for change in plan.changes if plan.is_empty else ():
+        if change.behind is not None:
+            yield f"Behind: {change.name}: {change.behind.reason}"
+        for line in late_or_changed(plan, change):
+            yield f"Stale: {change.name}: {line}"
+    for lost in plan.lost_tables:
+        way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
+        kind = "view" if lost.owner else "table"
+        yield f"Its {kind} is gone, and must be {way}: {lost.name} ({lost.table})."
+    if plan.gaps:
+        less = _names([each.name for each in plan.gaps])
+        yield f"Less than is shown now will be loaded of {less}."
+
+
+def work_totals(plan: Plan) -> Iterator[str]:
+    """What is to be computed in all."""
+    stale = [each for each in plan.changes if each.staleness and each.staleness.intervals]
+    if stale:
+        yield f"Late or changed upstream: {', '.join(_stale_units(plan, stale))}."
+    if plan.backfills:
+        units, models = work_units(plan), len(plan.backfills)
+        at_most = f" ({len(plan.may_adopt):,} of them at most)" if plan.may_adopt else ""
+        yield (
+            f"To compute: {units:,} interval{'s' if units != 1 else ''} "
+            f"in {models:,} model{'s' if models != 1 else ''}{at_most}."
+        )
+    elif plan.promotes:
+        yield "Nothing to compute: only views change."
+
+
+def _names(names: Sequence[ModelName]) -> str:
+    shown = ", ".join(map(str, names[:MOST]))
+    return f"{shown} and {len(names) - MOST:,} more" if len(names) > MOST else shown
+
+
+def _stale_units(plan: Plan, stale: Sequence[ModelChange]) -> Iterator[str]:
+    for change in stale[:MOST]:
+        intervals = change.staleness.intervals if change.staleness is not None else ()
+        yield f"{units(plan.graph[change.name], intervals)} of {change.name}"
+    if len(stale) > MOST:
+        yield f"and {len(stale) - MOST:,} more models"

@@ -1,0 +1,104 @@
+"""The one walk over a plan in Dagster: it is applied, and every interval and check is reported."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from vde_dagster.app.apply.applying import Walk, walking
+from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import VdeError
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
+from vde_dagster.orchestration.known_events import Event, events_of
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import Keys, Metadata
+from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.step_log import log_units, logged_progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEvents:
+    """What Dagster gets to know of a plan while it is applied.
+
+    Args:
+        services: The ports.
+        keys: The asset keys of the plan's models and sources.
+        names: What the checks of models are called where a translator changes that.
+        done: The units of work that are done; it grows.
+    """
+
+    services: Services
+    keys: Keys
+    names: CheckNames = field(default_factory=dict)
+    done: list[Evaluated] = field(default_factory=list)
+    _inputs: dict[ModelName, dict[str, str]] = field(default_factory=dict)
+
+    def carried_out(self, context: dg.OpExecutionContext, plan: Plan) -> Iterator[object]:
+        """Apply a plan: an event for each interval as it is written, and for each check.
+
+        See `vde_dagster.app.apply.applying.walking` for what is raised, after all else is done.
+        """
+        models = [each.name for each in plan.backfills]
+        with walking(self.services, plan) as walk, closing(walk.rest()) as steps:
+            yield from self.of(context, walk, steps, models)
+
+    def of(
+        self,
+        context: dg.OpExecutionContext,
+        walk: Walk,
+        steps: Iterable[Evaluated],
+        models: Iterable[ModelName],
+    ) -> Iterator[object]:
+        """The events of units of work of a walk, and of the checks of some models."""
+        audits = [AuditWatch.begin(self.services, walk.binding, each) for each in models]
+        already = len(self.done)
+        try:
+            with logged_progress(context.log, self.services.engine.progress):
+                for evaluated in steps:
+                    self.done.append(evaluated)
+                    log_units(context.log, self.services, walk.binding, [evaluated])
+                    yield from self._written(context, walk.binding, evaluated)
+        except VdeError:
+            yield from check_events(audits, self.keys, names=self.names)
+            raise
+        yield from check_events(audits, self.keys, self.done[already:], self.names)
+
+    def _written(
+        self, context: dg.OpExecutionContext, binding: Binding, evaluated: Evaluated
+    ) -> Iterable[Event]:
+        node = binding.node(evaluated.key.model)
+        if node.name not in self._inputs:  # of several batches, what the first one read
+            parents = [self.keys[each] for each in node.model.parents]
+            began = time.time() - evaluated.seconds
+            self._inputs[node.name] = input_provenance(context.instance, parents, before=began)
+        provenance = self._inputs[node.name]
+        return events_of(
+            context.instance, binding, node, self.keys, evaluated, provenance=provenance
+        )
+
+
+def plan_events(location: Location, plan: Plan) -> PlanEvents:
+    """The events of a plan that a code location applies."""
+    binding = bind_plan(plan)
+    return PlanEvents(
+        services=location.project.services,
+        keys=location.keys(binding),
+        names=location.names(binding),
+    )
+
+
+def done_metadata(done: Iterable[Evaluated]) -> Metadata:
+    """What units of work did, summed up for the step that did them."""
+    units = [*done]
+    return {
+        "vde/rows_written": sum(each.rows for each in units),
+        "vde/intervals": sum(len(each.entries) for each in units),
+    }

@@ -1,0 +1,188 @@
+"""The jobs `vde_plan` and `vde_apply`: what these commands do, from the launchpad.
+
+Each is one op that plans anew, so that a run which is executed again does what is left by then.
+"""
+
+# No `from __future__ import annotations`: Dagster reads the annotations of an op as objects.
+from collections.abc import Iterator
+from typing import Final
+
+import dagster as dg
+from pydantic import Field
+
+from vde_dagster.app.apply.plan_files import load_plan, save_plan
+from vde_dagster.app.apply.saved_plans import left_of
+from vde_dagster.app.plan.plan_checks import lost_problems, no_time_text, sources_without_time
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.planning.decisions import open_questions, undecided_text
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_markdown import plan_markdown
+from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import ENVIRONMENT, PLAN, Metadata
+from vde_dagster.orchestration.plan_config import PlanConfig, launchpad_words
+from vde_dagster.orchestration.plan_events import done_metadata, plan_events
+from vde_dagster.orchestration.reporting import report_views
+from vde_dagster.project.loading import load_files
+
+PLAN_JOB: Final = "vde_plan"
+PLAN_OP: Final = "plan"
+APPLY_JOB: Final = "vde_apply"
+_APPLY_OP: Final = "apply"
+
+
+class ApplyConfig(dg.Config):
+    """What `vde apply` takes."""
+
+    file: str = Field(
+        description="A plan that `vde plan --save` or vde_plan with `save` wrote. A relative path "
+        "is one in the project's folder."
+    )
+
+
+def build_plan_job(location: Location) -> dg.JobDefinition:
+    """The job that compares the files with an environment, and applies the difference if asked."""
+    environment = location.environment
+
+    @dg.op(
+        name=PLAN_OP,
+        out=dg.Out(dg.Nothing),
+        description="Compare the project's files with the environment; apply it if asked for.",
+    )
+    def plan_op(context: dg.OpExecutionContext, config: PlanConfig) -> Iterator[object]:
+        shown: Metadata = {}
+        with failures(shown, words=launchpad_words):
+            yield from _planned(context, location, config, shown)
+
+    @dg.job(
+        name=PLAN_JOB,
+        description=f"Show what would change in {environment}, and apply it with `apply: true`.",
+        tags={ENVIRONMENT: environment},
+        executor_def=dg.in_process_executor,
+    )
+    def plan_job() -> None:
+        plan_op()
+
+    return plan_job
+
+
+def build_apply_job(location: Location) -> dg.JobDefinition:
+    """The job that applies a plan which was saved and reviewed."""
+    environment = location.environment
+
+    @dg.op(
+        name=_APPLY_OP,
+        out=dg.Out(dg.Nothing),
+        description="Apply a saved plan: what was reviewed and nothing else.",
+    )
+    def apply_op(context: dg.OpExecutionContext, config: ApplyConfig) -> Iterator[object]:
+        shown: Metadata = {}
+        with failures(shown, words=launchpad_words):
+            yield from _saved(context, location, config.file, shown)
+
+    @dg.job(
+        name=APPLY_JOB,
+        description=f"Apply a plan of {environment} that was saved and reviewed.",
+        tags={ENVIRONMENT: environment},
+        executor_def=dg.in_process_executor,
+    )
+    def apply_job() -> None:
+        apply_op()
+
+    return apply_job
+
+
+def _planned(
+    context: dg.OpExecutionContext, location: Location, config: PlanConfig, shown: Metadata
+) -> Iterator[object]:
+    """Plan, and do with the plan what was asked for. ``shown`` grows, also if that fails."""
+    project, environment = location.project, location.environment
+    configuration, services = project.configuration, project.services
+    options = config.options(configuration, environment)
+    if finish_promotions(services, environment):
+        context.log.info(f"a promotion of {environment} had begun and was not finished; it is now.")
+    graph = load_files(configuration, project.models).graph
+    plan = plan_environment(services, graph, environment, options)
+    _show(context, plan, shown)
+    _refuse_hopeless(context, location, plan, config)
+    if config.save is not None:
+        save_plan(configuration, plan, configuration.folder / config.save)
+        shown["vde/saved"] = config.save
+    applies = config.apply and not plan.is_empty
+    yield from _done(context, location, plan, shown, applies=applies)
+
+
+def _refuse_hopeless(
+    context: dg.OpExecutionContext, location: Location, plan: Plan, config: PlanConfig
+) -> None:
+    """Refuse to do with a plan what cannot be done now; of one that is only shown, say so.
+
+    Raises:
+        Refused: A person has to decide something, the clock has no time, or there is nothing to do
+            but to restore a table.
+    """
+    configuration, services = location.project.configuration, location.project.services
+    questions = open_questions(plan, config.mode(configuration, location.environment))
+    if questions and config.acts:
+        raise Refused(f"{undecided_text(questions)}\nNothing was written.")
+    if questions:
+        context.log.warning(launchpad_words(undecided_text(questions)))
+    waits_for = sources_without_time(services, plan)
+    if waits_for and config.acts and not plan.is_empty:
+        raise Refused(f"nothing was written: {no_time_text(waits_for)}")
+    if waits_for:
+        context.log.warning(no_time_text(waits_for))
+    if config.apply and plan.lost_tables and plan.is_empty:
+        raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
+
+
+def _saved(
+    context: dg.OpExecutionContext, location: Location, file: str, shown: Metadata
+) -> Iterator[object]:
+    """Apply what is left of a saved plan. ``shown`` grows, also if that fails."""
+    configuration, services = location.project.configuration, location.project.services
+    plan = load_plan(configuration, configuration.folder / file)
+    if plan.environment != location.environment:
+        raise Refused(
+            f"{file} is a plan for {plan.environment}, and this code location serves "
+            f"{location.environment}",
+            advice=f"Launch {APPLY_JOB} in the code location of {plan.environment}.",
+        )
+    left, before = left_of(services, plan)
+    _show(context, left, shown)
+    if before:
+        shown["vde/reason"] = (
+            f"this plan was applied already: {plan.environment} shows what it made"
+        )
+    yield from _done(context, location, left, shown, applies=not left.is_empty)
+
+
+def _show(context: dg.OpExecutionContext, plan: Plan, shown: Metadata) -> None:
+    """Put a plan on its run: its id as a tag, and the whole as Markdown."""
+    context.instance.add_run_tags(context.run_id, {PLAN: plan.plan_id})
+    text = plan_markdown(plan)
+    shown["vde/plan"] = dg.MetadataValue.md(text)
+    context.log.info(text)
+
+
+def _done(
+    context: dg.OpExecutionContext,
+    location: Location,
+    plan: Plan,
+    shown: Metadata,
+    *,
+    applies: bool,
+) -> Iterator[object]:
+    """Apply a plan if it is to be, and end the step."""
+    events = plan_events(location, plan)
+    if applies:
+        yield from events.carried_out(context, plan)
+        report_views(context.instance, location.project.services, plan, events.keys)
+        if plan.promotes:
+            context.log.info(
+                f"{plan.environment} shows this plan. Reload this code location, so that its "
+                "assets do, too."
+            )
+    yield dg.Output(None, metadata={**shown, "vde/applied": applies, **done_metadata(events.done)})
