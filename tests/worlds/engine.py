@@ -14,7 +14,7 @@ from tests.worlds.duck import connected, failures, result_of
 from tests.worlds.frames import Frame, UserRows, sum_of
 from tests.worlds.histories import with_validity
 from tests.worlds.tables import Row
-from tests.worlds.writes import Written, inside, unit_sums, written
+from tests.worlds.writes import Written, inside, requested, unit_sums, written
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
@@ -119,9 +119,7 @@ class MemoryEngine:
                     AsOf(table=wanted.table, iceberg_snapshot_id=wanted.iceberg_snapshot_id)
                 )
             )
-            if wanted.axis is not None:
-                found = inside(found, wanted.axis, wanted.intervals)
-            return UserRows(tuple(each.name for each in found.columns), found.rows)
+            return UserRows(requested(found, wanted))
 
     def fetch(
         self, sql: str, *, limit: int

@@ -21,6 +21,7 @@ __all__ = [
     "AndCondition",
     "UnresolvedAssetJob",
     "is_switched_on",
+    "reads_by_partition",
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
@@ -40,3 +41,18 @@ def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:
         and (origin is None or state.selector.location_name == origin.location_name)
         for state in context.instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
     )
+
+
+def reads_by_partition(context: dg.InputContext) -> bool:
+    """Whether the partitions of an input are those of its reader, and not all that there are.
+
+    An asset without partitions is given all partitions of what it reads, also those that are not
+    due yet. A context without a step, as tests build it, counts as that of a partitioned reader.
+    """
+    if not context.has_asset_partitions:
+        return False
+    try:
+        reader = context.step_context.assets_def
+    except dg.DagsterInvariantViolationError:  # it has no step
+        return True
+    return reader is not None and reader.partitions_def is not None
