@@ -507,6 +507,9 @@ def test_a_users_code_reads_the_rows_of_intervals(world: World) -> None:
     assert ids_of(world.engine.read(some)) == [1, 2, 4]
     assert ids_of(world.engine.read(replace(some, iceberg_snapshot_id=None))) == [1, 2, 4]
     assert ids_of(world.engine.read(replace(some, intervals=()))) == []
+    named = world.engine.read(replace(some, columns=("AT", "ID")))
+    assert [each.lower() for each in named.columns] == ["at", "id"]
+    assert named.toArrow().to_pylist()[0].keys() == set(named.columns)
 
 
 def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(world: World) -> None:

@@ -52,7 +52,6 @@ def reads_by_partition(context: dg.InputContext) -> bool:
     if not context.has_asset_partitions:
         return False
     try:
-        reader = context.step_context.assets_def
+        return context.step_context.entity_partitions_def is not None
     except dg.DagsterInvariantViolationError:  # it has no step
         return True
-    return reader is not None and reader.partitions_def is not None

@@ -52,12 +52,18 @@ def form_of(context: dg.InputContext) -> Form:
     for (package, name), form in _BY_PLACE.items():
         if isinstance(annotation, type) and _is_from(annotation, package, name):
             return form
-    shown = getattr(annotation, "__qualname__", None) or str(annotation)
+    key = context.asset_key.to_user_string()
     raise Refused(
-        f"the rows of {context.asset_key.to_user_string()} cannot be given as {shown}, which the "
-        f"argument {context.name!r} is annotated with",
+        f"the rows of {key} cannot be given as {_shown(annotation)}, "
+        f"which the argument {context.name!r} is annotated with",
         advice=f"Annotate it with one of {', '.join(each.value for each in Form)}.",
     )
+
+
+def _shown(annotation: object) -> str:
+    if isinstance(annotation, type):
+        return f"{annotation.__module__}.{annotation.__qualname__}".removeprefix("builtins.")
+    return str(annotation).removeprefix("typing.")
 
 
 def _is_from(annotation: type, package: str, name: str) -> bool:

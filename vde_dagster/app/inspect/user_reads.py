@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.publish.foreign_writes import readable
@@ -13,7 +13,7 @@ from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
+from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals, written_intervals
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.time.intervals import Interval, merge, subtract
@@ -77,18 +77,11 @@ def user_read(
         return UserRead(rows=TableRows(table=view, columns=chosen), is_view=True)
     loaded = _loaded(binding, node, entries, intervals, with_gaps=with_gaps)
     rows = TableRows(table=table, iceberg_snapshot_id=_head(services, key), columns=chosen)
-    if intervals is None:
-        return UserRead(rows=rows, loaded=loaded)
+    if intervals is None and (not loaded or loaded == written_intervals(entries)):
+        return UserRead(rows=rows, loaded=loaded)  # there are no other rows in the table
     axis = node.time_axis
     assert axis is not None, f"{name} has intervals"
-    within = TableRows(
-        table=rows.table,
-        iceberg_snapshot_id=rows.iceberg_snapshot_id,
-        axis=axis,
-        intervals=loaded,
-        columns=chosen,
-    )
-    return UserRead(rows=within, loaded=loaded)
+    return UserRead(rows=replace(rows, axis=axis, intervals=loaded), loaded=loaded)
 
 
 def read_version(
