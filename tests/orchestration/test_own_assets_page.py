@@ -77,4 +77,7 @@ def test_own_assets_read_models(
     assert materialized(prod, instance, "report", "2024-01-02").metadata["amount"].value == 1
     both = merge_definitions(prod, dg.Definitions(assets=[defined["count"]]))
     assert materialized(both, instance, "count").metadata["events"].value == 2
+    both = merge_definitions(prod, dg.Definitions(assets=[defined["forecast"]]))
+    materialized(both, instance, "mart/forecast", "2024-01-01")
+    assert world.world.rows("mart.forecast") == [(START.date(), 11.0)]
     assert defined["largest"].keys == {dg.AssetKey("largest")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
+import pyarrow as pa
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
@@ -24,6 +25,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     CsvRows,
+    FrameRows,
     Input,
     PlannedWrite,
     PythonRows,
@@ -204,6 +206,10 @@ class MemoryEngine:
             case CsvRows():
                 declared = columns or seed_columns(part.rows.text)
                 return Frame(declared, seed_rows(part.rows.text, declared))
+            case FrameRows(frame=frame):
+                arrow = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame)
+                found = Frame.of(arrow)
+                return found.declared(columns) if columns else found
             case PythonRows():
                 raise EvaluationFailed(
                     f"{part.rows.path}: a Python model returns a Spark DataFrame, and the engine "

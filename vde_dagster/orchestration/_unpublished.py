@@ -20,8 +20,10 @@ __all__ = [
     "HIDDEN_JOB",
     "AndCondition",
     "UnresolvedAssetJob",
+    "io_manager_key",
     "is_switched_on",
     "reads_by_partition",
+    "set_data_version",
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
@@ -55,3 +57,13 @@ def reads_by_partition(context: dg.InputContext) -> bool:
         return context.step_context.entity_partitions_def is not None
     except dg.DagsterInvariantViolationError:  # it has no step
         return True
+
+
+def set_data_version(context: dg.OutputContext, version: str) -> None:
+    """Set the data version of what an IO manager stores, which Dagster lets only assets do."""
+    context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
+
+
+def io_manager_key(asset: dg.AssetsDefinition, key: dg.AssetKey) -> str:
+    """The resource that stores one of the outputs of an asset definition."""
+    return asset.get_io_manager_key_for_asset_key(key)

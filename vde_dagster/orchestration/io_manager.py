@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.inspect.source_versions import source_version
 from vde_dagster.app.inspect.user_reads import UserRead, user_read
 from vde_dagster.core.errors import Refused
@@ -14,7 +15,12 @@ from vde_dagster.orchestration._unpublished import reads_by_partition
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.input_frames import as_form, form_of
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import entries_metadata, stale_metadata, work_metadata
+from vde_dagster.orchestration.metadata import (
+    entries_metadata,
+    stale_metadata,
+    work_metadata,
+)
+from vde_dagster.orchestration.own_frames import TABLE, own_table, write_frame
 from vde_dagster.orchestration.partitions import interval_of, is_partitioned
 from vde_dagster.orchestration.steps import (
     Evaluation,
@@ -77,8 +83,17 @@ class VdeIcebergIOManager(dg.IOManager):
         with failures():
             return evaluate_step(self._location, evaluation)
 
-    def handle_output(self, context: dg.OutputContext, obj: EvaluationResult) -> None:
-        """Report to Dagster what `write` wrote."""
+    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+        """Report to Dagster what `write` wrote; write what an own asset returned.
+
+        Raises:
+            Failure: The asset does not say what table it is, its rows do not fit, or an audit found
+                bad ones.
+        """
+        if not isinstance(obj, EvaluationResult):
+            with failures():
+                write_frame(self._location, context, obj)
+            return
         keys = {name: spec.key for name, spec in self._location.specs.items()}
         asked = obj.evaluation
         context.add_output_metadata(
@@ -101,10 +116,7 @@ class VdeIcebergIOManager(dg.IOManager):
         """
         with failures():
             form = form_of(context)
-            name = self._location.name(context.asset_key)
-            if name is None:
-                raise Refused(f"{context.asset_key.to_user_string()} is no model of this project.")
-            binding = current_binding(self._location, name)
+            name, binding = self._read(context)
             services = self._location.project.services
             wanted = user_read(
                 services,
@@ -116,6 +128,21 @@ class VdeIcebergIOManager(dg.IOManager):
             )
             context.log.info(_said(name, binding.environment, wanted))
             return as_form(self._location.project, wanted, form)
+
+    def _read(self, context: dg.InputContext) -> tuple[ModelName, Binding]:
+        """The model, source or table of an own asset that an input reads.
+
+        Raises:
+            Refused: It is none of these, or the environment has moved.
+        """
+        name = self._location.name(context.asset_key)
+        if name is not None:
+            return name, current_binding(self._location, name)
+        upstream = context.upstream_output
+        if upstream is None or TABLE not in (upstream.definition_metadata or {}):
+            raise Refused(f"{context.asset_key.to_user_string()} is no model of this project.")
+        own = own_table(self._location, upstream.asset_spec)
+        return own.model.name, own.binding
 
 
 def _intervals(context: dg.InputContext, node: Node) -> tuple[Interval, ...] | None:

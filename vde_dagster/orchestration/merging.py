@@ -12,9 +12,11 @@ import dagster as dg
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration._unpublished import io_manager_key
 from vde_dagster.orchestration.assets import IO_MANAGER
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.own_frames import own_table
 from vde_dagster.orchestration.partitions import source_mapping
 
 _Asset = TypeVar("_Asset")
@@ -43,7 +45,8 @@ def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Defin
 
     Raises:
         Refused: ``project`` is not of `build_definitions`, an own asset has the key of a model, or
-            ``own`` has definitions of a project, too.
+            names our IO manager and does not say what table it is, or ``own`` has definitions of a
+            project, too.
 
     Example:
         .. code-block:: python
@@ -87,6 +90,7 @@ def _giving_way(
                 "asset of your own",
                 advice="Give your asset another key.",
             )
+    _check_own_tables(location, own)
     replaced = {
         name: assets[location.key(name)] for name in location.specs if location.key(name) in assets
     }
@@ -108,6 +112,16 @@ def _giving_way(
         metadata=project.metadata,
         component_tree=project.component_tree,
     )
+
+
+def _check_own_tables(location: Location, own: Iterable[dg.Definitions]) -> None:
+    """Refuse own assets that our IO manager could not write, before anything is computed."""
+    for definitions in own:
+        for each in definitions.assets or ():
+            if isinstance(each, dg.AssetsDefinition) and each.is_executable:
+                for spec in each.specs:
+                    if io_manager_key(each, spec.key) == IO_MANAGER:
+                        own_table(location, spec)
 
 
 def _is_source(location: Location, name: ModelName) -> bool:
