@@ -160,6 +160,23 @@ def test_a_source_is_given_as_it_is_now(served: AutomatedWorld) -> None:
     assert run(served, report) == "the source raw.events does not exist in the catalog. Load it."
 
 
+def test_a_source_that_an_own_asset_writes_is_read_by_its_table(served: AutomatedWorld) -> None:
+    given: list[int] = []
+    key = dg.AssetKey(["raw", "events"])
+
+    @dg.asset(key=key)
+    def landed() -> None: ...
+
+    @dg.asset(ins={"landed": dg.AssetIn(key=key, input_manager_key="vde_io_manager")})
+    def report(landed: pa.Table) -> None:
+        given.append(landed.num_rows)
+
+    own = dg.Definitions(assets=[landed, report])
+    job = merge_definitions(served.definitions(), own).resolve_implicit_global_asset_job_def()
+    assert job.execute_in_process(instance=served.instance, asset_selection=[report.key]).success
+    assert given == [2]
+
+
 def test_an_asset_check_of_yours_is_given_the_rows_of_its_model(served: AutomatedWorld) -> None:
     @dg.asset_check(asset=DAILY)
     def positive(days: pd.DataFrame) -> dg.AssetCheckResult:
