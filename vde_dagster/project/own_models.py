@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +20,10 @@ from vde_dagster import model
 def own_asset(context):
     raise NotImplementedError("Dagster computes it")
 """
-_NOT_HERE: Final = ("depends_on", "deterministic", "late_data", "name", "pre_statements", "stamp")
+_NOT_HERE: Final = (
+    *("depends_on", "deterministic", "freshness", "late_data", "name", "pre_statements"),
+    *("post_statements", "signals", "stamp", "updates_on"),
+)
 """Arguments of a Python model that have another place at an asset, or none."""
 
 
@@ -54,4 +56,4 @@ def own_model(
             f"an asset that returns rows cannot be of kind {found.kind.keyword}",
             advice="It is FULL, or INCREMENTAL_BY_TIME_RANGE.",
         )
-    return replace(found, start=found.start)
+    return found
