@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vde_dagster.orchestration.conditions import on_changed_data, when_due
     from vde_dagster.orchestration.definitions import build_definitions
     from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+    from vde_dagster.orchestration.merging import merge_definitions
     from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
     from vde_dagster.project.macros.files import macro
     from vde_dagster.project.python_models import model
@@ -32,6 +33,7 @@ _HOMES = {
     "VdeTranslatorData": "vde_dagster.orchestration.translator",
     "build_definitions": "vde_dagster.orchestration.definitions",
     "macro": "vde_dagster.project.macros.files",
+    "merge_definitions": "vde_dagster.orchestration.merging",
     "model": "vde_dagster.project.python_models",
     "on_changed_data": "vde_dagster.orchestration.conditions",
     "signal": "vde_dagster.project.signals",
@@ -48,6 +50,7 @@ __all__ = [
     "__version__",
     "build_definitions",
     "macro",
+    "merge_definitions",
     "model",
     "on_changed_data",
     "signal",

@@ -13,9 +13,11 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late_data import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
-from vde_dagster.core.time.intervals import END_OF_TIME
+from vde_dagster.core.time.intervals import END_OF_TIME, Interval, IntervalUnit
 from vde_dagster.ports.catalog import TableMoved, TableText, ViewDefinition
+from vde_dagster.ports.engine import TableRows
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 OTHER = TableName("raw", "other")
@@ -485,3 +487,34 @@ def test_the_first_time_of_a_table_is_known(world: World) -> None:
     assert world.catalog.earliest(TABLE, "at") == START
     world.delete_all(TABLE)
     assert world.catalog.earliest(TABLE, "at") == END_OF_TIME
+
+
+HOUR = timedelta(hours=1)
+HOURLY = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
+
+
+def read(world: World, wanted: TableRows) -> list[object]:
+    return sorted(world.catalog.read(wanted).to_pylist(), key=str)
+
+
+def test_a_users_code_reads_rows_without_an_engine(world: World) -> None:
+    pinned = world.append(TABLE, [(1, START), (2, START + HOUR)])
+    world.append(TABLE, [(3, START)])
+    rows = TableRows(table=TABLE, iceberg_snapshot_id=pinned)
+    first, second = {"id": 1, "at": START}, {"id": 2, "at": START + HOUR}
+    assert read(world, rows) == [first, second]
+    assert len(read(world, TableRows(table=TABLE))) == 3
+    hours = [Interval(START + n * HOUR, START + (n + 1) * HOUR) for n in range(3)]
+    some = replace(rows, axis=HOURLY, intervals=(hours[1], hours[2]))
+    assert read(world, some) == [second]
+    assert read(world, replace(some, intervals=())) == []
+    named = replace(some, columns=("AT", "id"))
+    assert list(world.catalog.read(named).column_names) == ["at", "id"]
+    assert read(world, replace(some, columns=("ID",))) == [{"id": 2}]
+
+
+def test_a_users_code_reads_an_empty_table_and_no_missing_one(world: World) -> None:
+    found = world.catalog.read(TableRows(table=TABLE, columns=("id",)))
+    assert (list(found.column_names), found.to_pylist()) == (["id"], [])
+    with pytest.raises(Refused, match="does not exist"):
+        world.catalog.read(TableRows(table=OTHER))

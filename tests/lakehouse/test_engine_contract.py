@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from tests.worlds.catalog import MemoryCatalog
@@ -19,6 +20,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     CsvRows,
+    FrameRows,
     Input,
     PlannedWrite,
     PythonRows,
@@ -135,8 +137,6 @@ def spark_world(spark: SparkSession, spark_lake: SparkLake) -> World:
     )
 
     def append(name: TableName, values: Sequence[tuple[int, datetime]]) -> int:
-        import pyarrow as pa
-
         if not catalog.table_exists((name.namespace, name.name)):
             spark.sql(f"create namespace if not exists lake.{name.namespace}")
             spark.sql(
@@ -199,6 +199,37 @@ def test_an_empty_result_empties_the_interval(world: World) -> None:
     staged = world.overwrite(NOTHING, hours(1, 2))
     assert world.ids() == [1]
     assert staged.sums == ({hours(1, 2): RowSum()},)
+
+
+def test_rows_that_somebody_else_computed_are_staged_like_those_of_a_query(world: World) -> None:
+    by_query = world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums
+    arrow = pa.table(
+        {
+            "at": pa.array([START, START + timedelta(hours=1.5)], pa.timestamp("us", "UTC")),
+            "id": pa.array([1, 2], pa.int64()),
+        }
+    )
+    declared = (Column(name="id", type="bigint"), Column(name="at", type="timestamp"))
+    write = OverwriteIntervals(intervals=(hours(0, 2),), axis=HOURLY)
+    for frame in (arrow, arrow.to_pandas()):
+        given = PlannedWrite(rows=FrameRows(frame=frame, place="mine"), inputs={}, write=write)
+        assert world.publish(world.staging(given, columns=declared)).sums == by_query
+    assert world.ids() == [1, 2]
+
+
+@pytest.mark.spark
+def test_a_dataframe_of_a_users_session_is_staged_in_that_session(
+    spark_world: World, spark: SparkSession
+) -> None:
+    from vde_dagster.lakehouse.own_session import session_for_users
+
+    users = session_for_users(spark)
+    users.sql(rows((1, 0), (2, 1.5)).sql).createOrReplaceTempView("of_a_user")
+    frame = users.table("of_a_user")
+    by_frame = spark_world.overwrite(FrameRows(frame=frame, place="mine"), hours(0, 2)).sums
+    assert spark_world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums == by_frame
+    with pytest.raises(EvaluationFailed, match=r"mine returns list; return a Spark DataFrame"):
+        spark_world.overwrite(FrameRows(frame=[1], place="mine"), hours(0, 2))
 
 
 def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
@@ -507,6 +538,9 @@ def test_a_users_code_reads_the_rows_of_intervals(world: World) -> None:
     assert ids_of(world.engine.read(some)) == [1, 2, 4]
     assert ids_of(world.engine.read(replace(some, iceberg_snapshot_id=None))) == [1, 2, 4]
     assert ids_of(world.engine.read(replace(some, intervals=()))) == []
+    named = world.engine.read(replace(some, columns=("AT", "ID")))
+    assert [each.lower() for each in named.columns] == ["at", "id"]
+    assert named.toArrow().to_pylist()[0].keys() == set(named.columns)
 
 
 def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(world: World) -> None:

@@ -1,7 +1,7 @@
 """Keys, groups and reads of an environment, wherever its name is in its views."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import dagster as dg
 import pytest
@@ -13,6 +13,7 @@ from vde_dagster.orchestration.location import open_location
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
+    from vde_dagster.ports.engine import UserFrame
 
 pytestmark = pytest.mark.spark
 
@@ -74,9 +75,8 @@ def test_an_environment_is_materialized_and_read_wherever_its_name_stands(
     assert [row[1:] for row in read(sample, "mart.daily")] == [(24, total)]
     assert [row[1:] for row in read(sample, f"{sample.catalog}.mart.people")] == [(24,)]
     location = open_location(sample.project(), "dev")
-    loaded = VdeIcebergIOManager(location).load_input(
-        dg.build_input_context(asset_key=dg.AssetKey(keys[2].split("/")))
-    )
+    context = dg.build_input_context(asset_key=dg.AssetKey(keys[2].split("/")))
+    loaded = cast("UserFrame", VdeIcebergIOManager(location).load_input(context))
     assert [row[1] for row in loaded.collect()] == [24]
 
 

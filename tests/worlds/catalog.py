@@ -8,9 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import pyarrow as pa
+
 from tests.worlds.changes import change_of, instants_of, mark_of, snapshots_after, times_of
 from tests.worlds.clock import ManualClock
+from tests.worlds.frames import Frame
 from tests.worlds.tables import Row, Snapshot, Table
+from tests.worlds.writes import requested
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late_data import (
@@ -33,6 +37,7 @@ from vde_dagster.ports.catalog import (
     ViewDefinition,
 )
 from vde_dagster.ports.clock import Clock
+from vde_dagster.ports.engine import TableRows
 
 
 class MemoryCatalog:
@@ -257,6 +262,15 @@ class MemoryCatalog:
             status = SourceStatus.CHANGED if found else SourceStatus.UNCHANGED
             changes = tuple(change_of(table, each) for each in found)
             return SourceHistory(status=status, head=head, changes=changes)
+
+    def read(self, wanted: TableRows) -> pa.Table:
+        """Rows of a table for a user's own code; see the port."""
+        with self.lock:
+            table = self.tables.get(wanted.table)
+            if table is None:
+                raise Refused(f"the table {wanted.table} does not exist in the catalog")
+            at = wanted.iceberg_snapshot_id or table.head
+            return requested(Frame(table.columns, table.rows_at(at)), wanted).arrow()
 
     # What other writers do
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
+import pyarrow as pa
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
@@ -14,7 +15,7 @@ from tests.worlds.duck import connected, failures, result_of
 from tests.worlds.frames import Frame, UserRows, sum_of
 from tests.worlds.histories import with_validity
 from tests.worlds.tables import Row
-from tests.worlds.writes import Written, inside, unit_sums, written
+from tests.worlds.writes import Written, inside, requested, unit_sums, written
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
@@ -24,6 +25,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     CsvRows,
+    FrameRows,
     Input,
     PlannedWrite,
     PythonRows,
@@ -119,9 +121,7 @@ class MemoryEngine:
                     AsOf(table=wanted.table, iceberg_snapshot_id=wanted.iceberg_snapshot_id)
                 )
             )
-            if wanted.axis is not None:
-                found = inside(found, wanted.axis, wanted.intervals)
-            return UserRows(tuple(each.name for each in found.columns), found.rows)
+            return UserRows(requested(found, wanted))
 
     def progress(self) -> EngineProgress | None:
         """Nothing is known of a query that runs; see the port."""
@@ -210,6 +210,10 @@ class MemoryEngine:
             case CsvRows():
                 declared = columns or seed_columns(part.rows.text)
                 return Frame(declared, seed_rows(part.rows.text, declared))
+            case FrameRows(frame=frame):
+                arrow = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame)
+                found = Frame.of(arrow)
+                return found.declared(columns) if columns else found
             case PythonRows():
                 raise EvaluationFailed(
                     f"{part.rows.path}: a Python model returns a Spark DataFrame, and the engine "

@@ -39,12 +39,20 @@ _ARROW: Final[Mapping[str, pa.DataType]] = {
 class UserRows:
     """Implements `vde_dagster.ports.engine.UserFrame`: rows under the names of their columns."""
 
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    frame: Frame
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; see the port."""
+        return tuple(each.name for each in self.frame.columns)
 
     def collect(self) -> tuple[Row, ...]:
         """All rows; see the port."""
-        return self.rows
+        return self.frame.rows
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - the name that Spark's DataFrame has
+        """All rows in Arrow's memory; see the port."""
+        return self.frame.arrow()
 
 
 class Frame:

@@ -29,6 +29,7 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.engine import TableRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +132,13 @@ def _of_intervals(
         start = unit.floor(instant)
         by_unit[Interval(start, unit.following(start))].append(row)
     return rows, {each: sum_of(found) for each, found in by_unit.items()}
+
+
+def requested(frame: Frame, wanted: TableRows) -> Frame:
+    """Of a table's rows those that a user's own code asks for."""
+    if wanted.axis is not None:
+        frame = inside(frame, wanted.axis, wanted.intervals)
+    return frame.selected(wanted.columns) if wanted.columns else frame
 
 
 def inside(frame: Frame, axis: TimeAxisSpec, intervals: Sequence[Interval]) -> Frame:

@@ -25,6 +25,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     CsvRows,
+    FrameRows,
     Input,
     PythonRows,
     RowSource,
@@ -195,6 +196,8 @@ def bound_rows(
     match rows:
         case CsvRows():
             yield _seed_frame(spark, rows, columns)
+        case FrameRows():
+            yield _frame_of(spark, rows.frame, columns, place=rows.place)
         case PythonRows():
             tables = {name: input_frame(spark, catalog, each) for name, each in inputs.items()}
             yield _python_frame(spark, rows, tables, columns, model=model)
@@ -311,9 +314,19 @@ def _python_frame(
         raise
     except Exception as error:
         _raise_users(error, rows)
-    place = f"{rows.path}: {rows.function}"
+    return _frame_of(spark, result, columns, place=f"{rows.path}: {rows.function}")
+
+
+def _frame_of(
+    spark: SparkSession, result: object, columns: tuple[Column, ...], *, place: str
+) -> DataFrame:
+    """What a user's code returned as a DataFrame, with the declared columns if it was none."""
+    import pyarrow as pa
+
     if isinstance(result, DataFrame):
         return result
+    if isinstance(result, pa.Table):
+        return spark.createDataFrame(result)
     if _is_pandas(result):
         from vde_dagster.lakehouse.pandas_rows import from_pandas
 
@@ -321,8 +334,8 @@ def _python_frame(
     of = f"{type(result).__module__.partition('.')[0]}.{type(result).__qualname__}"
     raise EvaluationFailed(
         f"{place} returns {of.removeprefix('builtins.')}",
-        advice="a model returns a Spark DataFrame, or a pandas one. A polars frame has "
-        "to_pandas(), a list of rows spark.createDataFrame().",
+        advice="return a Spark DataFrame, a pandas one or a pyarrow.Table. A polars frame has "
+        "to_arrow(), a list of rows spark.createDataFrame().",
     )
 
 

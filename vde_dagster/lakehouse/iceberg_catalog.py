@@ -20,6 +20,7 @@ from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.ledger.late_data import HighWaterMark, SourceHistory
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.lakehouse.arrow_rows import arrow_rows
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish
@@ -27,6 +28,7 @@ from vde_dagster.lakehouse.row_changes import earliest, line, row_changes
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
+from vde_dagster.ports.engine import ArrowRows, TableRows
 
 LOCK_TIMEOUT_SECONDS = 60
 _OPEN_ATTEMPTS = 5
@@ -189,6 +191,14 @@ class IcebergCatalog:
         """A source's head and its changes after a mark, from metadata alone."""
         name = TableName(source.schema, source.name, source.catalog)
         return source_history(source, self._load(name), since)
+
+    def read(self, wanted: TableRows) -> ArrowRows:
+        """Rows of a table for a user's own code, fetched now; see the port."""
+        table = self._load(wanted.table)
+        if table is None:
+            raise Refused(f"the table {wanted.table} does not exist in the catalog")
+        found: ArrowRows = arrow_rows(table, wanted)
+        return found
 
     def _load(self, name: TableName) -> Table | None:
         if name.catalog not in ("", self._catalog.name):

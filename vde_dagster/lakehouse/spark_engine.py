@@ -13,7 +13,14 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.unit_of_work import Input, PythonRows, SqlRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import (
+    FrameRows,
+    Input,
+    PythonRows,
+    SqlRows,
+    Staged,
+    Staging,
+)
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.session import add_catalog, restore, result_settings, settle
@@ -153,6 +160,11 @@ class SparkEngine:
         """Where a unit of work runs: in a session of its own where a user's code may change it."""
         from vde_dagster.lakehouse.own_session import OwnSession
 
+        given = [part.rows.frame for part in staging.parts if isinstance(part.rows, FrameRows)]
+        for frame in given:
+            if hasattr(frame, "sparkSession"):  # it can be written in its own session only
+                yield frame.sparkSession
+                return
         by_function = any(isinstance(part.rows, PythonRows) for part in staging.parts)
         if not (by_function or staging.before or staging.after):
             yield self._settled()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from vde_dagster.lakehouse.evaluation import table_sql
 from vde_dagster.lakehouse.recomputing import inside
+from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.ports.engine import TableRows
 
 if TYPE_CHECKING:
@@ -23,4 +24,6 @@ def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> Data
     else:
         pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id))
         rows = pinned.format("iceberg").load(name)
-    return inside(rows, wanted.axis, wanted.intervals) if wanted.axis is not None else rows
+    if wanted.axis is not None:
+        rows = inside(rows, wanted.axis, wanted.intervals)
+    return rows.select(*map(quoted, wanted.columns)) if wanted.columns else rows

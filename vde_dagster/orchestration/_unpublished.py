@@ -25,10 +25,13 @@ __all__ = [
     "TranslationFn",
     "TranslationFnResolver",
     "UnresolvedAssetJob",
+    "io_manager_key",
     "is_switched_on",
     "latest_check_results",
     "latest_materializations",
+    "reads_by_partition",
     "result_without_event",
+    "set_data_version",
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
@@ -97,3 +100,27 @@ def result_without_event() -> dg.MaterializeResult[None]:
     outputs of its own observable sources, whose body reports what it saw.
     """
     return dg.MaterializeResult(metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
+
+
+def reads_by_partition(context: dg.InputContext) -> bool:
+    """Whether the partitions of an input are those of its reader, and not all that there are.
+
+    An asset without partitions is given all partitions of what it reads, also those that are not
+    due yet. A context without a step, as tests build it, counts as that of a partitioned reader.
+    """
+    if not context.has_asset_partitions:
+        return False
+    try:
+        return context.step_context.entity_partitions_def is not None
+    except dg.DagsterInvariantViolationError:  # it has no step
+        return True
+
+
+def set_data_version(context: dg.OutputContext, version: str) -> None:
+    """Set the data version of what an IO manager stores, which Dagster lets only assets do."""
+    context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
+
+
+def io_manager_key(asset: dg.AssetsDefinition, key: dg.AssetKey) -> str:
+    """The resource that stores one of the outputs of an asset definition."""
+    return asset.get_io_manager_key_for_asset_key(key)

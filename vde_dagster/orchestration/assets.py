@@ -34,7 +34,9 @@ IO_MANAGER: Final = "vde_io_manager"
 def build_assets(location: Location) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """The models of an environment as assets, and its sources as external ones."""
     return [
-        location.specs[node.name] if node.model.kind.is_source else build_asset(location, node)
+        location.specs[node.name].with_io_manager_key(IO_MANAGER)
+        if node.model.kind.is_source
+        else build_asset(location, node)
         for node in location.binding.graph
     ]
 

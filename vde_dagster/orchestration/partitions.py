@@ -12,6 +12,8 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.staleness import source_times
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import window
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
@@ -109,12 +111,48 @@ def parent_mapping(binding: Binding, node: Node, parent: Node) -> dg.PartitionMa
             allow_nonexistent_upstream_partitions=begins or parent.model.end is not None
         )
     if unit is parent.model.unit:
-        return dg.TimeWindowPartitionMapping(
-            start_offset=-_units(unit, read.before),
-            end_offset=_units(unit, read.after),
-            allow_nonexistent_upstream_partitions=True,
-        )
+        return _shifted(unit, read)
     return dg.AllPartitionMapping()
+
+
+def source_mapping(
+    binding: Binding, node: Node, source: ModelName, own: dg.PartitionsDefinition | None
+) -> dg.PartitionMapping | None:
+    """Which partitions of a user's own asset a model's partition reads, where it writes a source.
+
+    The own asset's partitions are taken to be those of the time by which the model bounds what it
+    reads of the source. If it does not, or they are no windows of time in UTC, it reads all.
+
+    Args:
+        binding: The models.
+        node: One that reads the source.
+        source: The source.
+        own: The partitions of the own asset; None if it has none.
+    """
+    partitions = partitions_of(node, None)
+    if own is None or partitions is None:
+        return None
+    if not isinstance(own, dg.TimeWindowPartitionsDefinition) or own.timezone != "UTC":
+        return dg.AllPartitionMapping()
+    by_time = source_times(binding.graph, node)
+    reads = by_time[source].reads if source in by_time else reads_of(binding.graph, node.name)
+    unit = node.model.unit
+    read = window(reads, source, unit)
+    if read is None:
+        return dg.AllPartitionMapping()
+    if read == Window():
+        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
+    if own.cron_schedule == partitions.cron_schedule:
+        return _shifted(unit, read)
+    return dg.AllPartitionMapping()
+
+
+def _shifted(unit: IntervalUnit, read: Window) -> dg.TimeWindowPartitionMapping:
+    return dg.TimeWindowPartitionMapping(
+        start_offset=-_units(unit, read.before),
+        end_offset=_units(unit, read.after),
+        allow_nonexistent_upstream_partitions=True,
+    )
 
 
 def _units(unit: IntervalUnit, length: timedelta) -> int:

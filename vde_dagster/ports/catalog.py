@@ -1,4 +1,4 @@
-"""The Iceberg catalog as the use cases see it: metadata only, so no adapter may start a JVM."""
+"""The Iceberg catalog as the use cases see it. No adapter may start a JVM for it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.engine import ArrowRows, TableRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ class TableMoved(Conflict):
 
 
 class Catalog(Protocol):
-    """Tables and views, and what happened to tables."""
+    """Tables and views, what happened to tables, and rows of tables for users' own code."""
 
     def table(self, name: TableName) -> TableState | None:
         """The current state of a table; None if there is none of this name."""
@@ -189,4 +190,13 @@ class Catalog(Protocol):
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
+        ...
+
+    def read(self, wanted: TableRows) -> ArrowRows:
+        """Rows of a table for a user's own code, fetched now. A view cannot be read by this.
+
+        Raises:
+            Refused: There is no such table.
+            EvaluationFailed: Its files are such that they cannot be read without an engine.
+        """
         ...

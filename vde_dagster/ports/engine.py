@@ -36,13 +36,32 @@ class TableRows:
     """Rows of a table or view that a user's own code asks for.
 
     They are read at an Iceberg snapshot, or with None at the current one. With an ``axis`` they are
-    those whose time lies in one of some ``intervals``.
+    those whose time lies in one of some ``intervals``. ``columns`` are those that are read, in this
+    order and in any case; all of them if it is empty.
     """
 
     table: TableName
     iceberg_snapshot_id: int | None = None
     axis: TimeAxisSpec | None = None
     intervals: tuple[Interval, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+class ArrowRows(Protocol):
+    """Rows in memory, as Arrow has them: a `pyarrow.Table`."""
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """The names of the columns, in order."""
+        ...
+
+    def to_pylist(self) -> list[dict[str, object]]:
+        """The rows as values of Python."""
+        ...
+
+    def to_pandas(self) -> object:
+        """The rows as a pandas frame."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +96,10 @@ class UserFrame(Protocol):
 
     def collect(self) -> Sequence[tuple[object, ...]]:
         """All rows, computed now."""
+        ...
+
+    def toArrow(self) -> ArrowRows:  # noqa: N802 - the name that Spark's DataFrame has
+        """All rows in memory, computed now."""
         ...
 
 

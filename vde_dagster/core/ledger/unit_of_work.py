@@ -75,7 +75,18 @@ class CsvRows:
     text: str
 
 
-RowSource = SqlRows | PythonRows | CsvRows
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameRows:
+    """Rows that somebody else has computed, as a frame that the engine knows.
+
+    ``place`` says for people where they come from.
+    """
+
+    frame: object = field(compare=False)
+    place: str
+
+
+RowSource = SqlRows | PythonRows | CsvRows | FrameRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from vde_dagster.core.sql.macros import (
     timestamp_ntz_literal,
 )
 from vde_dagster.core.sql.table_names import meaning_of_name
-from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.formats import ISO_DATE, first_written
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import Interval
 
@@ -87,8 +87,7 @@ def _border(instant: datetime, time_type: str, time_format: str) -> exp.Expr:
         case "timestamp_ntz":
             return timestamp_ntz_literal(instant)
         case "string" | "bigint":
-            written = TimeFormat(time_format)
-            text = written.write(written.grain.ceil(instant))
+            text = first_written(instant, time_format)
             is_text = time_type == "string"
             return exp.Literal.string(text) if is_text else exp.Literal.number(int(text))
         case _:

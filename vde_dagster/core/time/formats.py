@@ -109,6 +109,12 @@ class TimeFormat:
         return "".join(parts)
 
 
+def first_written(instant: datetime, pattern: str) -> str:
+    """The first text of a format that does not stand for a time before an instant."""
+    written = TimeFormat(pattern)
+    return written.write(written.grain.ceil(instant))
+
+
 def iso_day(text: str) -> datetime | None:
     """The day that a text begins with; None where it begins with none, as "2024-1-5" does."""
     found = TimeFormat(ISO_DATE).position(text)

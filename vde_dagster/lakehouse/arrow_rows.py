@@ -1,0 +1,86 @@
+"""Rows of tables in Arrow's memory, read by pyiceberg: no JVM is started."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyiceberg.expressions import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    GreaterThanOrEqual,
+    LessThan,
+    Or,
+    Reference,
+)
+from pyiceberg.expressions.literals import Literal, literal
+
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.time.formats import ISO_DATE, first_written
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.ports.engine import TableRows
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+def arrow_rows(table: Table, wanted: TableRows) -> pa.Table:
+    """The requested rows; those at an Iceberg snapshot have the columns that the table had then.
+
+    Raises:
+        EvaluationFailed: pyiceberg cannot read such files.
+    """
+    scan = table.scan(
+        row_filter=_inside(wanted),
+        selected_fields=wanted.columns or ("*",),
+        case_sensitive=False,
+        snapshot_id=wanted.iceberg_snapshot_id,
+    )
+    try:
+        found = scan.to_arrow()
+    except (NotImplementedError, ValueError) as error:  # deletes by equality, for one
+        raise EvaluationFailed(
+            f"{wanted.table} cannot be read by pyiceberg: {error}",
+            advice="Annotate the input with `pyspark.sql.DataFrame`, which Spark reads.",
+        ) from error
+    if not wanted.columns:
+        return found
+    names = {name.lower(): name for name in found.column_names}
+    return found.select([names[each.lower()] for each in wanted.columns])
+
+
+def _inside(wanted: TableRows) -> BooleanExpression:
+    if wanted.axis is None:
+        return AlwaysTrue()
+    parts = [_within(wanted.axis, each) for each in merge(wanted.intervals)]
+    return reduce(Or, parts) if parts else AlwaysFalse()
+
+
+def _within(axis: TimeAxisSpec, interval: Interval) -> BooleanExpression:
+    time, low, high = (
+        Reference(axis.column),
+        _first(axis, interval.start),
+        _first(axis, interval.end),
+    )
+    return And(GreaterThanOrEqual(term=time, value=low), LessThan(term=time, value=high))
+
+
+def _first(axis: TimeAxisSpec, instant: datetime) -> Literal[Any]:
+    """The first value of a time column that is not before an instant."""
+    match axis.type:
+        case "date":
+            return literal(Grain.DAY.ceil(instant).date())
+        case "timestamp_ntz":
+            return literal(instant.replace(tzinfo=None))
+        case "string":
+            return literal(first_written(instant, axis.format or ISO_DATE))
+        case "bigint":
+            return literal(int(first_written(instant, axis.format or ISO_DATE)))
+        case _:
+            return literal(instant)

@@ -1,0 +1,185 @@
+"""A project's definitions together with a user's own assets, resources and executor."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import dagster as dg
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration._unpublished import io_manager_key
+from vde_dagster.orchestration.assets import IO_MANAGER
+from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.own_frames import own_table
+from vde_dagster.orchestration.partitions import source_mapping
+
+_Asset = TypeVar("_Asset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OwnAsset:
+    """What a user defines under a key, as far as it matters here."""
+
+    partitions: dg.PartitionsDefinition | None
+
+
+def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Definitions:
+    """`dagster.Definitions.merge` for a project and definitions of your own.
+
+    It differs from Dagster's in three ways. An own asset with the key of a source takes the place
+    of what the project says about that source, and models depend on its partitions. An executor of
+    your own takes the place of the project's, and so does a resource ``pyspark``.
+
+    Args:
+        project: From `build_definitions`, or from this function.
+        own: Your assets, jobs, schedules, sensors, checks, resources, executor.
+
+    Returns:
+        One code location's definitions.
+
+    Raises:
+        Refused: ``project`` is not of `build_definitions`, an own asset has the key of a model, or
+            names our IO manager and does not say what table it is, or ``own`` has definitions of a
+            project, too.
+
+    Example:
+        .. code-block:: python
+
+            prod = merge_definitions(build_definitions("."), dg.Definitions(assets=[flights]))
+    """
+    location = _location_of(project)
+    for each in own:
+        if IO_MANAGER in (each.resources or {}):
+            raise Refused(
+                f"two of the merged definitions have the resource {IO_MANAGER}: an environment of "
+                "a project is a code location of its own",
+                advice="Name both in workspace.yaml, or rename your resource.",
+            )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)  # of partition mappings; not users' own
+        ours = _giving_way(project, location, own)
+    return dg.Definitions.merge(ours, *own)
+
+
+def _location_of(project: dg.Definitions) -> Location:
+    manager = (project.resources or {}).get(IO_MANAGER)
+    if not isinstance(manager, VdeIcebergIOManager):
+        raise Refused(
+            "the first of the merged definitions is not that of a project",
+            advice="Write `merge_definitions(build_definitions(...), ...)`.",
+        )
+    return manager.location
+
+
+def _giving_way(
+    project: dg.Definitions, location: Location, own: Iterable[dg.Definitions]
+) -> dg.Definitions:
+    """The project's definitions without what the user's own take the place of."""
+    own = tuple(own)
+    assets = _assets_of(own)
+    for name in location.specs:
+        if location.key(name) in assets and not _is_source(location, name):
+            raise Refused(
+                f"{location.key(name).to_user_string()} is the key of the model {name}, and of an "
+                "asset of your own",
+                advice="Give your asset another key.",
+            )
+    _check_own_tables(location, own)
+    replaced = {
+        name: assets[location.key(name)] for name in location.specs if location.key(name) in assets
+    }
+    resources = {
+        key: value
+        for key, value in (project.resources or {}).items()
+        if not any(key in (each.resources or {}) for each in own)
+    }
+    has_executor = any(each.executor is not None for each in own)
+    return dg.Definitions(
+        assets=[*_left(project.assets or (), location, replaced)],
+        schedules=project.schedules,
+        sensors=project.sensors,
+        jobs=project.jobs,
+        resources=resources,
+        executor=None if has_executor else project.executor,
+        loggers=project.loggers,
+        asset_checks=project.asset_checks,
+        metadata=project.metadata,
+        component_tree=project.component_tree,
+    )
+
+
+def _check_own_tables(location: Location, own: Iterable[dg.Definitions]) -> None:
+    """Refuse own assets that our IO manager could not write, before anything is computed."""
+    for definitions in own:
+        for each in definitions.assets or ():
+            if isinstance(each, dg.AssetsDefinition) and each.is_executable:
+                for spec in each.specs:
+                    if io_manager_key(each, spec.key) == IO_MANAGER:
+                        own_table(location, spec)
+
+
+def _is_source(location: Location, name: ModelName) -> bool:
+    return location.binding.graph[name].model.kind.is_source
+
+
+def _assets_of(own: Iterable[dg.Definitions]) -> dict[dg.AssetKey, _OwnAsset]:
+    found: dict[dg.AssetKey, _OwnAsset] = {}
+    for definitions in own:
+        for each in definitions.assets or ():
+            specs = each.specs if isinstance(each, dg.AssetsDefinition) else [each]
+            for spec in specs:
+                if isinstance(spec, dg.AssetSpec | dg.SourceAsset):
+                    found[spec.key] = _OwnAsset(partitions=spec.partitions_def)
+    return found
+
+
+def _left(
+    assets: Iterable[_Asset], location: Location, replaced: Mapping[ModelName, _OwnAsset]
+) -> Iterator[_Asset | dg.AssetsDefinition | dg.AssetSpec]:
+    """The project's assets without replaced sources, and depending on the own partitions."""
+    gone = {location.key(name) for name in replaced}
+    readers = {
+        location.key(node.name): node
+        for node in location.binding.graph
+        if not replaced.keys().isdisjoint(node.model.parents)
+    }
+    for each in assets:
+        if isinstance(each, dg.AssetSpec) and each.key in gone:
+            continue
+        if isinstance(each, dg.AssetsDefinition) and not readers.keys().isdisjoint(each.keys):
+            yield from dg.map_asset_specs(
+                lambda spec: _depending(spec, location, readers, replaced), [each]
+            )
+        else:
+            yield each
+
+
+def _depending(
+    spec: dg.AssetSpec,
+    location: Location,
+    readers: Mapping[dg.AssetKey, Node],
+    replaced: Mapping[ModelName, _OwnAsset],
+) -> dg.AssetSpec:
+    node = readers.get(spec.key)
+    if node is None:
+        return spec
+    names = {location.key(name): name for name in replaced}
+    return spec.replace_attributes(
+        deps=[
+            dg.AssetDep(
+                dep.asset_key,
+                partition_mapping=source_mapping(
+                    location.binding, node, name, replaced[name].partitions
+                ),
+            )
+            if (name := names.get(dep.asset_key)) is not None
+            else dep
+            for dep in spec.deps
+        ]
+    )
