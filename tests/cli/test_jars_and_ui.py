@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,19 @@ def test_the_ui_says_where_sensors_are_switched_on(
     reported = " ".join((done.stdout + done.stderr).split())
     assert "http://127.0.0.1:3100" in reported
     assert "until its sensor is switched on, in the UI under Automation" in reported
+
+
+def test_the_ui_can_be_ended_though_a_script_put_it_in_the_background(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a process ignores SIGINT, and what Dagster does at SIGTERM is what it does at SIGINT."""
+    started_with: list[object] = []
+    monkeypatch.setenv("DAGSTER_HOME", str(project / "home"))
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("os.execv", lambda *_: started_with.append(signal.getsignal(signal.SIGINT)))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert call("ui", "--project", project).exit_code == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert started_with == [signal.default_int_handler]

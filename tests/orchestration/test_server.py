@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import runpy
-import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
 
+from tests.dagster_server import DEADLINE_SECONDS, ask, end_group, free_port, until_loaded
+
 REPOSITORY = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "dagster"
-DEADLINE_SECONDS = 240
-
-LOCATIONS = """{ workspaceOrError { ... on Workspace { locationEntries {
-  name loadStatus locationOrLoadError { __typename ... on PythonError { message } } } } } }"""
 ASSETS = """{ assetNodes { assetKey { path } opVersion kinds groupName isPartitioned
   dependencyKeys { path } repository { location { name } } } }"""
 SETTINGS = "telemetry:\n  enabled: false\nnux:\n  enabled: false\n"
@@ -34,9 +25,9 @@ SETTINGS = "telemetry:\n  enabled: false\nnux:\n  enabled: false\n"
 @pytest.mark.timeout(DEADLINE_SECONDS + 60)
 def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) -> None:
     with dagster_dev(tmp_path) as (address, process):
-        locations = _until_loaded(address, process, tmp_path / "log")
+        locations = until_loaded(address, process, tmp_path / "log")
         assert locations == {"prod", "dev"}
-        nodes = _ask(address, ASSETS)["assetNodes"]
+        nodes = ask(address, ASSETS)["assetNodes"]
         keys = {"/".join(node["assetKey"]["path"]): node for node in nodes}
         assert {"mart/carrier_delays", "mart__dev/carrier_delays", "raw/departures"} <= set(keys)
         flights = keys["core/flights"]
@@ -107,7 +98,7 @@ def test_dagster_dev_without_a_home_prints_what_to_export(tmp_path: Path) -> Non
 @contextmanager
 def dagster_dev(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A server in a process group of its own; no process of it is left afterwards."""
-    port = _free_port()
+    port = free_port()
     where = ("-h", "127.0.0.1", "-p", str(port))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -121,35 +112,7 @@ def dagster_dev(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
         try:
             yield f"http://127.0.0.1:{port}/graphql", process
         finally:
-            _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the group, and wait until nothing of it is left."""
-    for way, seconds in ((signal.SIGINT, 10), (signal.SIGKILL, 20)):
-        if not _group(process.pid):
-            break
-        os.killpg(process.pid, way)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until and _group(process.pid):
-            process.poll()
-            time.sleep(0.2)
-    process.wait(timeout=600)
-    assert _group(process.pid) == []
-
-
-def _group(leader: int) -> list[int]:
-    """The processes of a session that are alive."""
-    found = []
-    for each in Path("/proc").iterdir():
-        try:
-            text = (each / "stat").read_text() if each.name.isdigit() else ""
-        except OSError:
-            continue
-        fields = text.rpartition(")")[2].split()
-        if len(fields) > 3 and leader in (int(fields[2]), int(fields[3])) and fields[0] != "Z":
-            found.append(int(each.name))
-    return found
+            end_group(process)
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -168,41 +131,3 @@ def _environment(folder: Path) -> dict[str, str]:
         "VDE_PROJECT": str(project),
         "PYTHONUNBUFFERED": "1",
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-def _ask(address: str, query: str) -> dict[str, Any]:
-    body = json.dumps({"query": query}).encode()
-    request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=600) as answer:
-        found: dict[str, Any] = json.load(answer)
-    assert not found.get("errors"), found
-    data: dict[str, Any] = found["data"]
-    return data
-
-
-def _until_loaded(address: str, process: subprocess.Popen[bytes], log: Path) -> set[str]:
-    until = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < until:
-        assert process.poll() is None, log.read_text()
-        try:
-            entries = _ask(address, LOCATIONS)["workspaceOrError"]["locationEntries"]
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.5)
-            continue
-        if entries and all(each["loadStatus"] == "LOADED" for each in entries):
-            wrong = [
-                each["locationOrLoadError"]
-                for each in entries
-                if each["locationOrLoadError"]["__typename"] == "PythonError"
-            ]
-            assert not wrong, wrong
-            return {each["name"] for each in entries}
-        time.sleep(0.5)
-    raise AssertionError(f"not loaded in {DEADLINE_SECONDS} s: {log.read_text()}")

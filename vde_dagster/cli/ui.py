@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Final
@@ -28,7 +29,7 @@ def address(port: int = PORT) -> str:
 @options.PROJECT
 @options.WITH_DEBUG
 def command(*, port: int, folder: Path) -> None:
-    """Serve the project's code locations with `dagster dev`, until it is interrupted.
+    """Serve the project's code locations with `dagster dev`, until it is interrupted or terminated.
 
     Sets DAGSTER_HOME to the project's own folder unless it is set, so that plans, runs and the UI
     share one history.
@@ -50,6 +51,9 @@ def command(*, port: int, folder: Path) -> None:
     )
     sys.stdout.flush()
     sys.stderr.flush()
+    # Scripts start what they put in the background with SIGINT ignored. Dagster treats SIGTERM as
+    # it treats SIGINT, so that server could only be killed.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(configuration.folder)
     serve = ["-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
     os.execv(sys.executable, [sys.executable, *serve])  # noqa: S606 - no shell: our own Python

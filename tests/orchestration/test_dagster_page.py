@@ -1,0 +1,81 @@
+"""docs/dagster.md names every tag and metadata key that this package sets, and no other one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.jobs import catch_up_config
+from vde_dagster.orchestration.reporting import Limits
+from vde_dagster.orchestration.status_checks import StatusCheck
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = (ROOT / "docs" / "dagster.md").read_text("utf-8")
+CODE: Final = ROOT / "vde_dagster" / "orchestration"
+SHOWN: Final = ("dagster/code_references", "dagster/column_lineage", "dagster/column_schema")
+SHOWN_COUNTS: Final = (
+    "dagster/partition_row_count",
+    "dagster/row_count",
+    "dagster/table_name",
+)
+
+
+def keys_in_code() -> set[str]:
+    """The texts of the code that are a key of ours."""
+    return {each for each in _texts() if re.fullmatch(r"vde/[a-z_]+", each)}
+
+
+def _texts() -> Iterator[str]:
+    for module in CODE.glob("**/*.py"):
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def keys_in_tables() -> set[str]:
+    """The keys in the first cells of the tables below *Tags and metadata*."""
+    section = PAGE.split("\n## Tags and metadata\n")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`.+?) \|", section, flags=re.MULTILINE)
+    return {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_every_key_of_the_code_is_in_a_table() -> None:
+    assert keys_in_code() - keys_in_tables() == set()
+
+
+def test_no_key_of_a_table_is_made_up() -> None:
+    texts = set(_texts())
+    assert {each for each in keys_in_tables() if each not in texts} == set()
+
+
+@pytest.mark.parametrize("key", [*SHOWN, *SHOWN_COUNTS])
+def test_keys_that_dagster_itself_reads_are_in_a_table(key: str) -> None:
+    assert key in keys_in_tables()
+
+
+def test_the_checks_of_the_state_are_those_of_the_code() -> None:
+    section = PAGE.split("\n## Checks\n")[1].split("\n## ")[0]
+    named = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+    assert named == [each.value for each in StatusCheck]
+
+
+def test_the_limits_of_reporting_are_those_of_the_code() -> None:
+    limits = Limits()
+    assert f"| {limits.events} events and {limits.seconds:.0f} seconds for one tick |" in PAGE
+    assert f"| the newest {limits.partitions} partitions of a model |" in PAGE
+    assert limits.settled.total_seconds() == 60
+    assert "| a minute after a result was recorded |" in PAGE
+
+
+def test_the_configuration_of_a_catch_up_run_is_what_the_job_takes() -> None:
+    examples = re.findall(r"```yaml\n(ops:\n.*?)```", PAGE, flags=re.DOTALL)
+    assert [yaml.safe_load(each) for each in examples] == [
+        catch_up_config(ModelName("staging", "arrivals"))
+    ]
