@@ -14,6 +14,8 @@ import dagster as dg
 import pytest
 
 from tests.dagster_server import DEADLINE_SECONDS, ask, end_group, free_port, until_loaded
+from vde_dagster.composition import VdeProject
+from vde_dagster.orchestration.home import check_home
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).parent / "dagster"
@@ -77,6 +79,35 @@ def test_dagster_dev_without_a_home_says_what_to_export_once_for_both_locations(
     assert all(isinstance(found[each](), dg.Definitions) for each in ("prod", "dev"))
     (said,) = [each for each in caplog.messages if "DAGSTER_HOME is not set" in each]
     assert f"export DAGSTER_HOME={project / '.vde' / 'dagster'}" in said
+
+
+@pytest.mark.parametrize(
+    "words, warned",
+    [
+        ("dagster asset materialize --select one -f definitions.py", True),
+        ("dagster job execute -f definitions.py", True),
+        ("dg launch --assets one", True),
+        ("dagster definitions validate", False),
+        ("dagster-webserver", False),
+        ("vde plan prod", False),
+    ],
+)
+def test_a_run_of_dagsters_command_line_without_a_home_says_that_it_is_forgotten(
+    words: str,
+    warned: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "vde.yaml").write_text("name: tiny\ndefaults: {start: 2024-01-01}\n")
+    program, *rest = words.split()
+    monkeypatch.setattr(sys, "argv", [f"/somewhere/bin/{program}", *rest])
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.delenv("DAGSTER_IS_DEV_CLI", raising=False)
+    check_home(VdeProject.load(tmp_path).configuration)
+    assert [f"export DAGSTER_HOME={tmp_path}" in each for each in caplog.messages] == [
+        True
+    ] * warned
 
 
 @pytest.mark.full  # what is logged is seen above

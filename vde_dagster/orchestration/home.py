@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
 from vde_dagster.project.configuration import Configuration
 
 _LOG: Final = logging.getLogger(__name__)
+_RUNNING: Final = (("asset", "materialize"), ("job", "execute"))
+"""The commands of `dagster` that run something in their own process."""
 _SETTINGS: Final = """\
 # Written by vde_dagster; yours to change.
 telemetry:
@@ -43,19 +46,31 @@ def dagster_home(configuration: Configuration) -> Path:
 
 
 @functools.cache
-def warn_without_home(configuration_folder: Path, own_home: Path) -> None:
-    """Say once that a ``dagster dev`` without ``DAGSTER_HOME`` forgets everything at its end."""
+def warn_without_home(command: str, own_home: Path) -> None:
+    """Say once that a command without ``DAGSTER_HOME`` does not use the project's history."""
     _LOG.warning(
-        "DAGSTER_HOME is not set, so this `dagster dev` shows no runs of `vde` and forgets its own "
+        "DAGSTER_HOME is not set, so this `%s` shows no runs of `vde`, and Dagster forgets its own "
         "at its end. Stop it and start it with:\n  export DAGSTER_HOME=%s",
+        command,
         own_home,
     )
 
 
 def check_home(configuration: Configuration) -> None:
-    """Warn where ``dagster dev`` runs without ``DAGSTER_HOME``; make the folder that it names."""
-    if os.environ.get("DAGSTER_IS_DEV_CLI") and not os.environ.get("DAGSTER_HOME"):
-        warn_without_home(configuration.folder, dagster_home(configuration))
+    """Warn where Dagster serves or runs without ``DAGSTER_HOME``; make the folder that it names."""
+    command = _command()
+    if command and not os.environ.get("DAGSTER_HOME"):
+        warn_without_home(command, dagster_home(configuration))
+
+
+def _command() -> str:
+    """The command of Dagster that keeps what it does in its home; empty for any other process."""
+    if os.environ.get("DAGSTER_IS_DEV_CLI"):
+        return "dagster dev"
+    program, words = Path(sys.argv[0]).name, tuple(sys.argv[1:3])
+    if program == "dagster" and words in _RUNNING:
+        return f"dagster {' '.join(words)}"
+    return "dg launch" if program == "dg" and words[:1] == ("launch",) else ""
 
 
 def _own_home(configuration: Configuration) -> Path:
