@@ -15,21 +15,35 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import expected
 import landing
 import pytest
+from dagster_graphql.schema import create_schema
 
 from tests.cli.calling import call, run_vde
 from tests.cli.conftest import WithoutJava
 from tests.depth import is_full
 from tests.lakehouse.interpreted import interpreted_in_short_form
+from tests.orchestration.served import served
+from vde_dagster import build_definitions
 from vde_dagster.cli.copying import copy_project
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, physical_table
+from vde_dagster.orchestration.home import dagster_home
 
 pytestmark = pytest.mark.spark
 
+NODES = "{ assetNodes { assetKey { path } isMaterializable partitionKeys } }"
+STALE = """query ($key: AssetKeyInput!, $partitioned: Boolean!) {
+  assetNodeOrError(assetKey: $key) {
+    ... on AssetNode {
+      staleStatus @skip(if: $partitioned)
+      staleStatusByPartition @include(if: $partitioned)
+    }
+  }
+}"""
 UNTIL = datetime(2013, 1, 4, tzinfo=UTC)
 
 
@@ -130,6 +144,36 @@ def test_it_sums_up_what_was_built(demo: Demo) -> None:
         assert each["seconds"] is not None
     assert demo.facts["ui"]["address"] == "http://127.0.0.1:3000"
     assert demo.facts["ui"]["command"] == f"vde ui --project {demo.folder}"
+
+
+@pytest.mark.full  # the same on a small project: tests/orchestration/test_provenance.py
+def test_dagster_calls_nothing_of_the_demo_stale_or_missing(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    home = dagster_home(VdeProject.load(demo.folder).configuration)
+    schema = create_schema()
+    with (
+        dg.DagsterInstance.from_config(str(home)) as instance,
+        served(build_definitions(demo.folder, environment="prod"), instance) as process,
+    ):
+        request = process.create_request_context()
+
+        def asked(query: str, **variables: object) -> Any:
+            found = schema.execute(query, context_value=request, variable_values=variables)
+            assert not found.errors
+            return found.data
+
+        statuses = {}
+        for node in asked(NODES)["assetNodes"]:
+            if not node["isMaterializable"]:
+                continue
+            key, partitioned = node["assetKey"], bool(node["partitionKeys"])
+            found = asked(STALE, key=key, partitioned=partitioned)["assetNodeOrError"]
+            (found,) = found.values()
+            statuses["/".join(key["path"])] = set(found) if partitioned else {found}
+    assert len(statuses) >= 8
+    assert {key: each for key, each in statuses.items() if each != {"FRESH"}} == {}
 
 
 def test_progress_is_one_line_for_each_unit_of_work(demo: Demo) -> None:
