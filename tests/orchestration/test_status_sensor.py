@@ -14,18 +14,20 @@ import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, bound
+from tests.app.memory_world import PROJECT, RAW, MemoryWorld, bound
 from tests.orchestration.automated_world import AutomatedWorld
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from vde_dagster.ports.catalog import TableState
 
 DAILY = ModelName("mart", "daily")
 DAYS = ["2024-01-01", "2024-01-02"]
@@ -215,7 +217,7 @@ def test_missing_intervals_fail_a_check_with_their_range(made: AutomatedWorld) -
     look(made)
     assert results(made, "vde_no_missing_intervals")["mart/daily"] == (
         False,
-        "[2024-01-03, 2024-01-04) is missing: `vde run prod` computes it.",
+        "What is due from 2024-01-03 on is missing: `vde run prod` computes it.",
     )
 
 
@@ -261,6 +263,64 @@ def test_a_table_with_other_columns_fails_the_check_of_its_schema(
     passed, text = results(made, "vde_schema")["mart/daily"]
     assert not passed
     assert said in text
+
+
+def test_a_dropped_table_fails_each_check_that_would_call_it_whole(made: AutomatedWorld) -> None:
+    look(made)
+    table = daily(made).table
+    made.world.catalog.drop_table(table)
+    look(made)
+    look(made)
+    for check in ("vde_no_missing_intervals", "vde_no_foreign_write", "vde_schema"):
+        assert not results(made, check)["mart/daily"][0], check
+    assert results(made, "vde_schema")["mart/daily"][1] == f"{table}: there is no such table"
+
+
+def test_a_dropped_source_fails_the_check_of_its_schema(made: AutomatedWorld) -> None:
+    made.world.catalog.drop_table(RAW)
+    done = click(made, ("raw/events", "vde_schema"))
+    (found,) = done.get_asset_check_evaluations()
+    assert (found.passed, found.description) == (False, "raw.events: there is no such table")
+
+
+def test_a_table_that_cannot_be_read_is_unknown_and_hides_no_other(
+    made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, whole = daily(made).table, made.world.catalog.table
+
+    def table(name: TableName) -> TableState | None:
+        if name == gone:
+            raise FileNotFoundError("metadata/00001.json")
+        return whole(name)
+
+    monkeypatch.setattr(made.world.catalog, "table", table)
+    found = results_of(
+        click(
+            made,
+            *[(each, "vde_no_foreign_write") for each in ("mart/daily", "mart/totals")],
+            ("staging/events", "vde_schema"),
+        )
+    )
+    assert found["mart/daily"] == (
+        False,
+        "it could not be looked at: FileNotFoundError: metadata/00001.json",
+    )
+    assert found["mart/totals"][0]
+    assert found["staging/events"][0]
+
+
+def results_of(done: dg.ExecuteInProcessResult) -> dict[str, tuple[bool, str]]:
+    evaluations = done.get_asset_check_evaluations()
+    return {e.asset_key.to_user_string(): (e.passed, e.description or "") for e in evaluations}
+
+
+def test_what_is_missing_for_longer_is_no_news(made: AutomatedWorld) -> None:
+    look(made)
+    made.world.land((50.5, 1), until=72)
+    look(made)
+    look(made)
+    made.world.land((74.5, 1), until=96)
+    assert look(made) == "Dagster knows what prod shows"
 
 
 def click(world: AutomatedWorld, *checks: tuple[str, str]) -> dg.ExecuteInProcessResult:

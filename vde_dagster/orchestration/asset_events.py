@@ -52,7 +52,7 @@ def result_events(
     asked, node = result.evaluation, result.evaluation.node
     if result.done and all(each.reused for each in result.done):
         events = _kept_events(location, result)
-        if _is_kept(context, asked.binding, node, keys, events):
+        if _is_kept(context, location, asked.binding, node, events):
             yield result_without_event()
             yield from observations(events)
             return
@@ -80,7 +80,7 @@ def loaded_events(
         events = [_loaded_event(location, shown, [entry]) for entry in shown.entries]
     else:
         events = [_loaded_event(location, shown, shown.entries)]
-    if _is_kept(context, shown.binding, shown.node, keys, events):
+    if _is_kept(context, location, shown.binding, shown.node, events):
         yield result_without_event()
         yield from observations(events)
     else:
@@ -133,14 +133,14 @@ def _recorded(
 
 def _is_kept(
     context: dg.AssetExecutionContext,
+    location: Location,
     binding: Binding,
     node: Node,
-    keys: Mapping[ModelName, dg.AssetKey],
     events: Sequence[dg.AssetMaterialization],
 ) -> bool:
     """Whether Dagster has these results, and nobody waits for a materialization of them."""
     return _BACKFILL not in context.run.tags and is_no_news(
-        context.instance, binding, node, keys, events
+        context.instance, binding, node, _keys(location), events, timed=location.timed
     )
 
 

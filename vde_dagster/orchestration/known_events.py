@@ -6,7 +6,7 @@ materialization, equal or not. A result that was kept is no news for them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ import dagster as dg
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import latest_materializations
 from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
@@ -23,12 +24,10 @@ from vde_dagster.orchestration.metadata import (
     Keys,
     materializations,
 )
+from vde_dagster.orchestration.provenance import NO_EVENT
 
-_MOST_INPUTS: Final = 200
+_MOST_INPUTS: Final = 50
 """How many newer events of an input are compared; with more, it counts as changed."""
-
-_NO_EVENT: Final = "NULL"
-"""How Dagster points to an input without any event."""
 
 Event = dg.AssetMaterialization | dg.AssetObservation
 
@@ -56,10 +55,21 @@ def events_of(
     evaluated: Evaluated,
     *,
     provenance: Mapping[str, str],
+    timed: Container[ModelName] = (),
 ) -> Sequence[Event]:
-    """What is reported of a unit of work by a job: an event for each interval."""
+    """What is reported of a unit of work by a job: an event for each interval.
+
+    Args:
+        instance: Has the events so far.
+        binding: What the environment runs.
+        node: The model.
+        keys: The assets of models and sources.
+        evaluated: What was done.
+        provenance: Which results of its inputs were read.
+        timed: The models whose assets have a freshness policy, as far as it is known.
+    """
     events = materializations(binding, node, keys, [evaluated], provenance=provenance)
-    if not (evaluated.reused and is_no_news(instance, binding, node, keys, events)):
+    if not (evaluated.reused and is_no_news(instance, binding, node, keys, events, timed=timed)):
         return events
     return observations(events)
 
@@ -70,14 +80,16 @@ def is_no_news(
     node: Node,
     keys: Keys,
     events: Sequence[dg.AssetMaterialization],
+    *,
+    timed: Container[ModelName] = (),
 ) -> bool:
     """Whether Dagster has the results of these events, and none of their inputs changed since.
 
     If an input did, a materialization shows that the result was compared with it, and is not stale.
-    For a model with ``freshness`` each result counts: Dagster's freshness policy looks at the time
-    of the latest materialization.
+    For a model with a freshness policy each result counts: Dagster looks at the time of the latest
+    materialization.
     """
-    if node.model.freshness is not None:
+    if node.model.freshness is not None or node.name in timed:
         return False
     latest = latest_events(instance, keys[node.name], [each.partition for each in events])
     if not all(_is_same(latest.get(each.partition), each) for each in events):
@@ -115,7 +127,7 @@ class _Input:
         pointers = {(each.tags or {}).get(tag, "") for each in events}
         if not all(each.isdecimal() for each in pointers):
             # one without events, as a source has none, is compared by whether it has some now
-            return pointers == {_NO_EVENT} and not self._records(instance, 1)
+            return pointers == {NO_EVENT} and not self._records(instance, 1)
         first = min(map(int, pointers))
         newer = self._records(instance, _MOST_INPUTS, after_storage_id=first)
         return len(newer) < _MOST_INPUTS and all(

@@ -67,6 +67,12 @@ class Location:
         follows = self.project.configuration.follows_files(self.environment)
         return self.plan if follows else None
 
+    @cached_property
+    def timed(self) -> frozenset[ModelName]:
+        """The models whose assets have a freshness policy, their own or a translator's."""
+        policies = {name: spec.freshness_policy for name, spec in self.specs.items()}
+        return frozenset(name for name, policy in policies.items() if policy is not None)
+
     def key(self, name: ModelName) -> dg.AssetKey:
         """The asset key of a model or source."""
         return self.specs[name].key

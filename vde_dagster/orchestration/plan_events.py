@@ -32,12 +32,14 @@ class PlanEvents:
         services: The ports.
         keys: The asset keys of the plan's models and sources.
         names: What the checks of models are called where a translator changes that.
+        timed: The models whose assets have a freshness policy of a translator.
         done: The units of work that are done; it grows.
     """
 
     services: Services
     keys: Keys
     names: CheckNames = field(default_factory=dict)
+    timed: frozenset[ModelName] = frozenset()
     done: list[Evaluated] = field(default_factory=list)
     _inputs: dict[ModelName, dict[str, str]] = field(default_factory=dict)
 
@@ -81,7 +83,13 @@ class PlanEvents:
             self._inputs[node.name] = input_provenance(context.instance, parents, before=began)
         provenance = self._inputs[node.name]
         return events_of(
-            context.instance, binding, node, self.keys, evaluated, provenance=provenance
+            context.instance,
+            binding,
+            node,
+            self.keys,
+            evaluated,
+            provenance=provenance,
+            timed=self.timed,
         )
 
 
@@ -92,6 +100,7 @@ def plan_events(location: Location, plan: Plan) -> PlanEvents:
         services=location.project.services,
         keys=location.keys(binding),
         names=location.names(binding),
+        timed=location.timed,
     )
 
 

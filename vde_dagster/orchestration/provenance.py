@@ -14,7 +14,7 @@ import dagster as dg
 from vde_dagster.orchestration.metadata import DATA_VERSION, PROVENANCE
 
 _NEVER_REPORTED: Final = "INITIAL"
-_NO_EVENT: Final = "NULL"
+NO_EVENT: Final = "NULL"
 """What Dagster writes for an input without any event: others write it."""
 
 
@@ -34,7 +34,7 @@ def input_provenance(
     for key in inputs:
         event = _latest(instance, key, before)
         tags[f"{version}{key.to_user_string()}"] = _data_version(event)
-        tags[f"{pointer}{key.to_user_string()}"] = str(event.storage_id) if event else _NO_EVENT
+        tags[f"{pointer}{key.to_user_string()}"] = str(event.storage_id) if event else NO_EVENT
     return tags
 
 

@@ -1,6 +1,7 @@
 """The job `vde_refresh`: what `vde refresh` does, from the launchpad."""
 
 # No `from __future__ import annotations`: Dagster reads the annotations of an op as objects.
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -101,7 +102,8 @@ def _rebuilt(
                     log_units(context.log, services, binding, [made])
                     node = nodes[freshness.name]
                     parents = [keys[each] for each in node.model.parents]
-                    provenance = input_provenance(context.instance, parents)
+                    began = time.time() - made.seconds
+                    provenance = input_provenance(context.instance, parents, before=began)
                     yield from events_of(
                         context.instance, binding, node, keys, made, provenance=provenance
                     )

@@ -17,6 +17,7 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
@@ -24,7 +25,7 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.orchestration.known_events import latest_events
 from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
@@ -210,8 +211,21 @@ def report_views(
     """
     binding = bind_environment(services, plan.environment)
     if binding is not None and plan.views:
+        stale = stale_intervals(look_at_environment(services, plan.environment))
         reporter = Reporter(
-            instance=instance, services=services, binding=binding, keys=keys, stale={}
+            instance=instance, services=services, binding=binding, keys=keys, stale=stale
         )
         limits = Limits(events=500, settled=timedelta(0))
         reporter.report(limits, known={}, names=plan.views)
+
+
+def stale_intervals(status: EnvironmentStatus) -> dict[ModelName, tuple[Interval, ...]]:
+    """What is stale by itself, as Dagster means it, and not only since a parent is."""
+    return {
+        each.node.name: (
+            *subtract(each.staleness.intervals, each.staleness.following),
+            *each.staleness.kept,
+        )
+        for each in status.models
+        if each.staleness is not None
+    }

@@ -15,9 +15,10 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
 from vde_dagster.app.inspect.table_look import TableLook, look_at_tables
 from vde_dagster.app.services import Services
+from vde_dagster.core.errors import VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, format_instant
 from vde_dagster.orchestration.checks import CheckFacts
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
@@ -142,8 +143,26 @@ def found_in(services: Services, binding: Binding, selected: Selected) -> Iterat
         found = found_of_environment(status, names)
         yield from (each for each in found if (each.name, each.check) in wanted)
     tables = sorted({name for name, check in wanted if check.is_of_table})
-    for look in look_at_tables(services, binding, tables):
-        yield from (each for each in found_of_table(look) if (each.name, each.check) in wanted)
+    found_of = found_of_tables(services, binding, tables)
+    yield from (each for each in found_of if (each.name, each.check) in wanted)
+
+
+def found_of_tables(
+    services: Services, binding: Binding, names: Iterable[ModelName]
+) -> Iterator[Found]:
+    """What a look at the tables of these models and sources says.
+
+    If the metadata of one cannot be read, that is what its checks say: it is not known how it is.
+    """
+    for name in names:
+        try:
+            for look in look_at_tables(services, binding, [name]):
+                yield from found_of_table(look)
+        except (VdeError, OSError, ValueError) as error:  # of the catalog, and of its storage
+            for check in checks_of(binding.graph[name]):
+                if check.is_of_table:
+                    text = f"it could not be looked at: {type(error).__name__}: {error}"
+                    yield Found(name=name, check=check, passed=False, text=text)
 
 
 def found_of_environment(status: EnvironmentStatus, names: Iterable[ModelName]) -> Iterator[Found]:
@@ -167,7 +186,7 @@ def found_of_table(look: TableLook) -> Iterator[Found]:
             severity=dg.AssetCheckSeverity.ERROR,
             metadata=metadata,
         )
-    wrong = "; ".join(look.schema)
+    wrong = "there is no such table" if look.is_gone else "; ".join(look.schema)
     yield Found(
         name=name,
         check=StatusCheck.SCHEMA,
@@ -181,8 +200,13 @@ def found_of_table(look: TableLook) -> Iterator[Found]:
 def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Found:
     due = model.due if model is not None else ()
     waits = [*map(str, model.waits)] if model is not None else []
-    if due:
-        text = f"{_ranges(due)} is missing: `vde run {environment}` computes it"
+    lost = model.lost if model is not None else None
+    if lost is not None:
+        text = f"All that was loaded is gone: somebody dropped {lost.table}"
+    elif due:
+        # The end moves with the clock, and is no news.
+        first = format_instant(due[0].start)
+        text = f"What is due from {first} on is missing: `vde run {environment}` computes it"
     elif waits:
         text = "Nothing is missing that can be computed now"
     else:
@@ -190,8 +214,9 @@ def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Fo
     metadata: Metadata = {"vde/missing_intervals": _ranges(due)} if due else {}
     if waits:
         metadata["vde/waits"] = "; ".join(waits)
+    passed = not due and lost is None
     return Found(
-        name=name, check=StatusCheck.MISSING, passed=not due, text=f"{text}.", metadata=metadata
+        name=name, check=StatusCheck.MISSING, passed=passed, text=f"{text}.", metadata=metadata
     )
 
 

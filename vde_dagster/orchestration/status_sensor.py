@@ -5,7 +5,7 @@ It launches nothing and starts no Spark, so it is switched on at first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -14,19 +14,17 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
-from vde_dagster.app.inspect.table_look import look_at_tables
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.orchestration._unpublished import latest_check_results
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.reporting import Known, Limits, Reported, Reporter
+from vde_dagster.orchestration.reporting import Known, Limits, Reported, Reporter, stale_intervals
 from vde_dagster.orchestration.status_checks import (
     Found,
     checks_of,
     found_of_environment,
-    found_of_table,
+    found_of_tables,
 )
 
 SECONDS: Final = 60
@@ -104,24 +102,11 @@ def _tick(
         services=services,
         binding=binding,
         keys={each: spec.key for each, spec in location.specs.items()},
-        stale=_stale(status),
+        stale=stale_intervals(status) if status is not None else {},
     )
     reported = reporter.report(Limits(), known=memory.known)
     found = _found(location, binding, status, memory)
     return reported, _report_checks(instance, location, found, memory)
-
-
-def _stale(status: EnvironmentStatus | None) -> dict[ModelName, Collection[Interval]]:
-    """What is stale by itself, as Dagster means it, and not only since a parent is."""
-    models = status.models if status is not None else ()
-    return {
-        each.node.name: (
-            *subtract(each.staleness.intervals, each.staleness.following),
-            *each.staleness.kept,
-        )
-        for each in models
-        if each.staleness is not None
-    }
 
 
 def _found(
@@ -134,10 +119,9 @@ def _found(
         yield from found_of_environment(status, stored)
     after = sorted(names)
     begin = next((at for at, name in enumerate(after) if memory.at and name > memory.at), 0)
-    for name in after[begin : begin + _TABLES]:
-        memory.at = name
-        for look in look_at_tables(location.project.services, binding, [name]):
-            yield from found_of_table(look)
+    looked_at = after[begin : begin + _TABLES]
+    memory.at = looked_at[-1] if looked_at else None
+    yield from found_of_tables(location.project.services, binding, looked_at)
 
 
 def _report_checks(

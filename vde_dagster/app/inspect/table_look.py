@@ -10,13 +10,9 @@ from vde_dagster.app.publish.foreign_writes import foreign_write
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.schema_changes import (
-    ColumnAdded,
-    ColumnDropped,
-    SchemaChange,
-    schema_changes,
-)
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, schema_changes
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
 
 
@@ -27,6 +23,7 @@ class TableLook:
     Attributes:
         node: The model or source.
         table: The table that was looked at.
+        is_gone: Whether there is none although rows were recorded, or a source is declared.
         foreign_write: Says that somebody else wrote to it or removed it; empty if nobody did. It is
             not asked of sources, which others write.
         schema: How its columns differ from those that were recorded or declared, for people. More
@@ -35,6 +32,7 @@ class TableLook:
 
     node: Node
     table: TableName
+    is_gone: bool = False
     foreign_write: str = ""
     schema: tuple[str, ...] = ()
 
@@ -44,41 +42,54 @@ def look_at_tables(
 ) -> Iterator[TableLook]:
     """Look at the tables of these models and sources, one after the other; no JVM is started.
 
-    Models without rows of their own, versions without rows yet, and sources whose table is not in
-    the project's catalog are left out.
+    Models without rows of their own are left out. Of a version without rows there is nothing to
+    find.
+
+    Raises:
+        Exception: What the catalog or the storage raises if metadata cannot be read.
     """
     nodes = [binding.graph[name] for name in names if name in binding.graph]
     keys = [binding.key(node.name) for node in nodes if node.model.kind.stores_rows]
     holdings, heads = services.state.holdings(keys), services.state.heads(keys)
     for node in nodes:
         if node.model.kind.is_source:
-            found = services.source(node.name)
-            if found is not None:
-                yield TableLook(
-                    node=node,
-                    table=found.name,
-                    schema=_differences(found.columns, node.columns, "declared"),
-                )
-        elif node.model.kind.stores_rows and (key := binding.key(node.name)) in holdings:
-            foreign = foreign_write(services, key, heads.get(key))
-            table = services.catalog.table(key.table)
-            recorded = holdings.get(key, NOTHING).columns
-            actual = table.columns if table is not None else recorded
-            schema = _differences(actual, recorded, "recorded")
-            yield TableLook(node=node, table=key.table, foreign_write=foreign, schema=schema)
+            yield _source(services, node)
+        elif node.model.kind.stores_rows:
+            key = binding.key(node.name)
+            yield _version(services, node, key, holdings.get(key), heads.get(key))
+
+
+def _source(services: Services, node: Node) -> TableLook:
+    name, found = node.name, services.source(node.name)
+    return TableLook(
+        node=node,
+        table=TableName(name.schema, name.name, name.catalog),
+        is_gone=found is None,
+        schema=_differences(found.columns, node.columns, "declared") if found is not None else (),
+    )
+
+
+def _version(
+    services: Services, node: Node, key: VersionKey, holding: Holding | None, head: int | None
+) -> TableLook:
+    if holding is None:
+        return TableLook(node=node, table=key.table)
+    foreign = foreign_write(services, key, head)
+    table = services.catalog.table(key.table)
+    return TableLook(
+        node=node,
+        table=key.table,
+        is_gone=table is None,
+        foreign_write=foreign,
+        schema=_differences(table.columns, holding.columns, "recorded") if table else (),
+    )
 
 
 def _differences(actual: Sequence[Column], wanted: Sequence[Column], how: str) -> tuple[str, ...]:
-    changes = schema_changes(actual, wanted)
-    return tuple(_difference(each, how) for each in changes if not isinstance(each, ColumnDropped))
-
-
-def _difference(change: SchemaChange, how: str) -> str:
-    """A difference between a table and the columns that it should have, for people."""
-    match change:
-        case ColumnAdded(column=column, type=type_):
-            return f"it lacks the column {column} ({type_}), which is {how}"
-        case ColumnDropped(column=column, type=type_):
-            return f"it has the column {column} ({type_}), which is not {how}"
-        case _:
-            return f"{change.column} is {change.before}, and {change.after} is {how}"
+    return tuple(
+        f"it lacks the column {each.column} ({each.type}), which is {how}"
+        if isinstance(each, ColumnAdded)
+        else f"{each.column} is {each.before}, and {each.after} is {how}"
+        for each in schema_changes(actual, wanted)
+        if not isinstance(each, ColumnDropped)
+    )
