@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SLOW = "SELECT COUNT(java_method('java.lang.Thread', 'sleep', 100L)) FROM RANGE(0, 16, 1, 16)"
+SLOW = """SELECT COUNT(slept) FROM (
+  SELECT java_method('java.lang.Thread', 'sleep', 100L) AS slept FROM RANGE(0, 16, 1, 16)
+)"""
 
 
 def test_the_tasks_of_a_running_query_are_counted_and_nothing_is_started_to_ask(

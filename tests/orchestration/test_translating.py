@@ -115,7 +115,8 @@ def test_checks_have_the_names_and_words_of_the_translator(sample: Sample) -> No
     named(sample, "Prefixed", "Checked")
     graph = sample.definitions().resolve_asset_graph()
     key = EVENTS.with_prefix("warehouse")
-    assert graph.asset_check_keys == {dg.AssetCheckKey(key, name) for name in PASSED}
+    audits = {each for each in graph.asset_check_keys if not each.name.startswith("vde_")}
+    assert audits == {dg.AssetCheckKey(key, name) for name in PASSED}
     spec = graph.get_check_spec(dg.AssetCheckKey(key, "audit_not_null"))
     assert spec.description == "not_null (columns := (id)), see the runbook"
     assert spec.blocking
