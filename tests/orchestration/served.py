@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,20 @@ def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterato
     with WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget([origin])) as process:
         yield process
     del sys.modules[module.__name__]
+
+
+def launched(process: Any, mutation: str, **variables: object) -> dict[str, Any]:
+    """What Dagster's web server answers to a mutation that launches something."""
+    from dagster_graphql.schema import create_schema
+
+    context = process.create_request_context()
+    done: Any = asyncio.run(
+        create_schema().execute_async(mutation, context_value=context, variable_values=variables)
+    )
+    assert not done.errors, done.errors
+    (answer,) = done.data.values()
+    assert answer["__typename"] in {"LaunchRunSuccess", "LaunchBackfillSuccess"}, answer
+    return dict(answer)
 
 
 def instance_that_runs_in_this_process(home: Path) -> dg.DagsterInstance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from tests.app.memory_world import DAILY, PROJECT
 from tests.orchestration.launchpad import Launchpad, Make, failure, made_in, shown, written
-from tests.orchestration.served import instance_that_runs_nothing, run_launched, served
+from tests.orchestration.served import instance_that_runs_nothing, launched, run_launched, served
 
 PICKY = """
 MODEL (name mart.picky, kind FULL, cron '@daily');
@@ -86,24 +85,9 @@ def run_of(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
     return found
 
 
-def asked(process: Any, mutation: str, **variables: object) -> Any:
-    """What Dagster's web server answers."""
-    from dagster_graphql.schema import create_schema
-
-    context = process.create_request_context()
-    done: Any = asyncio.run(
-        create_schema().execute_async(mutation, context_value=context, variable_values=variables)
-    )
-    assert not done.errors, done.errors
-    (answer,) = done.data.values()
-    assert answer["__typename"] == "LaunchRunSuccess", answer
-    return answer["run"]["runId"]
-
-
 def repeat(process: Any, run_id: str, strategy: str = "ALL_STEPS") -> str:
     """Execute a run again, as a click in Dagster's UI does; the id of the new one."""
-    found: str = asked(process, REPEAT, run=run_id, strategy=strategy)
-    return found
+    return str(launched(process, REPEAT, run=run_id, strategy=strategy)["run"]["runId"])
 
 
 def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str]) -> str:
@@ -121,8 +105,7 @@ def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str])
             "tags": [{"key": key, "value": value} for key, value in tags.items()]
         },
     }
-    found: str = asked(process, LAUNCH, params=params)
-    return found
+    return str(launched(process, LAUNCH, params=params)["run"]["runId"])
 
 
 @pytest.mark.parametrize(
@@ -139,11 +122,11 @@ def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
         instance_that_runs_nothing(tmp_path / "ui") as instance,
         served(definitions, instance) as process,
     ):
-        launched = launch(process, "vde_plan", config, {})
-        first = run_launched(definitions, instance, launched)
+        run_id = launch(process, "vde_plan", config, {})
+        first = run_launched(definitions, instance, run_id)
         assert first.status is dg.DagsterRunStatus.FAILURE
         shop.edit("totals", "SUM(CAST('x' AS BIGINT))", "SUM(amount) + 1")
-        again = run_launched(definitions, instance, repeat(process, launched, strategy))
+        again = run_launched(definitions, instance, repeat(process, run_id, strategy))
         assert again.status is dg.DagsterRunStatus.SUCCESS
         assert shop.world.rows("mart.totals") == [(2, 12)]
         assert again.tags["vde/environment"] == "prod"
@@ -161,12 +144,12 @@ def test_the_ui_executes_an_automatic_run_again_and_failed_models_are_tried_at_o
         served(definitions, instance) as process,
     ):
         shop.instance = instance
-        launched = ""
+        run_id = ""
         for _ in range(2):
-            launched = launch(process, "vde_automation", {}, dict(shop.request().tags))
-            run_launched(definitions, instance, launched)
+            run_id = launch(process, "vde_automation", {}, dict(shop.request().tags))
+            run_launched(definitions, instance, run_id)
         assert "mart.picky: 2 runs did not compute it" in shop.skipped()
-        again = run_launched(definitions, instance, repeat(process, launched))
+        again = run_launched(definitions, instance, repeat(process, run_id))
         assert again.status is dg.DagsterRunStatus.FAILURE  # it was tried, and failed again
         assert "mart.picky: 3 runs did not compute it" in shop.skipped()
 
