@@ -36,6 +36,7 @@ def browser_page(program: Path) -> Iterator[Page]:
         try:
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.set_default_timeout(SECONDS * 1000)
+            expect.set_options(timeout=SECONDS * 1000)
             yield page
         finally:
             browser.close()
