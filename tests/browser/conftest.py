@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -26,10 +27,17 @@ def address(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 
 
 @pytest.fixture
-def ui(address: str, chromium: Path) -> Iterator[Ui]:
+def ui(
+    address: str, chromium: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Ui]:
     """The UI, in a new page."""
     with browser_page(chromium) as page:
-        yield Ui(page, address)
+        shown = Ui(page, address)
+        request.node.stash[_SHOWN] = shown, tmp_path
+        yield shown
+
+
+_SHOWN: Final = pytest.StashKey[tuple[Ui, Path]]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -38,9 +46,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep the picture and the text of the page on which a scene failed, and name the files."""
     report = yield
-    arguments = getattr(item, "funcargs", {})
-    if report.when == "call" and report.failed and "ui" in arguments:
-        kept = _keep(arguments["ui"], arguments["tmp_path"])
+    if report.when == "call" and report.failed and _SHOWN in item.stash:
+        kept = _keep(*item.stash[_SHOWN])
         report.sections.append(("the page", "\n".join(map(str, kept))))
     return report
 

@@ -1,7 +1,8 @@
-"""The pictures of docs/ and the README: `python -m tests.browser.pictures [NAME ...]`.
+"""The pictures of docs/ and the README: `python -m tests.browser.pictures FOLDER [NAME ...]`.
 
-They are of the flights example, built with real Spark in a folder of its own, which takes some
-minutes. Two audits are added to it: one that every row passes, and in dev one that rows fail.
+They are of the flights example, built with real Spark in FOLDER, which takes some minutes. If
+FOLDER is there already, it is used as it is. Two audits are added to the example: one that every
+row passes, and in dev one that rows fail.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,13 +75,13 @@ class Flights:
 
 
 def asset_graph(ui: Ui, _: Flights) -> None:
-    """The graph of one environment, down from its sources."""
-    ui.open_graph()
-    search = ui.page.get_by_role("textbox", name="Search and filter assets")
-    search.click()
-    ui.page.keyboard.insert_text('code_location:"prod"')
-    ui.page.keyboard.press("Enter")
-    ui.sees("punctuality")
+    """What a model reads and what reads it, up to the sources and down to the end."""
+    ui.open_asset("core/flights", "lineage")
+    ui.page.get_by_role("button", name="All", exact=True).click()
+    ui.page.get_by_role("button", name="Hide navigation").click()
+    ui.page.get_by_role("button", name="zoom_out").click()
+    for name in ("punctuality", "weather", "delays_by_airline"):
+        ui.sees(name)
 
 
 def asset_checks(ui: Ui, _: Flights) -> None:
@@ -109,9 +109,11 @@ def asset_page(ui: Ui, _: Flights) -> None:
 def plan_run(ui: Ui, _: Flights) -> None:
     """The run of a plan that `vde plan prod` applied."""
     ui.open("runs")
-    ui.page.get_by_role("row").or_(ui.page.get_by_text("vde_plan")).first.wait_for()
+    ui.sees("vde_plan")
     ui.page.get_by_role("link", name="View").last.click()
     ui.until_run_ends()
+    ui.sees("Succeeded (10)")
+    ui.page.get_by_role("button", name="expand_arrows").first.click()
 
 
 def catch_up_run(ui: Ui, flights: Flights) -> None:
@@ -144,17 +146,17 @@ def flights_ui(folder: Path) -> Iterator[tuple[Ui, Flights]]:
     """The UI of the flights example in a browser."""
     program = _chromium()
     assert program is not None, "Chromium is not installed: apt-get install chromium"
-    flights = Flights.build(folder / "flights")
-    with served(flights.folder, folder / "log") as address, browser_page(program) as page:
+    flights = Flights(folder) if folder.exists() else Flights.build(folder)
+    log = folder / ".vde" / "ui.log"
+    with served(folder, log) as address, browser_page(program) as page:
         yield Ui(page, address), flights
 
 
-def take(ui: Ui, name: str, show: Callable[[], None]) -> None:
+def take(ui: Ui, flights: Flights, name: str) -> None:
     """Take one picture, once the page has stopped loading and says nothing in passing."""
-    show()
-    ui.settle()
+    PICTURES[name](ui, flights)
     target = ROOT / "docs" / f"{name}.png"
-    ui.page.screenshot(path=target, animations="disabled", caret="hide")
+    target.write_bytes(ui.picture())
     _with_fewer_colours(target)
     assert target.stat().st_size <= MOST_BYTES, f"{target} has {target.stat().st_size:,} bytes"
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size:,} bytes")
@@ -169,16 +171,12 @@ def _with_fewer_colours(picture: Path) -> None:
         assert done.returncode in (0, 98, 99), done  # 98, 99: the picture stays as it was
 
 
-def main(names: list[str]) -> None:
+def main(folder: str, *names: str) -> None:
     """Take the pictures of these names, or all of them."""
-    with (
-        tempfile.TemporaryDirectory(prefix="vde-pictures-") as folder,
-        flights_ui(Path(folder)) as (ui, flights),
-    ):
+    with flights_ui(Path(folder).resolve()) as (ui, flights):
         for name in names or PICTURES:
-            show = PICTURES[name]
-            take(ui, name, lambda show=show: show(ui, flights))  # type: ignore[misc]
+            take(ui, flights, name)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ RUN_SECONDS: Final = 300
 WIDTH: Final = 1500
 HEIGHT: Final = 900
 
+_ALIKE: Final = 3
 _ENDED: Final = re.compile(r"^(Success|Failure|Canceled)$")
 
 
@@ -36,6 +38,7 @@ def browser_page(program: Path) -> Iterator[Page]:
         try:
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.set_default_timeout(SECONDS * 1000)
+            expect.set_options(timeout=SECONDS * 1000)
             yield page
         finally:
             browser.close()
@@ -113,9 +116,16 @@ class Ui:
         self.page.wait_for_url(re.compile("/runs/"))
         self.sees(_ENDED, seconds=RUN_SECONDS)
 
-    def settle(self) -> None:
-        """Wait until the page asks for nothing more, and no notice is shown in passing."""
+    def picture(self) -> bytes:
+        """The page as a PNG, once it shows nothing in passing and three looks at it are alike."""
         self.page.mouse.move(0, HEIGHT - 1)
         notices = self.page.get_by_role("region", name=re.compile("Notifications"))
         expect(notices.get_by_role("listitem")).to_have_count(0)
-        self.page.wait_for_load_state("networkidle")
+        until, looks = time.monotonic() + SECONDS, [self._look()]
+        while len(looks) < _ALIKE or len(set(looks[-_ALIKE:])) > 1:
+            assert time.monotonic() < until, f"{self.page.url} does not come to rest"
+            looks.append(self._look())
+        return looks[-1]
+
+    def _look(self) -> bytes:
+        return self.page.screenshot(animations="disabled", caret="hide")

@@ -13,6 +13,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from tests.cli.calling import OURS, call
 from tests.dagster_server import DEADLINE_SECONDS, ask, end_group, free_port, until_loaded
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.home import check_home
@@ -124,6 +125,32 @@ def test_dagster_dev_without_a_home_prints_what_to_export(tmp_path: Path) -> Non
     )
     assert found.stderr.count("export DAGSTER_HOME=") == 1, found.stderr
     assert str(Path("project") / ".vde" / "dagster") in found.stderr
+
+
+@pytest.mark.full
+@pytest.mark.timeout(DEADLINE_SECONDS + 180)
+def test_a_ui_that_a_script_put_in_the_background_stops_on_sigterm(tmp_path: Path) -> None:
+    """A shell without job control starts such a process with SIGINT ignored."""
+    assert call("init", tmp_path / "shop").exit_code == 0
+    port, log = free_port(), tmp_path / "log"
+    ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    code = f"{ignored}from vde_dagster.cli import main; main()"
+    arguments = ["ui", "--project", str(tmp_path / "shop"), "--port", str(port)]
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            env={key: each for key, each in os.environ.items() if key not in OURS},
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        until_loaded(f"http://127.0.0.1:{port}/graphql", process, log)
+        process.terminate()
+        process.wait(timeout=150)
+        assert "Dagster services shut down." in log.read_text()
+    finally:
+        end_group(process)
 
 
 @contextmanager
