@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 
 import dagster as dg
 
@@ -99,7 +99,7 @@ def write_frame(location: Location, context: dg.OutputContext, frame: object, sh
         interval = Interval(window.start, window.end)
     place = f"the asset {spec.key.to_user_string()}"
     services, binding = location.project.services, table.binding
-    known = shown.get(table.model.name, UNKNOWN)
+    known: TableName | Literal["unknown"] | None = shown.get(table.model.name, UNKNOWN)
     done = write_rows(services, binding, table.model, frame, interval, place=place, replaces=known)
     set_data_version(context, data_version(done.entries))
     node = binding.node(table.model.name)

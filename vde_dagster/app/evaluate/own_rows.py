@@ -30,7 +30,7 @@ from vde_dagster.core.time.intervals import ALWAYS, Interval, subtract
 from vde_dagster.ports.catalog import ViewDefinition
 
 _LOG: Final = logging.getLogger(__name__)
-UNKNOWN: Final = "unknown"
+UNKNOWN: Final[Literal["unknown"]] = "unknown"
 """Nobody remembered what a view showed when the code was loaded."""
 
 
