@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from vde_dagster import build_definitions
+from vde_dagster import build_definitions, personal_environment
 
 PROJECT = Path(os.environ.get("VDE_PROJECT") or Path(__file__).parent / "examples" / "nyc_flights")
 
@@ -19,8 +19,8 @@ def prod() -> dg.Definitions:
 
 @cache
 def dev() -> dg.Definitions:
-    """A person's own environment: the one that VDE_ENVIRONMENT names, else dev."""
-    return build_definitions(PROJECT, environment=os.environ.get("VDE_ENVIRONMENT") or "dev")
+    """A person's own environment: the one that VDE_ENVIRONMENT names, else dev; never prod."""
+    return build_definitions(PROJECT, environment=personal_environment())
 
 
 @dg.definitions

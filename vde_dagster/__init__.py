@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vde_dagster.lakehouse.evaluation import ModelContext
     from vde_dagster.orchestration.component import VdeProjectComponent
     from vde_dagster.orchestration.conditions import on_changed_data, when_due
-    from vde_dagster.orchestration.definitions import build_definitions
+    from vde_dagster.orchestration.definitions import build_definitions, personal_environment
     from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
     from vde_dagster.orchestration.merging import merge_definitions
     from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
@@ -32,6 +32,7 @@ _HOMES = {
     "VdeTranslator": "vde_dagster.orchestration.translator",
     "VdeTranslatorData": "vde_dagster.orchestration.translator",
     "build_definitions": "vde_dagster.orchestration.definitions",
+    "personal_environment": "vde_dagster.orchestration.definitions",
     "macro": "vde_dagster.project.macros.files",
     "merge_definitions": "vde_dagster.orchestration.merging",
     "model": "vde_dagster.project.python_models",
@@ -53,6 +54,7 @@ __all__ = [
     "merge_definitions",
     "model",
     "on_changed_data",
+    "personal_environment",
     "signal",
     "when_due",
 ]

@@ -1,12 +1,11 @@
 """The project in Dagster: workspace.yaml names `prod` and `dev`, dg.toml lets `dg` load `defs`."""
 
-import os
 from functools import cache
 from pathlib import Path
 
 import dagster as dg
 
-from vde_dagster import build_definitions
+from vde_dagster import build_definitions, personal_environment
 
 PROJECT = Path(__file__).parent
 
@@ -19,8 +18,8 @@ def prod() -> dg.Definitions:
 
 @cache
 def dev() -> dg.Definitions:
-    """A person's own environment: the one that VDE_ENVIRONMENT names, else dev."""
-    return build_definitions(PROJECT, environment=os.environ.get("VDE_ENVIRONMENT") or "dev")
+    """A person's own environment: the one that VDE_ENVIRONMENT names, else dev; never prod."""
+    return build_definitions(PROJECT, environment=personal_environment())
 
 
 @dg.definitions

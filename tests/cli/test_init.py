@@ -50,6 +50,8 @@ def test_it_has_everything_that_dagster_needs(project: Path) -> None:
         (None, ("prod", "dev", "prod")),
         ("Ana", ("prod", "ana", "ana")),
         ("", ("prod", "dev", "prod")),
+        ("  ", ("prod", "dev", "prod")),
+        (" PROD ", ("prod", "dev", "prod")),
     ],
 )
 def test_its_code_locations_show_production_and_a_persons_own_environment(
@@ -155,3 +157,8 @@ def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_fine(tmp_path: Path) -> None:
     assert call("init", tmp_path).exit_code == 0
+
+
+def test_an_environment_with_an_empty_name_is_not_production(project: Path) -> None:
+    with pytest.raises(InvalidName, match="'' is no name for an environment"):
+        build_definitions(project, environment="")

@@ -249,13 +249,33 @@ HOURS_IN_BERLIN = dg.HourlyPartitionsDefinition("2024-01-01-00:00", timezone="Eu
     [
         (asset(rows(1), columns={}), "does not say which columns it returns. Add `metadata={"),
         (asset(rows(1), None), "has no code version, which its table has in its name. Add `code_"),
-        (asset(rows(1), key=("report",)), "its key is no name of a table. Give it one like"),
+        (asset(rows(1), key=("report",)), "it has to have two parts, schema and name. Give it"),
         (asset(rows(1), key=("raw", "other"), kind="VIEW"), "cannot be of kind VIEW"),
         (asset(rows(1), kind=BY_DAY), "it is loaded by time range, and has no partitions"),
         (asset(rows(1), partitions=DAYS, kind="FULL"), "does not say which column has the time"),
         (
             asset(rows(1), partitions=HOURS_IN_BERLIN),
             "its partitions are no windows of time in UTC",
+        ),
+        (asset(rows(1), key=("team_a", "mart", "report")), "it has to have two parts"),
+        (
+            asset(rows(1), kind={"name": "incremental_by_time_range", "time_column": "day"}),
+            "it is loaded by time range, and has no partitions",
+        ),
+        (
+            asset(
+                rows(1), partitions=dg.DailyPartitionsDefinition("2024-01-01-06:00", hour_offset=6)
+            ),
+            "its partitions (0 6 * * *) do not begin where one day ends",
+        ),
+        (
+            asset(
+                rows(1),
+                partitions=dg.TimeWindowPartitionsDefinition(
+                    cron_schedule="15 10 * * *", start="2024-01-01", fmt="%Y-%m-%d"
+                ),
+            ),
+            "its partitions (15 10 * * *) do not begin where one day ends",
         ),
         (asset(rows(1), audits=["not_nul"]), "not_nul"),
         (asset(rows(1), depends_on=["a.b"]), "depends_on cannot be given for an asset"),
@@ -275,3 +295,47 @@ def test_rows_that_do_not_fit_are_refused(served: AutomatedWorld) -> None:
     said = run(served, asset(pa.table({"n": [1]})))
     assert isinstance(said, str)
     assert "columns" in said
+
+
+def test_assets_that_would_share_a_table_are_refused_together(served: AutomatedWorld) -> None:
+    first, second = asset(rows(1)), asset(rows(2), key=("Mart", "Report"))
+    said = r"would write the same table \(Mart/Report, mart/report: mart\.report\)"
+    with pytest.raises(Refused, match=said):
+        merge_definitions(served.definitions(), dg.Definitions(assets=[first, second]))
+    once = merge_definitions(served.definitions(), dg.Definitions(assets=[first]))
+    with pytest.raises(Refused, match=said):
+        merge_definitions(once, dg.Definitions(assets=[second]))
+
+
+def test_old_code_that_ends_after_new_code_does_not_move_the_view_back(
+    served: AutomatedWorld,
+) -> None:
+    event(served, asset(rows(1)))
+    old = asset(rows(2))
+    loaded = merge_definitions(served.definitions(), dg.Definitions(assets=[old]))
+    event(served, asset(rows(3), "2"))
+    job = loaded.resolve_implicit_global_asset_job_def()
+    assert job.execute_in_process(instance=served.instance, asset_selection=[old.key]).success
+    assert served.world.rows("mart.report") == [(FIRST, 3)]
+    event(served, old)
+    assert served.world.rows("mart.report") == [(FIRST, 2)], "deployed again, on purpose"
+
+
+@pytest.mark.parametrize(
+    "cron, fmt, key",
+    [("0 0 * * 1", "%Y-%m-%d", "2024-01-01"), ("0 0 1 */3 *", "%d.%m.%Y", "01.01.2024")],
+)
+def test_partitions_longer_than_the_unit_are_read_whole(
+    served: AutomatedWorld, cron: str, fmt: str, key: str
+) -> None:
+    given: list[Any] = []
+    long = dg.TimeWindowPartitionsDefinition(cron_schedule=cron, start=FIRST.strftime(fmt), fmt=fmt)
+    report = dg.AssetKey(["mart", "report"])
+
+    @dg.asset(ins={"report": dg.AssetIn(key=report)}, partitions_def=long)
+    def mail(report: pa.Table) -> None:
+        given.extend(report["n"].to_pylist())
+
+    both = pa.concat_tables([rows(1, day=FIRST), rows(2, day=date(2024, 1, 7))])
+    assert isinstance(run(served, asset(both, partitions=long), mail, day=key), dict)
+    assert sorted(given) == [1, 2]

@@ -223,3 +223,52 @@ def test_a_translator_whose_file_fails_is_a_problem_at_its_line(sample: Sample) 
     (problem,) = caught.value.problems
     assert str(problem.place) == "translator.py:2"
     assert "division by zero" in problem.message
+
+
+CLASS = "from vde_dagster import VdeTranslator\n\nclass Ours(VdeTranslator):\n"
+
+
+@pytest.mark.parametrize(
+    "text,words",
+    [
+        (f"{CLASS}    def __init__(self, more):\n        pass\n", "without arguments: TypeError"),
+        (
+            f"{CLASS}    def get_asset_spec(self, data):\n        return 1 / 0\n",
+            "translator.py:5: dagster.translator: get_asset_spec of raw.events: ZeroDivisionError",
+        ),
+        (f"{CLASS}    def get_asset_spec(self, data):\n        pass\n", "returned NoneType"),
+        (
+            f"{CLASS}    def get_asset_check_spec(self, data, spec):\n        return 1 / 0\n",
+            "translator.py:5: dagster.translator: get_asset_check_spec of",
+        ),
+        ("a = 'ä'".encode("latin-1"), "translator.py:1: this is no text in UTF-8"),
+    ],
+)
+def test_a_translator_that_raises_is_a_problem_and_stops_a_plan_before_it_begins(
+    sample: Sample, text: str | bytes, words: str
+) -> None:
+    audited(sample, refused=1)
+    (sample.folder / "translator.py").write_bytes(
+        text if isinstance(text, bytes) else text.encode()
+    )
+    settings = (sample.folder / "vde.yaml").read_text("utf-8")
+    sample.write("vde.yaml", f"{settings}dagster: {{translator: translator.Ours}}\n")
+    with pytest.raises(ProjectInvalid, match=re.escape(words)):
+        sample.definitions()
+    project = sample.project()
+    with pytest.raises(ProjectInvalid, match=re.escape(words)):
+        run_plan(project, sample.plan(project=project), lambda _: None)
+    assert project.services.state.environment("prod") is None
+
+
+def test_a_module_that_raises_while_it_is_imported_is_a_problem(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    (folder / "broken_translator.py").write_text("a = 1\nb = a / 0\n")
+    monkeypatch.syspath_prepend(str(folder))
+    settings = (sample.folder / "vde.yaml").read_text("utf-8")
+    sample.write("vde.yaml", f"{settings}dagster: {{translator: broken_translator.Ours}}\n")
+    with pytest.raises(ProjectInvalid, match=r"translator\.py:2: .* cannot be imported: Zero"):
+        sample.definitions()

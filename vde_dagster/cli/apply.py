@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.plan import apply, built_facts, print_built, show
 from vde_dagster.cli.printing import print_json
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("apply", short_help="Apply a plan that was saved and reviewed.")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import ModelChange, Plan
     from vde_dagster.project.configuration import Configuration
 
-_CATEGORIES: Final = ("breaking", "non_breaking", "forward_only")
 _NAMED: Final = 5
 
 
@@ -138,14 +137,14 @@ class _Choice:
 def _ask(
     plan_with: Callable[[PlanOptions], Plan], chosen: PlanOptions, change: ModelChange, count: str
 ) -> tuple[Category, Plan]:
-    from vde_dagster.core.model.snapshot import Category
+    from vde_dagster.core.planning.options import DECIDABLE
 
     why = "what this edit means is not known" if change.undecidable else "what does it mean?"
     click.echo(f"\n{click.style(str(change.name), bold=True)} ({count}): {why}")
     for reason in sentences(change.reasons):
         click.echo(f"  {reason}")
     choices: dict[str, _Choice] = {}
-    for each in map(Category, _CATEGORIES):
+    for each in DECIDABLE:
         follows = plan_with(_deciding(chosen, change.name, each))
         choices[each.value] = _Choice(category=each, plan=follows)
         click.echo(f"    {each.value:<13} {_effect(follows, change.name)}")

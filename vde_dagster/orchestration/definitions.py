@@ -59,8 +59,21 @@ def build_definitions(
             def defs() -> dg.Definitions:
                 return build_definitions(Path(__file__).parent)
     """
-    served = environment or _own_environment() or PRODUCTION
+    served = environment if environment is not None else _own_environment() or PRODUCTION
     return project_definitions(VdeProject.load(folder), served, translator)
+
+
+def personal_environment(default: str = "dev") -> str:
+    """The environment that ``VDE_ENVIRONMENT`` names, for a code location beside production's.
+
+    It is never production, which has a code location of its own: then, and if the variable is not
+    set or blank, it is ``default``.
+
+    Raises:
+        InvalidName: The variable has nothing in it that a name can be made of.
+    """
+    named = _own_environment()
+    return named if named and named != PRODUCTION else default
 
 
 def _own_environment() -> str:

@@ -20,7 +20,7 @@ from vde_dagster.orchestration.metadata import (
     stale_metadata,
     work_metadata,
 )
-from vde_dagster.orchestration.own_frames import TABLE, own_table, write_frame
+from vde_dagster.orchestration.own_frames import TABLE, Shown, own_table, write_frame
 from vde_dagster.orchestration.partitions import interval_of, is_partitioned
 from vde_dagster.orchestration.steps import (
     Evaluation,
@@ -38,10 +38,16 @@ class VdeIcebergIOManager(dg.IOManager):
 
     Args:
         location: The environment whose models are written and read.
+        shown: What views of own assets showed when their code was loaded.
     """
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, shown: Shown | None = None) -> None:
         self._location = location
+        self._shown = dict(shown or {})
+
+    def remembering(self, shown: Shown) -> VdeIcebergIOManager:
+        """The same one that knows what views of own assets show when their code is loaded."""
+        return VdeIcebergIOManager(self._location, {**self._shown, **shown})
 
     @property
     def location(self) -> Location:
@@ -92,7 +98,7 @@ class VdeIcebergIOManager(dg.IOManager):
         """
         if not isinstance(obj, EvaluationResult):
             with failures():
-                write_frame(self._location, context, obj)
+                write_frame(self._location, context, obj, self._shown)
             return
         keys = {name: spec.key for name, spec in self._location.specs.items()}
         asked = obj.evaluation
@@ -116,39 +122,50 @@ class VdeIcebergIOManager(dg.IOManager):
         """
         with failures():
             form = form_of(context)
-            name, binding = self._read(context)
+            name, binding, partitions = self._read(context)
             services = self._location.project.services
             wanted = user_read(
                 services,
                 binding,
                 name,
-                _intervals(context, binding.node(name)),
+                _intervals(context, binding.node(name), partitions),
                 columns=_columns(context),
                 with_gaps=(context.definition_metadata or {}).get("with_gaps") is True,
             )
             context.log.info(_said(name, binding.environment, wanted))
             return as_form(self._location.project, wanted, form)
 
-    def _read(self, context: dg.InputContext) -> tuple[ModelName, Binding]:
-        """The model, source or table of an own asset that an input reads.
+    def _read(
+        self, context: dg.InputContext
+    ) -> tuple[ModelName, Binding, dg.PartitionsDefinition | None]:
+        """The model, source or table of an own asset that an input reads, and its own partitions.
 
         Raises:
             Refused: It is none of these, or the environment has moved.
         """
         name = self._location.name(context.asset_key)
         if name is not None:
-            return name, current_binding(self._location, name)
+            return name, current_binding(self._location, name), None
         upstream = context.upstream_output
         if upstream is None or TABLE not in (upstream.definition_metadata or {}):
             raise Refused(f"{context.asset_key.to_user_string()} is no model of this project.")
         own = own_table(self._location, upstream.asset_spec)
-        return own.model.name, own.binding
+        return own.model.name, own.binding, upstream.asset_spec.partitions_def
 
 
-def _intervals(context: dg.InputContext, node: Node) -> tuple[Interval, ...] | None:
-    """The intervals that a partitioned asset reads; None where it reads everything."""
+def _intervals(
+    context: dg.InputContext, node: Node, own: dg.PartitionsDefinition | None
+) -> tuple[Interval, ...] | None:
+    """The intervals that a partitioned asset reads; None where it reads everything.
+
+    ``own`` are the partitions of an own asset. They may be longer than the unit of its table, and
+    have keys of any format.
+    """
     if not (is_partitioned(node) and reads_by_partition(context)):
         return None
+    if isinstance(own, dg.TimeWindowPartitionsDefinition):
+        windows = map(own.time_window_for_partition_key, context.asset_partition_keys)
+        return merge(Interval(each.start, each.end) for each in windows)
     return merge(interval_of(node.model.unit, each) for each in context.asset_partition_keys)
 
 

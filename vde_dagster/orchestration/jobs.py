@@ -14,7 +14,7 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.apply.applying import Report, Walk, walking
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.view_names import naming_of
@@ -66,9 +66,10 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     if plan.is_empty:
         return ()
     ours, naming = project_translator(project.configuration), project.services.naming
+    planned = bind_plan(plan)  # a translator that fails stops nothing half-way
+    keys = asset_keys(ours, project, planned, naming)
+    names = check_names(ours, project, planned, naming, keys)
     with walking(project.services, plan) as walk:
-        keys = asset_keys(ours, project, walk.binding, naming)
-        names = check_names(ours, project, walk.binding, naming, keys)
         events = PlanEvents(services=project.services, keys=keys, names=names)
         run = _PlanRun(walk=walk, events=events, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
@@ -99,16 +100,15 @@ def run_catch_up(
         EvaluationFailed: The query failed; readers see what they saw before.
         KeyboardInterrupt: The user stopped it.
     """
+    naming = naming_of(project.services, binding.environment)
+    ours = project_translator(project.configuration)
+    keys = asset_keys(ours, project, binding, naming)
+    names = check_names(ours, project, binding, naming, keys)
     errors = _Errors()
     outcomes: list[Evaluated | NothingToLoad] = []
 
     @dg.op(name=CATCH_UP_OP, out=dg.Out(dg.Nothing))
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
-        naming = naming_of(project.services, binding.environment)
-        ours = project_translator(project.configuration)
-        keys = asset_keys(ours, project, binding, naming)
-        names = check_names(ours, project, binding, naming, keys)
-
         def load() -> Evaluated | NothingToLoad:
             outcomes.append(catch_up(project.services, binding, name, reload=reload))
             return outcomes[-1]

@@ -26,6 +26,7 @@ from vde_dagster.orchestration.translating import (
     check_names,
     project_translator,
     translated_checks,
+    translated_spec,
     translator_data,
 )
 from vde_dagster.orchestration.translator import VdeTranslator
@@ -124,7 +125,7 @@ def open_location(
     changed = _changed(edited) if loaded is not None else {}
     naming = services.naming if plan is not None else naming_of(services, environment)
     data = translator_data(project, binding, naming, changed)
-    specs = {name: chosen.get_asset_spec(each) for name, each in data.items()}
+    specs = {name: translated_spec(chosen, each) for name, each in data.items()}
     return Location(
         project=project,
         environment=environment,

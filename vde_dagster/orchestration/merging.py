@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import dagster as dg
 
+from vde_dagster.app.evaluate.own_rows import shown_table
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
@@ -16,7 +17,7 @@ from vde_dagster.orchestration._unpublished import io_manager_key
 from vde_dagster.orchestration.assets import IO_MANAGER
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.own_frames import own_table
+from vde_dagster.orchestration.own_frames import TABLE, Shown, own_table
 from vde_dagster.orchestration.partitions import source_mapping
 
 _Asset = TypeVar("_Asset")
@@ -53,7 +54,7 @@ def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Defin
 
             prod = merge_definitions(build_definitions("."), dg.Definitions(assets=[flights]))
     """
-    location = _location_of(project)
+    manager = _manager_of(project)
     for each in own:
         if IO_MANAGER in (each.resources or {}):
             raise Refused(
@@ -63,25 +64,25 @@ def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Defin
             )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)  # of partition mappings; not users' own
-        ours = _giving_way(project, location, own)
+        ours = _giving_way(project, manager, own)
     return dg.Definitions.merge(ours, *own)
 
 
-def _location_of(project: dg.Definitions) -> Location:
+def _manager_of(project: dg.Definitions) -> VdeIcebergIOManager:
     manager = (project.resources or {}).get(IO_MANAGER)
     if not isinstance(manager, VdeIcebergIOManager):
         raise Refused(
             "the first of the merged definitions is not that of a project",
             advice="Write `merge_definitions(build_definitions(...), ...)`.",
         )
-    return manager.location
+    return manager
 
 
 def _giving_way(
-    project: dg.Definitions, location: Location, own: Iterable[dg.Definitions]
+    project: dg.Definitions, manager: VdeIcebergIOManager, own: Sequence[dg.Definitions]
 ) -> dg.Definitions:
     """The project's definitions without what the user's own take the place of."""
-    own = tuple(own)
+    location = manager.location
     assets = _assets_of(own)
     for name in location.specs:
         if location.key(name) in assets and not _is_source(location, name):
@@ -90,7 +91,7 @@ def _giving_way(
                 "asset of your own",
                 advice="Give your asset another key.",
             )
-    _check_own_tables(location, own)
+    shown = _own_tables(location, project, own)
     replaced = {
         name: assets[location.key(name)] for name in location.specs if location.key(name) in assets
     }
@@ -98,7 +99,7 @@ def _giving_way(
         key: value
         for key, value in (project.resources or {}).items()
         if not any(key in (each.resources or {}) for each in own)
-    }
+    } | {IO_MANAGER: manager.remembering(shown)}
     has_executor = any(each.executor is not None for each in own)
     return dg.Definitions(
         assets=[*_left(project.assets or (), location, replaced)],
@@ -114,14 +115,39 @@ def _giving_way(
     )
 
 
-def _check_own_tables(location: Location, own: Iterable[dg.Definitions]) -> None:
-    """Refuse own assets that our IO manager could not write, before anything is computed."""
-    for definitions in own:
-        for each in definitions.assets or ():
-            if isinstance(each, dg.AssetsDefinition) and each.is_executable:
-                for spec in each.specs:
-                    if io_manager_key(each, spec.key) == IO_MANAGER:
-                        own_table(location, spec)
+def _own_tables(
+    location: Location, project: dg.Definitions, own: Sequence[dg.Definitions]
+) -> Shown:
+    """What the views of own assets that our IO manager writes show now.
+
+    Raises:
+        Refused: It could not write one of them, or several have one table; nothing was computed.
+    """
+    before = [each for each in _written(project) if TABLE in each.metadata]  # merged earlier
+    new = [spec for definitions in own for spec in _written(definitions)]
+    found = [(spec.key, own_table(location, spec)) for spec in (*before, *new)]
+    keys: dict[ModelName, list[str]] = {}
+    for key, table in found:
+        keys.setdefault(table.model.name, []).append(key.to_user_string())
+    if shared := {name: sorted(each) for name, each in keys.items() if len(each) > 1}:
+        named = "; ".join(f"{', '.join(each)}: {name}" for name, each in sorted(shared.items()))
+        raise Refused(
+            f"several assets of your own would write the same table ({named})",
+            advice="Give them keys that differ in more than capitals and the environment's suffix.",
+        )
+    services = location.project.services
+    return {
+        table.model.name: shown_table(services, table.binding, table.model) for _, table in found
+    }
+
+
+def _written(definitions: dg.Definitions) -> Iterator[dg.AssetSpec]:
+    """The assets whose output our IO manager writes, models among them."""
+    for each in definitions.assets or ():
+        if isinstance(each, dg.AssetsDefinition) and each.is_executable:
+            for spec in each.specs:
+                if io_manager_key(each, spec.key) == IO_MANAGER:
+                    yield spec
 
 
 def _is_source(location: Location, name: ModelName) -> bool:

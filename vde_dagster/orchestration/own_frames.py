@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final, Literal
 
 import dagster as dg
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.own_rows import own_binding, write_rows
+from vde_dagster.app.evaluate.own_rows import UNKNOWN, own_binding, write_rows
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.model.kinds import IncrementalByTimeRange
 from vde_dagster.core.model.model import Model
-from vde_dagster.core.names import PRODUCTION, InvalidName, ModelName
+from vde_dagster.core.names import PRODUCTION, InvalidName, ModelName, TableName
+from vde_dagster.core.time.cron import Cron
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration._unpublished import set_data_version
 from vde_dagster.orchestration.location import Location
@@ -23,6 +27,13 @@ from vde_dagster.project.own_models import own_model
 
 TABLE: Final = "vde/table"
 """The metadata key of what an own asset says about its table."""
+
+Shown = Mapping[ModelName, TableName | None]
+"""The tables that views of own assets showed when the code was loaded; None for no view."""
+
+_PARTS: Final = 2
+_LOOKED_AT: Final = 50
+"""How many partitions are looked at: their borders repeat much sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +68,21 @@ def own_table(location: Location, spec: dg.AssetSpec) -> OwnTable:
     try:
         model = own_model(
             _name(location, spec.key),
-            {**arguments, **_timed(spec.partitions_def, arguments, place)},
+            {**arguments, **_timed(spec.partitions_def)},
             version=_version(location, spec),
             defaults=location.project.configuration.defaults,
         )
+        _check_partitions(spec.partitions_def, model)
     except Refused as error:
         raise Refused(f"{place}: {error.message}", advice=error.advice) from error
     return OwnTable(model=model, binding=own_binding(model, location.environment))
 
 
-def write_frame(location: Location, context: dg.OutputContext, frame: object) -> None:
+def write_frame(location: Location, context: dg.OutputContext, frame: object, shown: Shown) -> None:
     """Write what an own asset returned, and report it; its D-SHA is the data version.
+
+    ``shown`` is what the views of assets showed when the code was loaded; one that has moved since
+    stays.
 
     Raises:
         Refused: The environment has moved since the location was loaded; see `own_table`, too.
@@ -84,7 +99,8 @@ def write_frame(location: Location, context: dg.OutputContext, frame: object) ->
         interval = Interval(window.start, window.end)
     place = f"the asset {spec.key.to_user_string()}"
     services, binding = location.project.services, table.binding
-    done = write_rows(services, binding, table.model, frame, interval, place=place)
+    known: TableName | Literal["unknown"] | None = shown.get(table.model.name, UNKNOWN)
+    done = write_rows(services, binding, table.model, frame, interval, place=place, replaces=known)
     set_data_version(context, data_version(done.entries))
     node = binding.node(table.model.name)
     metadata = entries_metadata(binding, node, done.entries, {}) | work_metadata([done])
@@ -106,8 +122,12 @@ def _name(location: Location, key: dg.AssetKey) -> ModelName:
     Raises:
         Refused: The key is no name of a table, or the project has a model of that name.
     """
-    *before, name = key.path
-    schema = before[-1] if before else ""
+    if len(key.path) != _PARTS:
+        raise Refused(
+            "its key is no name of a table: it has to have two parts, schema and name",
+            advice='Give it one like `key=["mart", "report"]`.',
+        )
+    schema, name = key.path
     if location.environment != PRODUCTION:
         schema = schema.removesuffix(f"__{location.environment}")
     try:
@@ -123,32 +143,54 @@ def _name(location: Location, key: dg.AssetKey) -> ModelName:
     return found
 
 
-def _timed(
-    partitions: dg.PartitionsDefinition | None, arguments: Mapping[object, object], place: str
-) -> dict[str, object]:
+def _timed(partitions: dg.PartitionsDefinition | None) -> dict[str, object]:
     """The schedule that follows from the asset's partitions.
 
     Raises:
-        Refused: The partitions and the kind do not fit each other.
+        Refused: They are no windows of time in UTC.
     """
-    kind = arguments.get("kind", "FULL")
-    keyword = kind.get("name") if isinstance(kind, Mapping) else kind
-    is_timed = keyword == "INCREMENTAL_BY_TIME_RANGE"
     if partitions is None:
-        if is_timed:
-            raise Refused("it is loaded by time range, and has no partitions")
         return {}
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition) or (
         partitions.timezone != "UTC"
     ):
         raise Refused("its partitions are no windows of time in UTC")
+    return {"cron": partitions.cron_schedule, "start": partitions.start.date().isoformat()}
+
+
+def _check_partitions(partitions: dg.PartitionsDefinition | None, model: Model) -> None:
+    """Refuse partitions that the table cannot be written by.
+
+    Raises:
+        Refused: They and the kind do not fit each other, or their windows begin at an offset.
+    """
+    is_timed = isinstance(model.kind, IncrementalByTimeRange)
+    if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
+        if is_timed:
+            raise Refused("it is loaded by time range, and has no partitions")
+        return
     if not is_timed:
         raise Refused(
             "it has partitions, and does not say which column has the time",
             advice=f'Add `"kind": {{"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": ...}}` to '
             f"`{TABLE}`.",
         )
-    return {"cron": partitions.cron_schedule, "start": partitions.start.date().isoformat()}
+    ticks = islice(_ticks(partitions), _LOOKED_AT)
+    if any(model.unit.floor(each) != each for each in ticks):
+        raise Refused(
+            f"its partitions ({partitions.cron_schedule}) do not begin where one "
+            f"{model.unit.value} ends and the next begins",
+            advice="Leave the offsets out, such as `hour_offset`.",
+        )
+
+
+def _ticks(partitions: dg.TimeWindowPartitionsDefinition) -> Iterator[datetime]:
+    """When windows of time begin."""
+    cron = Cron.parse(partitions.cron_schedule)
+    tick = cron.following(partitions.start.astimezone(UTC))
+    while True:
+        yield tick
+        tick = cron.following(tick)
 
 
 def _version(location: Location, spec: dg.AssetSpec) -> str:

@@ -7,15 +7,19 @@ or checks is named in ``vde.yaml``, and both know it.
 from __future__ import annotations
 
 import importlib
+import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+from typing import Final
 
 import dagster as dg
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.errors import ProjectInvalid, Refused
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid, Refused, VdeError
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.orchestration.checks import CheckNames, check_specs
 from vde_dagster.orchestration.translator import (
@@ -25,9 +29,11 @@ from vde_dagster.orchestration.translator import (
     readable_table,
 )
 from vde_dagster.project.configuration import Configuration
-from vde_dagster.project.modules import ModuleFailed, parse_module, run_module
+from vde_dagster.project.modules import ModuleFailed, error_text, line_in, parse_module, run_module
 
 _ADVICE = "Write it like `dagster: {translator: translator.OurTranslator}` for translator.py."
+_PACKAGE: Final = Path(__file__).parents[1]
+_IMPORTING: Final = Path(importlib.__file__)
 
 
 def project_translator(configuration: Configuration) -> VdeTranslator:
@@ -50,33 +56,98 @@ def _loaded(path: str, folder: Path) -> VdeTranslator:
     if not module:
         raise Refused(f"dagster.translator names no class: {path}", advice=_ADVICE)
     file = Path(*module.split(".")).with_suffix(".py")
-    try:
-        if (folder / file).is_file():
-            tree = parse_module((folder / file).read_text("utf-8"), file)
-            found = run_module(tree, file).namespace.get(name)
-        else:
-            found = getattr(importlib.import_module(module), name, None)
-    except ModuleFailed as error:
-        raise ProjectInvalid([error.problem]) from error
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # something else is missing, which that module imports
-        where = f"neither the project's file {file} nor a module of Python"
-        raise Refused(f"dagster.translator: {module} is {where}", advice=_ADVICE) from error
+    if (folder / file).is_file():
+        found = _of_file(folder, file).get(name)
+    else:
+        found = getattr(_imported(module, file), name, None)
     if not (isinstance(found, type) and issubclass(found, VdeTranslator)):
         message = f"dagster.translator: {name} is no subclass of VdeTranslator in {module}"
         raise Refused(message, advice=_ADVICE)
-    return found()
+    with _users_code(f"{name} cannot be made without arguments"):
+        return found()
+
+
+def _of_file(folder: Path, file: Path) -> Mapping[str, object]:
+    """The names that a file of the project defines.
+
+    Raises:
+        ProjectInvalid: It is no text, no Python, or it raised.
+    """
+    try:
+        tree = parse_module((folder / file).read_text("utf-8"), file)
+        return run_module(tree, file).namespace
+    except ModuleFailed as error:
+        raise ProjectInvalid([error.problem]) from error
+    except UnicodeDecodeError as error:
+        message = f"this is no text in UTF-8: {error_text(error)}"
+        raise ProjectInvalid([Problem(place=Place(path=file), message=message)]) from error
+
+
+def _imported(module: str, file: Path) -> ModuleType:
+    """An installed module.
+
+    Raises:
+        Refused: There is none.
+        ProjectInvalid: It cannot be imported.
+    """
+    with _users_code(f"{module} cannot be imported"):
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # something else is missing, which that module imports
+            where = f"neither the project's file {file} nor a module of Python"
+            raise Refused(f"dagster.translator: {module} is {where}", advice=_ADVICE) from error
+
+
+@contextmanager
+def _users_code(what: str) -> Iterator[None]:
+    """Turn what a user's translator raises into a problem at its line.
+
+    Raises:
+        ProjectInvalid: It raised something that is no error of ours.
+    """
+    try:
+        yield
+    except VdeError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever a user's code raises is its problem
+        message = f"dagster.translator: {what}: {error_text(error)}"
+        raise ProjectInvalid([Problem(place=_place_of(error), message=message)]) from error
+
+
+def _place_of(error: BaseException) -> Place:
+    """The last line in the user's file in a traceback; ``vde.yaml`` where there is none."""
+    for frame in traceback.extract_tb(error.__traceback__):
+        path = Path(frame.filename)
+        is_ours = path.is_absolute() and path.is_relative_to(_PACKAGE)
+        if not (is_ours or frame.filename.startswith("<") or path == _IMPORTING):
+            return Place(path=path, line=line_in(path, error) or 1)
+    return Place(path=Path("vde.yaml"))
+
+
+def translated_spec(translator: VdeTranslator, data: VdeTranslatorData) -> dg.AssetSpec:
+    """What a translator makes of a model or source.
+
+    Raises:
+        ProjectInvalid: The translator raised.
+    """
+    with _users_code(f"get_asset_spec of {data.node.name}"):
+        found: object = translator.get_asset_spec(data)
+        if not isinstance(found, dg.AssetSpec):
+            raise TypeError(f"it returned {type(found).__name__}, which is no AssetSpec")
+        return found
 
 
 def translated_checks(
     translator: VdeTranslator, data: VdeTranslatorData, key: dg.AssetKey
 ) -> dict[str, dg.AssetCheckSpec]:
     """The checks of a model's asset, by the names that `check_specs` gives them."""
-    found = {
-        each.name: translator.get_asset_check_spec(data, each)
-        for each in check_specs(data.node, key)
-    }
+    with _users_code(f"get_asset_check_spec of {data.node.name}"):
+        found = {
+            each.name: translator.get_asset_check_spec(data, each)
+            for each in check_specs(data.node, key)
+        }
     return {name: spec for name, spec in found.items() if spec is not None}
 
 
@@ -91,7 +162,7 @@ def asset_keys(
     every = translator_data(project, binding, naming)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)  # code references
-        return {name: translator.get_asset_spec(data).key for name, data in every.items()}
+        return {name: translated_spec(translator, data).key for name, data in every.items()}
 
 
 def check_names(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.inspect.user_reads import read_version
+from vde_dagster.app.inspect.user_reads import read_version, user_read
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
@@ -74,3 +76,29 @@ def test_what_is_not_loaded_is_refused(world: MemoryWorld) -> None:
     planned = bind_plan(plan(world.services(), graph_of({**PROJECT, "new": new})))
     with pytest.raises(Refused, match=r"^mart\.new is not loaded yet in prod\.$"):
         read(world, planned, ModelName("mart", "new"))
+
+
+class _OldestLast:
+    """A state whose last interval was written before the table got its newest column."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def ledger(self, keys: Any) -> Any:
+        found = self._state.ledger(keys)
+        return {
+            key: (*each[:-1], replace(each[-1], columns=each[-1].columns[:-1]))
+            for key, each in found.items()
+        }
+
+
+def test_columns_are_those_of_the_table_and_not_of_the_last_interval(world: MemoryWorld) -> None:
+    services = world.services()
+    binding = bound(services)
+    key = binding.key(DAILY)
+    newest = services.state.holdings([key])[key].columns[-1].name
+    late = replace(services, state=_OldestLast(services.state))
+    assert user_read(late, binding, DAILY, columns=[newest]).rows.columns == (newest,)

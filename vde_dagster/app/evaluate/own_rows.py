@@ -7,7 +7,7 @@ asset has computed its rows before; so nothing is reused, and a second try repla
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Final, Literal
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -30,6 +30,8 @@ from vde_dagster.core.time.intervals import ALWAYS, Interval, subtract
 from vde_dagster.ports.catalog import ViewDefinition
 
 _LOG: Final = logging.getLogger(__name__)
+UNKNOWN: Final[Literal["unknown"]] = "unknown"
+"""Nobody remembered what a view showed when the code was loaded."""
 
 
 def own_binding(model: Model, environment: str) -> Binding:
@@ -59,6 +61,7 @@ def write_rows(
     interval: Interval | None,
     *,
     place: str,
+    replaces: TableName | Literal["unknown"] | None = UNKNOWN,
 ) -> Evaluated:
     """Stage, audit, publish and record what an asset returned, and let its view show it.
 
@@ -69,6 +72,9 @@ def write_rows(
         frame: All of its rows, or those of the interval.
         interval: The time of its partitions; None where it has none.
         place: The asset, for people.
+        replaces: What the view showed when the code of the asset was loaded, None for no view. If
+            it shows another version by now, newer code was first, and it stays. `UNKNOWN` is what
+            it shows now, before anything is written.
 
     Raises:
         Refused: The name of its view is taken by a table.
@@ -85,6 +91,7 @@ def write_rows(
             f"{place} cannot be shown as {view}: that is a table which somebody else writes",
             advice="Give the asset another key.",
         )
+    before = _target(services, view) if replaces == UNKNOWN else replaces
     wanted = interval or ALWAYS
     with writing(services, binding, key) as lease:
         recover(services, key, lease)
@@ -97,15 +104,34 @@ def write_rows(
             writes=(node.write(wanted, now),),
         )
         done = run_unit_of_work(services, binding, node, prepared, lease)
-    _show(services, binding, key)
+    _show(services, view, key, before)
     return done
 
 
-def _show(services: Services, binding: Binding, key: VersionKey) -> None:
-    """Let the view show a version, once that has loaded all that the shown one has."""
+def shown_table(services: Services, binding: Binding, model: Model) -> TableName | None:
+    """What the view of an asset shows; None if there is none."""
     environment = binding.environment
-    name = environment_view(key.model, environment, naming_of(services, environment))
+    return _target(
+        services, environment_view(model.name, environment, naming_of(services, environment))
+    )
+
+
+def _target(services: Services, view: TableName) -> TableName | None:
+    found = services.catalog.view(view)
+    return found.target if found is not None else None
+
+
+def _show(services: Services, name: TableName, key: VersionKey, before: TableName | None) -> None:
+    """Let the view show a version, once that has loaded all that the shown one has.
+
+    It is left alone where it shows neither the version nor what it showed ``before``.
+    """
     shown = services.catalog.view(name)
+    if shown is not None and shown.target not in (key.table, before):
+        _LOG.info(
+            "%s goes on showing %s, which newer code has written meanwhile", name, shown.target
+        )
+        return
     loaded = services.state.holdings([key]).get(key, NOTHING)
     if shown is not None and (lacks := _lacks(services, key, shown.target, loaded)):
         missing = ", ".join(map(str, lacks))

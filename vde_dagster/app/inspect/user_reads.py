@@ -71,7 +71,7 @@ def user_read(
     entries = services.state.ledger([key]).get(key, ())
     if not entries:
         raise Refused(f"{name} is not loaded yet in {binding.environment}.")
-    chosen = _columns(name, entries[-1].columns, columns)
+    chosen = _columns(name, services.state.holdings([key])[key].columns, columns)
     if node.model.kind.is_view:
         view = environment_view(name, binding.environment, naming_of(services, binding.environment))
         return UserRead(rows=TableRows(table=view, columns=chosen), is_view=True)
