@@ -78,7 +78,7 @@ def asset_graph(ui: Ui, _: Flights) -> None:
     ui.open_asset("core/flights", "lineage")
     ui.page.get_by_role("button", name="All", exact=True).click()
     ui.page.get_by_role("button", name="Hide navigation").click()
-    for _ in range(3):
+    for _step in range(3):
         ui.page.get_by_role("button", name="zoom_out").click()
     for name in ("punctuality", "weather", "delays_by_airline"):
         ui.sees(name)
