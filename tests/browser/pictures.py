@@ -11,8 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -79,7 +78,8 @@ def asset_graph(ui: Ui, _: Flights) -> None:
     ui.open_asset("core/flights", "lineage")
     ui.page.get_by_role("button", name="All", exact=True).click()
     ui.page.get_by_role("button", name="Hide navigation").click()
-    ui.page.get_by_role("button", name="zoom_out").click()
+    for _step in range(3):
+        ui.page.get_by_role("button", name="zoom_out").click()
     for name in ("punctuality", "weather", "delays_by_airline"):
         ui.sees(name)
 
@@ -141,22 +141,15 @@ PICTURES: Final[dict[str, Callable[[Ui, Flights], None]]] = {
 }
 
 
-@contextmanager
-def flights_ui(folder: Path) -> Iterator[tuple[Ui, Flights]]:
-    """The UI of the flights example in a browser."""
+def take(address: str, flights: Flights, name: str) -> None:
+    """Take one picture in a new browser: pages remember what was opened and hidden in them."""
     program = _chromium()
     assert program is not None, "Chromium is not installed: apt-get install chromium"
-    flights = Flights(folder) if folder.exists() else Flights.build(folder)
-    log = folder / ".vde" / "ui.log"
-    with served(folder, log) as address, browser_page(program) as page:
-        yield Ui(page, address), flights
-
-
-def take(ui: Ui, flights: Flights, name: str) -> None:
-    """Take one picture, once the page has stopped loading and says nothing in passing."""
-    PICTURES[name](ui, flights)
     target = ROOT / "docs" / f"{name}.png"
-    target.write_bytes(ui.picture())
+    with browser_page(program) as page:
+        ui = Ui(page, address)
+        PICTURES[name](ui, flights)
+        target.write_bytes(ui.picture())
     _with_fewer_colours(target)
     assert target.stat().st_size <= MOST_BYTES, f"{target} has {target.stat().st_size:,} bytes"
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size:,} bytes")
@@ -173,9 +166,11 @@ def _with_fewer_colours(picture: Path) -> None:
 
 def main(folder: str, *names: str) -> None:
     """Take the pictures of these names, or all of them."""
-    with flights_ui(Path(folder).resolve()) as (ui, flights):
+    place = Path(folder).resolve()
+    flights = Flights(place) if place.exists() else Flights.build(place)
+    with served(place, place / ".vde" / "ui.log") as address:
         for name in names or PICTURES:
-            take(ui, flights, name)
+            take(address, flights, name)
 
 
 if __name__ == "__main__":

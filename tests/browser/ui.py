@@ -121,6 +121,7 @@ class Ui:
         self.page.mouse.move(0, HEIGHT - 1)
         notices = self.page.get_by_role("region", name=re.compile("Notifications"))
         expect(notices.get_by_role("listitem")).to_have_count(0)
+        expect(self.page.get_by_text(re.compile("^Loading"))).to_have_count(0)
         until, looks = time.monotonic() + SECONDS, [self._look()]
         while len(looks) < _ALIKE or len(set(looks[-_ALIKE:])) > 1:
             assert time.monotonic() < until, f"{self.page.url} does not come to rest"
