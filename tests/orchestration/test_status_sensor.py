@@ -16,13 +16,16 @@ from dagster._core.loader import LoadingContextForTest
 
 from tests.app.memory_world import PROJECT, RAW, MemoryWorld, bound
 from tests.orchestration.automated_world import AutomatedWorld
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
+from vde_dagster.orchestration.metadata import FORCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -312,6 +315,29 @@ def test_a_table_that_cannot_be_read_is_unknown_and_hides_no_other(
 def results_of(done: dg.ExecuteInProcessResult) -> dict[str, tuple[bool, str]]:
     evaluations = done.get_asset_check_evaluations()
     return {e.asset_key.to_user_string(): (e.passed, e.description or "") for e in evaluations}
+
+
+def test_checks_that_a_failed_run_left_without_a_result_have_theirs_at_the_next_look(
+    made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(made)
+    look(made)
+
+    def fails(engine: MemoryEngine, staging: object) -> object:
+        raise EvaluationFailed("the cluster is gone")
+
+    monkeypatch.setattr(MemoryEngine, "stage", fails)
+    job = made.definitions().resolve_implicit_global_asset_job_def()
+    done = job.execute_in_process(
+        instance=made.instance,
+        asset_selection=[dg.AssetKey(["mart", "totals"])],
+        tags={FORCE: "true"},
+        raise_on_error=False,
+    )
+    assert not done.success
+    assert "mart/totals" not in results(made, "vde_not_stale")
+    look(made)
+    assert results(made, "vde_not_stale")["mart/totals"][0]
 
 
 def test_what_is_missing_for_longer_is_no_news(made: AutomatedWorld) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
@@ -38,6 +39,9 @@ _LOOKED_UP: Final = 500
 _READ_AGAIN: Final = 10
 """After how many ticks the results that Dagster has are read again: runs give some, too."""
 
+_LEAVING: Final = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+"""How runs end that leave checks without a result."""
+
 _Result = tuple[bool, str]
 
 
@@ -55,6 +59,7 @@ class _Memory:
     failing: frozenset[dg.AssetCheckKey] = frozenset()
     at: ModelName | None = None
     ticks: int = 0
+    read_at: datetime | None = None
 
 
 def build_status_sensor(location: Location) -> dg.SensorDefinition:
@@ -151,8 +156,14 @@ def _report_checks(
 def _refresh(
     instance: dg.DagsterInstance, memory: _Memory, results: Mapping[dg.AssetCheckKey, Found]
 ) -> None:
-    """Read the results that Dagster has: of checks that are new, and now and then of all."""
-    if memory.ticks % _READ_AGAIN == 0:
+    """Read the results that Dagster has: of checks that are new, and now and then of all.
+
+    A run that fails leaves checks without a result that it was to evaluate. Dagster shows them as
+    failed, so after one all results are read again.
+    """
+    since, memory.read_at = memory.read_at, datetime.now(UTC)
+    failed = dg.RunsFilter(statuses=_LEAVING, updated_after=since)
+    if memory.ticks % _READ_AGAIN == 0 or instance.get_runs_count(failed):
         memory.shown.clear()
     memory.ticks += 1
     unknown = iter([key for key in results if key not in memory.shown])
