@@ -37,13 +37,21 @@ DAYS = ["2024-01-01", "2024-01-02"]
 SENSOR = "vde_status_{}"
 
 
+@pytest.fixture(scope="module")
+def kept() -> MemoryWorld:
+    """A world in production, with one event on each of two days; every test has a copy of it."""
+    return MemoryWorld()
+
+
 @pytest.fixture
-def made(tmp_path: Path, instance: dg.DagsterInstance) -> AutomatedWorld:
-    """A project in production, with one event on each of two days; Dagster knows nothing of it."""
-    world = AutomatedWorld(tmp_path, instance, MemoryWorld())
+def made(tmp_path: Path, instance: dg.DagsterInstance, kept: MemoryWorld) -> AutomatedWorld:
+    """A project in production; Dagster knows nothing of it."""
+    world = AutomatedWorld(tmp_path, instance, kept)
     world.write(PROJECT)
-    world.world.land((5.5, 10), (30.5, 1), until=48)
-    world.apply()
+    if not kept.state.environments():
+        kept.land((5.5, 10), (30.5, 1), until=48)
+        world.apply()
+    world.world = kept.copied()
     world.world.clock.advance(timedelta(hours=1))
     return world
 
