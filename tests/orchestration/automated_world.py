@@ -95,3 +95,14 @@ class AutomatedWorld:
         )
         assert result.success is not fails
         return result
+
+
+def in_production(
+    folder: Path, instance: dg.DagsterInstance, models: dict[str, str]
+) -> AutomatedWorld:
+    """A project in production, complete for two days: 10 in the first, 1 in the second."""
+    made = AutomatedWorld(folder, instance, MemoryWorld())
+    made.write(models)
+    made.world.land((5.5, 10), (30.5, 1), until=48)
+    made.apply()
+    return made

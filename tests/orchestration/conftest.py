@@ -20,6 +20,7 @@ import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld
 from tests.kept_folder import KeptFolder
+from tests.orchestration.launchpad import Launchpad, Make, made_in
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO
@@ -346,3 +347,19 @@ def _create_source(project: VdeProject) -> None:
         partition_spec=PartitionSpec(field),
         properties={"format-version": "2", "vde.valid-to": START.isoformat()},
     )
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Launchpad]:
+    """The projects on the launchpad that this file's tests have made already."""
+    return {}
+
+
+@pytest.fixture
+def make(
+    tmp_path_factory: pytest.TempPathFactory,
+    instance: dg.DagsterInstance,
+    kept: dict[str, Launchpad],
+) -> Make:
+    """Makes a project on the launchpad."""
+    return made_in(lambda: tmp_path_factory.mktemp("project"), instance, kept)

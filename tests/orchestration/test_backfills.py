@@ -15,8 +15,8 @@ import pytest
 from dagster._core.execution.backfill import BulkActionStatus
 from dagster._daemon.backfill import execute_backfill_iteration
 
-from tests.app.memory_world import DAILY, TOTALS, MemoryWorld
-from tests.orchestration.automated_world import AutomatedWorld
+from tests.app.memory_world import DAILY, TOTALS
+from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.orchestration.served import instance_that_runs_in_this_process, launched, served
 from tests.orchestration.test_reuse_cases import DIAMOND
 from tests.worlds.engine import MemoryEngine
@@ -71,15 +71,6 @@ def instance(tmp_path: Path) -> dg.DagsterInstance:
     return instance_that_runs_in_this_process(tmp_path / "home")
 
 
-def made(folder: Path, instance: dg.DagsterInstance, models: dict[str, str]) -> AutomatedWorld:
-    """A project in production, with one event on each of two days."""
-    world = AutomatedWorld(folder, instance, MemoryWorld())
-    world.write(models)
-    world.world.land((5.5, 10), (30.5, 1), until=48)
-    world.apply()
-    return world
-
-
 def status_of(instance: dg.DagsterInstance, backfill_id: str) -> BulkActionStatus:
     found = instance.get_backfill(backfill_id)
     assert found is not None
@@ -111,7 +102,7 @@ def backfill(world: AutomatedWorld, partitions: dict[str, tuple[str, str] | None
 def test_a_backfill_over_mixed_cadences_runs_parents_first_with_one_run_each(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
-    world = made(tmp_path / "project", instance, MIXED)
+    world = in_production(tmp_path / "project", instance, MIXED)
     world.world.land((6.5, 5), (31.5, 7), until=48)  # late, on both days
     days = ("2024-01-01", "2024-01-02")
     hours = ("2024-01-01-00:00", "2024-01-02-23:00")
@@ -123,7 +114,7 @@ def test_a_backfill_over_mixed_cadences_runs_parents_first_with_one_run_each(
 def test_a_backfill_of_a_range_leaves_other_partitions_alone(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
-    world = made(tmp_path / "project", instance, MIXED)
+    world = in_production(tmp_path / "project", instance, MIXED)
     world.world.land((6.5, 5), (31.5, 7), until=48)
     hours = ("2024-01-02-00:00", "2024-01-02-23:00")
     second = ("2024-01-02", "2024-01-02")
@@ -137,7 +128,7 @@ def test_a_backfill_of_a_range_leaves_other_partitions_alone(
 def test_a_backfill_in_which_nothing_changed_ends(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
-    world = made(tmp_path / "project", instance, MIXED)
+    world = in_production(tmp_path / "project", instance, MIXED)
     days = ("2024-01-01", "2024-01-02")
     for _ in range(2):  # what Dagster has already is materialized once more: the backfill waits
         assert backfill(world, {"mart/daily": days}) == ["mart/daily"]
@@ -171,7 +162,7 @@ def ended(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
 def test_a_run_that_failed_goes_on_from_its_failure_and_repeats_nothing(
     tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = made(tmp_path / "project", instance, DIAMOND)
+    world = in_production(tmp_path / "project", instance, DIAMOND)
     world.world.land((6.5, 200), (7.5, 500), until=48)
     stage = MemoryEngine.stage
 

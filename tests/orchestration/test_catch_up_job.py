@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import dagster as dg
 import pytest
 
 from tests.app.memory_world import EVENTS, PROJECT, RAW
-from tests.orchestration.launchpad import Launchpad, Make, failure, made_in, shown, written
+from tests.orchestration.launchpad import Launchpad, Make, failure, shown, written
 
 OTHER = EVENTS.replace("staging.events", "staging.others").replace("amount AS", "amount + 1 AS")
 TWO = {**PROJECT, "others": OTHER}
 LATE = "2024-01-01-07:00"
-
-
-@pytest.fixture(scope="module")
-def kept() -> dict[str, Launchpad]:
-    """The projects that were made already."""
-    return {}
-
-
-@pytest.fixture
-def make(
-    tmp_path_factory: pytest.TempPathFactory,
-    instance: dg.DagsterInstance,
-    kept: dict[str, Launchpad],
-) -> Make:
-    return made_in(lambda: tmp_path_factory.mktemp("project"), instance, kept)
 
 
 @pytest.fixture

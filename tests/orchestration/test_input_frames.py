@@ -17,8 +17,8 @@ import pytest
 from pyiceberg.table import Table
 from pyspark.sql import DataFrame
 
-from tests.app.memory_world import PROJECT, RAW, MemoryWorld, bound, hour_of
-from tests.orchestration.automated_world import AutomatedWorld
+from tests.app.memory_world import PROJECT, RAW, bound, hour_of
+from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.orchestration.conftest import applied_on_spark
 from vde_dagster import merge_definitions
 from vde_dagster.app.leases import environment_resource, leased
@@ -37,12 +37,7 @@ FIRST, SECOND = date(2024, 1, 1), date(2024, 1, 2)
 
 @pytest.fixture
 def served(tmp_path: Path, instance: dg.DagsterInstance) -> AutomatedWorld:
-    """A project in production, complete for two days: 10 in the first, 1 in the second."""
-    world = AutomatedWorld(tmp_path, instance, MemoryWorld())
-    world.write(PROJECT)
-    world.world.land((5.5, 10), (30.5, 1), until=48)
-    world.apply()
-    return world
+    return in_production(tmp_path, instance, PROJECT)
 
 
 def run(

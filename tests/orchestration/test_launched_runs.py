@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import DAILY, PROJECT
-from tests.orchestration.launchpad import Launchpad, Make, failure, made_in, shown, written
+from tests.orchestration.launchpad import Make, failure, shown, written
 from tests.orchestration.served import instance_that_runs_nothing, launched, run_launched, served
 
 PICKY = """
@@ -37,21 +37,6 @@ mutation ($run: String!, $strategy: ReexecutionStrategy!) {
   }
 }
 """
-
-
-@pytest.fixture(scope="module")
-def kept() -> dict[str, Launchpad]:
-    """The projects that were made already."""
-    return {}
-
-
-@pytest.fixture
-def make(
-    tmp_path_factory: pytest.TempPathFactory,
-    instance: dg.DagsterInstance,
-    kept: dict[str, Launchpad],
-) -> Make:
-    return made_in(lambda: tmp_path_factory.mktemp("project"), instance, kept)
 
 
 def test_a_run_is_explained_and_limited_as_on_the_command_line(make: Make) -> None:

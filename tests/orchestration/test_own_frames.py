@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld
-from tests.orchestration.automated_world import AutomatedWorld
+from tests.app.memory_world import PROJECT
+from tests.orchestration.automated_world import AutomatedWorld, in_production
 from vde_dagster import merge_definitions
 from vde_dagster.core.errors import Refused
 
@@ -28,12 +28,7 @@ FIRST, SECOND = date(2024, 1, 1), date(2024, 1, 2)
 
 @pytest.fixture
 def served(tmp_path: Path, instance: dg.DagsterInstance) -> AutomatedWorld:
-    """A project in production, complete for two days."""
-    world = AutomatedWorld(tmp_path, instance, MemoryWorld())
-    world.write(PROJECT)
-    world.world.land((5.5, 10), (30.5, 1), until=48)
-    world.apply()
-    return world
+    return in_production(tmp_path, instance, PROJECT)
 
 
 def asset(

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import DAILY, PROJECT, RAW, TOTALS
-from tests.orchestration.launchpad import Launchpad, Make, failure, made_in, shown, written
+from tests.orchestration.launchpad import Launchpad, Make, failure, shown, written
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.home import dagster_home
@@ -17,21 +17,6 @@ from vde_dagster.orchestration.jobs import run_plan
 DOUBLED = ("SUM(amount)", "SUM(amount) * 2")
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
 AUDITED = TOTALS.replace("cron '@daily'", "cron '@daily', audits (not_null(columns := (days)))")
-
-
-@pytest.fixture(scope="module")
-def kept() -> dict[str, Launchpad]:
-    """The projects that were made already."""
-    return {}
-
-
-@pytest.fixture
-def make(
-    tmp_path_factory: pytest.TempPathFactory,
-    instance: dg.DagsterInstance,
-    kept: dict[str, Launchpad],
-) -> Make:
-    return made_in(lambda: tmp_path_factory.mktemp("project"), instance, kept)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The jobs `vde_plan` and `vde_apply`: what these commands do, from the launchpad.
 
-Each is one op that plans anew, so that a run which is executed again does what is left by then.
+Each is one op that makes its plan when it runs, so a run that is executed again does what is left.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotations of an op as objects.
