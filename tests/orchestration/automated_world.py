@@ -66,6 +66,10 @@ class AutomatedWorld:
             self._locations[environment] = project_definitions(self.project(), environment)
         return self._locations[environment]
 
+    def models(self) -> list[dg.AssetsDefinition]:
+        """The assets of production's models."""
+        return [e for e in self.definitions().assets or () if isinstance(e, dg.AssetsDefinition)]
+
     def tick(self, sensor: str = "vde_automation_prod") -> list[dg.RunRequest] | str:
         """What one tick answers: runs to launch, or why none."""
         definitions = self.definitions()

@@ -113,6 +113,9 @@ SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
     ("freshness '1 day 12 hours'", {"freshness": "1 Day 12 Hours"}, {"freshness": timedelta(hours=36)}),
     ("freshness '2 weeks', updates_on all", {"freshness": "2 weeks", "updates_on": "all"}, {"freshness": timedelta(days=14), "updates_on": UpdatesOn.ALL}),
     ("updates_on 'ANY'", {"updates_on": "any"}, {"freshness": None, "updates_on": UpdatesOn.ANY}),
+    ("retries 2", {"retries": 2}, {"retries": 2}),
+    ("retries 10", {"retries": 10}, {"retries": 10}),
+    ("retries '0'", {"retries": 0}, {"retries": 0}),
     ("allow_partials FALSE", {"allow_partials": False}, {"unsupported": ()}),
     ("enabled false", {"enabled": False}, {"enabled": False}),
     ("enabled 'true'", {"enabled": True}, {"enabled": True}),
@@ -359,6 +362,16 @@ def test_a_projects_freshness_reaches_what_is_recomputed_and_nothing_else() -> N
     assert (view.freshness, view.updates_on) == (None, UpdatesOn.ANY)
 
 
+def test_a_projects_retries_reach_what_is_computed_and_nothing_else() -> None:
+    defaults = Defaults(retries=3)
+    assert Defaults.from_texts(defaults.as_texts()) == defaults
+    assert "retries" not in Defaults().as_texts()
+    assert sql_model("", defaults=defaults).retries == 3
+    assert python_model({}, defaults=defaults).retries == 3
+    assert sql_model("retries 0", defaults=defaults).retries == 0
+    assert read("SELECT 1 AS a", Path("models/m/v.sql"), defaults=defaults).retries == 0
+
+
 @pytest.mark.parametrize("key,value", [("ansi.enabled", "false"), ("timestampType", "TIMESTAMP_NTZ"), ("legacy.timeParserPolicy", "LEGACY"), ("decimalOperations.allowPrecisionLoss", "false"), ("legacy.sizeOfNull", "true")])  # fmt: skip
 def test_other_dialects_are_refused_where_casts_and_numbers_are_not_sparks_own(
     key: str, value: str
@@ -412,6 +425,9 @@ WRONG: list[tuple[str, str, str]] = [
     ("freshness '4 hours' updates_on all", "updates_on all does not belong to the property 'freshness'", "Put a comma"),
     ("updates_on some", "updates_on 'some' is not known here", "Known: any, all."),
     ("updates_on (any, all)", "updates_on '(any, all)' is not known here", "Known: any, all."),
+    ("retries -1", "retries '-1' is no whole number", "Write for example 1."),
+    ("retries 2.5", "retries '2.5' is no whole number", "Write for example 1."),
+    ("retries 11", "retries 11 is more than 10", "Pauses double"),
     ("allow_partials yes", "allow_partials 'yes' is neither true nor false", "Write one."),
     ("enabled 1", "enabled '1' is neither true nor false", "Write one."),
     ("grain (id + 1)", "grain 'id + 1' is no name of a column", "name alone"),

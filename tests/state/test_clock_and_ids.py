@@ -35,3 +35,11 @@ def test_a_manual_clock_moves_only_forward_and_only_when_told() -> None:
     assert clock.now() == clock.now() == datetime(2024, 5, 1, 1, tzinfo=UTC)
     with pytest.raises(ValueError, match="backwards"):
         clock.advance(timedelta(seconds=-1))
+
+
+@pytest.mark.parametrize("clock", [ManualClock(), SystemClock()])
+def test_after_waiting_it_is_later(clock: Clock) -> None:
+    length = timedelta(milliseconds=20)
+    before = clock.now()
+    clock.wait(length)
+    assert clock.now() - before >= length / 2  # the machine's clock may be set meanwhile

@@ -18,6 +18,10 @@ class ManualClock:
         """The instant that was set last."""
         return self._now
 
+    def wait(self, length: timedelta) -> None:
+        """Advance by that, at once."""
+        self.advance(length)
+
     def advance(self, by: timedelta) -> None:
         """Move on; time never runs backwards.
 

@@ -29,7 +29,8 @@ class Services:
     ``clock_sources`` are the sources whose valid-to time is the project's clock; empty for the
     wall clock. ``naming`` is how the project names the views of environments from now on.
     ``models`` is a cache of parsed models. ``algorithm`` is what rows are hashed with.
-    ``lease_ttl`` is how long a lease lasts without being renewed.
+    ``lease_ttl`` is how long a lease lasts without being renewed. ``retries`` is whether what
+    failed is tried again as often as its model says; else that is up to whoever asked for it.
     """
 
     state: State
@@ -42,6 +43,7 @@ class Services:
     models: ModelCache | None = None
     algorithm: str = DEFAULT_ALGORITHM
     lease_ttl: timedelta = TTL
+    retries: bool = True
 
     def project_now(self) -> datetime | None:
         """The project's clock (docs/configuration.md): the least valid-to time of its sources.

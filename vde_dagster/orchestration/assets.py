@@ -9,6 +9,7 @@ import dagster as dg
 
 from vde_dagster.app.inspect.unit_text import unit_to_do
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model.retries import FIRST_PAUSE
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.asset_events import (
     check_results,
@@ -58,9 +59,22 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
         check_specs=[*location.checks[node.name].values()],
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
+        retry_policy=_retry_policy(node),
+        pool=location.project.configuration.pool,
         required_resource_keys={IO_MANAGER},
     )
     return decorated(_body(location, node.name))
+
+
+def _retry_policy(node: Node) -> dg.RetryPolicy | None:
+    """That of a model with ``retries``: with the pauses that other runs of it make."""
+    if not node.model.retries:
+        return None
+    return dg.RetryPolicy(
+        max_retries=node.model.retries,
+        delay=FIRST_PAUSE.total_seconds(),
+        backoff=dg.Backoff.EXPONENTIAL,
+    )
 
 
 def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from vde_dagster.core.errors import Conflict, OutcomeUnknown, VdeError
+from vde_dagster.core.errors import AuditFailed, Refused, VdeError
 from vde_dagster.ports.state import LeaseLost
 
 
@@ -16,7 +16,7 @@ from vde_dagster.ports.state import LeaseLost
 def failures(
     metadata: Mapping[str, Any] | None = None, *, words: Callable[[str], str] = str
 ) -> Iterator[None]:
-    """Turn our errors into `dg.Failure`; after a conflict or a lost answer it may be retried.
+    """Turn our errors into `dg.Failure`, which may be retried unless something was refused.
 
     Args:
         metadata: What the failed step shows, as it is when it fails.
@@ -28,5 +28,5 @@ def failures(
         text = "another process has taken over this work; run it again to see its result"
         raise dg.Failure(text, metadata, allow_retries=True) from error
     except VdeError as error:
-        again = isinstance(error, Conflict | OutcomeUnknown)
+        again = not isinstance(error, Refused | AuditFailed)
         raise dg.Failure(words(str(error)), metadata, allow_retries=again) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -168,7 +168,7 @@ def current_binding(location: Location, name: ModelName) -> Binding:
 
 def evaluate_step(location: Location, evaluation: Evaluation) -> EvaluationResult:
     """Evaluate, publish, record, and let the environment's view show it."""
-    services = location.project.services
+    services = replace(location.project.services, retries=False)  # Dagster's retry policy does that
     store_followed(location)
     name, binding, ranges = evaluation.node.name, evaluation.binding, evaluation.ranges
     behind = stale_inputs(services, binding, name, ranges)

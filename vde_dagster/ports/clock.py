@@ -1,8 +1,8 @@
-"""The port through which the present time is read."""
+"""The port of time: what it is, and waiting for later."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 
@@ -11,4 +11,8 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The present instant."""
+        ...
+
+    def wait(self, length: timedelta) -> None:
+        """Return that much later."""
         ...

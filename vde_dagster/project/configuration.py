@@ -28,6 +28,7 @@ from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.yaml_document import Entry, Reader
 
+_POOL: Final = re.compile(r"\S*")
 _KEYS: Final = (
     "catalog",
     "categorize",
@@ -70,7 +71,8 @@ class Configuration:
     ``dsha_algorithm`` is what rows are hashed with.
     ``categorize_in`` are the environments with a mode of their own. ``outside_variables`` are the
     names of variables whose value is, or contains, that of an environment variable.
-    ``translator`` is the dotted path of the class that says how models look in Dagster.
+    ``translator`` is the dotted path of the class that says how models look in Dagster, ``pool``
+    the name of the Dagster pool of all of their steps.
     """
 
     folder: Path
@@ -89,6 +91,7 @@ class Configuration:
     categorize_in: Mapping[str, Mode] = field(default_factory=dict)
     outside_variables: frozenset[str] = frozenset()
     translator: str | None = None
+    pool: str | None = None
 
     @property
     def naming(self) -> ViewNaming:
@@ -165,6 +168,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     follow, modes = read_environments(keys.get("environments"), reader)
     spark = _spark(keys.get("spark"), reader)
     session = changing_results(spark.conf)
+    dagster = _dagster(keys.get("dagster"), reader)
     return Configuration(
         folder=folder.resolve(),
         name=name,
@@ -185,7 +189,8 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         categorize=read_mode(keys.get("categorize"), reader) or Mode.AUTOMATIC,
         categorize_in=modes,
         outside_variables=_outside(keys.get("variables")),
-        translator=_translator(keys.get("dagster"), reader),
+        translator=dagster.get("translator"),
+        pool=dagster.get("pool"),
     )
 
 
@@ -211,11 +216,16 @@ def _spark(entry: Entry | None, reader: Reader) -> SparkConfiguration:
     )
 
 
-def _translator(entry: Entry | None, reader: Reader) -> str | None:
+def _dagster(entry: Entry | None, reader: Reader) -> Mapping[str, str]:
+    """The texts below ``dagster``; empty ones are left out."""
     if entry is None:
-        return None
-    reader.known(entry, ("translator",), "dagster")
-    return reader.text(entry.children.get("translator"), "") or None
+        return {}
+    reader.known(entry, ("pool", "translator"), "dagster")
+    texts = {key: reader.text(each, "") for key, each in entry.children.items()}
+    if not _POOL.fullmatch(texts.get("pool", "")):
+        message = f"Dagster has no pool named {texts['pool']!r}"
+        reader.add(entry.children["pool"].place, message, "Write it without spaces.")
+    return {key: text for key, text in texts.items() if text}
 
 
 def _state_url(entry: Entry | None, reader: Reader) -> str | None:

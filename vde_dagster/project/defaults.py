@@ -16,6 +16,7 @@ from vde_dagster.core.graph.freshness import (
     parse_freshness,
 )
 from vde_dagster.core.model.model import SESSION, UpdatesOn
+from vde_dagster.core.model.retries import MOST_RETRIES, RETRIES
 from vde_dagster.core.sql.translation.proven import SUPPORTED, is_supported
 from vde_dagster.core.time.cron import CronInvalid, unit_of
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
@@ -41,6 +42,7 @@ class Defaults:
     session: str = ""
     freshness: timedelta | None = None
     updates_on: UpdatesOn = UpdatesOn.ANY
+    retries: int = 0
 
     def as_texts(self) -> dict[str, str]:
         """The defaults as they are stored with a model's source."""
@@ -51,6 +53,8 @@ class Defaults:
             updates[FRESHNESS] = f"{self.freshness.total_seconds():.0f} seconds"
         if self.updates_on is not UpdatesOn.ANY:
             updates[UPDATES_ON] = self.updates_on.value
+        if self.retries:
+            updates[RETRIES] = str(self.retries)
         return {
             "dialect": self.dialect,
             "start": start,
@@ -73,6 +77,7 @@ class Defaults:
             session=texts.get(SESSION, ""),
             freshness=parse_duration(freshness) if freshness is not None else None,
             updates_on=UpdatesOn(texts.get(UPDATES_ON, UpdatesOn.ANY.value)),
+            retries=int(texts.get(RETRIES, 0)),
         )
 
 
@@ -81,7 +86,7 @@ def defaults_of(entry: Entry | None, reader: Reader) -> Defaults:
     standard = Defaults()
     if entry is None:
         return standard
-    reader.known(entry, ("cron", "dialect", FRESHNESS, "start", UPDATES_ON), "defaults")
+    reader.known(entry, ("cron", "dialect", FRESHNESS, RETRIES, "start", UPDATES_ON), "defaults")
     start = standard.start
     written = entry.children.get("start")
     if written is not None:
@@ -95,6 +100,7 @@ def defaults_of(entry: Entry | None, reader: Reader) -> Defaults:
         cron=_cron(entry.children.get("cron"), standard.cron, reader),
         freshness=_freshness(entry.children.get(FRESHNESS), reader),
         updates_on=_updates_on(entry.children.get(UPDATES_ON), reader),
+        retries=_retries(entry.children.get(RETRIES), reader),
     )
 
 
@@ -116,6 +122,16 @@ def _updates_on(entry: Entry | None, reader: Reader) -> UpdatesOn:
             reader.add(entry.place, message, "Write one of these two.")
         return UpdatesOn.ANY
     return UpdatesOn(written)
+
+
+def _retries(entry: Entry | None, reader: Reader) -> int:
+    written = reader.text(entry, "0")
+    if written.isdecimal() and int(written) <= MOST_RETRIES:
+        return int(written)
+    if entry is not None:
+        message = f"retries is a whole number up to {MOST_RETRIES}, not {written!r}"
+        reader.add(entry.place, message, "Write one, for example 2.")
+    return 0
 
 
 def _dialect(entry: Entry | None, standard: str, reader: Reader) -> str:

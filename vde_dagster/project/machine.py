@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 
@@ -12,6 +13,10 @@ class SystemClock:
     def now(self) -> datetime:
         """The present instant, in UTC."""
         return datetime.now(UTC)
+
+    def wait(self, length: timedelta) -> None:
+        """Sleep; a signal that raises ends it."""
+        time.sleep(length.total_seconds())
 
 
 class RandomIds:

@@ -22,7 +22,7 @@ def own_asset(context):
 """
 _NOT_HERE: Final = (
     *("depends_on", "deterministic", "freshness", "late_data", "name", "pre_statements"),
-    *("post_statements", "signals", "stamp", "updates_on"),
+    *("post_statements", "retries", "signals", "stamp", "updates_on"),
 )
 """Arguments of a Python model that have another place at an asset, or none."""
 
@@ -44,7 +44,7 @@ def own_model(
     useless = [each for each in _NOT_HERE if each in arguments]
     if useless:
         raise Refused(f"{', '.join(useless)} cannot be given for an asset that returns rows")
-    text = _TEXT.format(name=str(name), arguments={**arguments, "stamp": version})
+    text = _TEXT.format(name=str(name), arguments={**arguments, "retries": 0, "stamp": version})
     source = ModelSource(path=Path("asset.py"), text=text, defaults=defaults.as_texts())
     try:
         found = read_model(source)

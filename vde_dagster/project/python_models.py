@@ -89,6 +89,7 @@ def model(
     signals: Sequence[str | tuple[str, Mapping[str, object]]] = (),
     freshness: str | None = None,
     updates_on: str | None = None,
+    retries: int | None = None,
     allow_partials: bool | None = None,
     enabled: bool | None = None,
     stamp: str | None = None,
@@ -132,6 +133,7 @@ def model(
         freshness: How old its rows have to be before it is recomputed by itself because something
             upstream changed, such as ``"4 hours"``.
         updates_on: ``any`` or ``all``: which of its parents have to change before that.
+        retries: How often it is evaluated again by itself after it failed, 0 to 10.
         allow_partials: False; an interval is evaluated once it has ended. A VIEW has none.
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from vde_dagster.app.evaluate.statements import StatementTexts, statements_of
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up, publish, record
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.core.errors import AuditFailed, EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.ledger.entries import (
@@ -37,14 +38,17 @@ from vde_dagster.core.ledger.entries import (
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.ledger.unit_of_work import Intent, PlannedWrite, Publication, Staged, Staging
+from vde_dagster.core.model.retries import pause_before
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import (
     ReplaceTable,
 )
-from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.core.time.intervals import Interval, format_duration, merge, subtract
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.engine import Sought
 from vde_dagster.ports.state import Lease
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 def run_unit_of_work(
@@ -52,12 +56,33 @@ def run_unit_of_work(
 ) -> Evaluated:
     """Stage, publish and record one unit of work under a lease on its version.
 
-    If the table's files were compacted meanwhile, it is done again on the new snapshot (rule R4).
+    A query or function that failed runs again as often as the model's ``retries`` say, with the
+    same Iceberg snapshots of what it reads. What an audit refused is not tried again: its rows
+    would be the same.
 
     Raises:
         ForeignWrite: Another program wrote to the version's table.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
+    retries = node.model.retries if services.retries else 0
+    for retry in range(1, retries + 1):
+        try:
+            return _on_newest(services, binding, node, prepared, lease)
+        except AuditFailed:
+            raise
+        except EvaluationFailed as error:
+            pause = pause_before(retry)
+            told = f"it is tried again in {format_duration(pause)} (retry {retry} of {retries})"
+            _LOG.warning("%s failed, and %s: %s", node.name, told, error)
+            services.clock.wait(pause)
+            prepared = replace(prepared, work_id=services.ids.new())
+    return _on_newest(services, binding, node, prepared, lease)
+
+
+def _on_newest(
+    services: Services, binding: Binding, node: Node, prepared: PreparedUnit, lease: Lease
+) -> Evaluated:
+    """Done again on the new snapshot if the table's files were compacted meanwhile (rule R4)."""
     key = binding.key(node.name)
     for left in reversed(range(_TRIES)):
         base = head_of(services, key)

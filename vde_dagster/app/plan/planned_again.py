@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.plan.planning import plan_environment, planned_now, shown_heads
@@ -27,6 +27,10 @@ class _StoppedClock:
     def now(self) -> datetime:
         """Always the same time."""
         return self.at
+
+    def wait(self, length: timedelta) -> None:
+        """Nothing waits while it is planned."""
+        raise AssertionError("a plan does not wait")
 
 
 def planned_again(services: Services, plan: Plan) -> Plan:

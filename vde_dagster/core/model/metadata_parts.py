@@ -98,12 +98,14 @@ def _promise_parts(model: Model) -> list[str]:
 
 
 def _update_parts(model: Model) -> list[str]:
-    """How often changes upstream reach a model; defaults are left out."""
+    """How often a model is computed by itself; defaults are left out."""
     parts = (
         [f"updates_on={model.updates_on.value}"] if model.updates_on is not UpdatesOn.ANY else []
     )
     if model.freshness is not None:
         parts.append(f"freshness={model.freshness.total_seconds():.0f}")
+    if model.retries:
+        parts.append(f"retries={model.retries}")
     return parts
 
 

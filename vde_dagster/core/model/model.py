@@ -164,6 +164,7 @@ class Model:
     ``depends_on`` declares. ``own_audits`` are those of ``audits`` that are not built in.
     ``freshness`` and ``updates_on`` bound how often it is recomputed by itself because of a change
     upstream; see `vde_dagster.core.graph.freshness`.
+    ``retries`` is how often an evaluation that failed is tried again by itself.
     ``stamp`` is a text whose change makes another version. ``unsupported`` is what the file asks
     for and this release does not do: loading a project refuses it, a stored model may have it.
     """
@@ -194,6 +195,7 @@ class Model:
     signals: tuple[Call, ...] = ()
     freshness: timedelta | None = None
     updates_on: UpdatesOn = UpdatesOn.ANY
+    retries: int = 0
     stamp: str = ""
     enabled: bool = True
     late_data: LateDataPolicy | None = None

@@ -36,6 +36,7 @@ from vde_dagster.project.properties.column_properties import (
 from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.late_data_property import check_kind, read_late_data
 from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
+from vde_dagster.project.properties.retry_properties import read_retries
 from vde_dagster.project.properties.schedule_properties import (
     Schedule,
     read_schedule,
@@ -67,6 +68,7 @@ PROPERTIES: Final = (
     "depends_on",
     "freshness",
     "updates_on",
+    "retries",
     "allow_partials",
     "enabled",
     "stamp",
@@ -133,6 +135,7 @@ class Properties:
     signals: tuple[Call, ...]
     depends_on: Mapping[ModelName, Window | None]
     updates: Updates
+    retries: int
     enabled: bool
     stamp: str
     late_data: LateDataPolicy | None
@@ -188,6 +191,7 @@ def read_properties(
         signals=read_signals(values.get("signals"), dialect, problems),
         depends_on={key.within(defaults.catalog): each for key, each in parents.items()},
         updates=read_updates(values, kind, defaults, problems),
+        retries=read_retries(values, kind, defaults, problems),
         enabled=_flag(values, "enabled", problems, default=True),
         stamp=_text(values, "stamp", problems),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
@@ -277,6 +281,7 @@ _TEXTS: Final = (
     "freshness",
     "interval_unit",
     "owner",
+    "retries",
     "stamp",
     "start",
     "updates_on",
@@ -385,6 +390,7 @@ def build_model(
         signals=properties.signals,
         freshness=properties.updates.freshness,
         updates_on=properties.updates.updates_on,
+        retries=properties.retries,
         stamp=properties.stamp,
         enabled=properties.enabled,
         late_data=properties.late_data,
