@@ -132,4 +132,5 @@ def test_a_session_is_tried_again_with_the_rows_that_it_found(in_a_plan: bool) -
         catch_up(services, bound(services), EVENTS_NAME)
     assert len(engine.tried) == 2
     rows = world.rows("staging.events")
-    assert len(rows) == 4 and {row[2] for row in rows} == {1, 3, 5, 10}
+    assert len(rows) == 4
+    assert {row[2] for row in rows} == {1, 3, 5, 10}
