@@ -1,0 +1,255 @@
+"""What Dagster's interfaces that are not published do, as far as this project relies on it.
+
+When Dagster is updated and a test here fails, `vde_dagster.orchestration._unpublished` is the one
+module to change.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.declarative_automation.operators import AndAutomationCondition
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+    SensorInstigatorData,
+)
+
+import vde_dagster
+from tests.orchestration.served import served
+from vde_dagster.orchestration import _unpublished as unpublished
+
+PACKAGE = Path(vde_dagster.__file__).parent
+DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-04")
+KEY = dg.AssetKey("rows")
+CHECK = dg.AssetCheckKey(KEY, "is_whole")
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def test_no_other_module_uses_anything_of_dagster_that_is_not_published() -> None:
+    used = {
+        (path.name, name)
+        for path in PACKAGE.rglob("*.py")
+        for name in imported(path)
+        if name.partition(".")[0] == "dagster" and any(p[0] == "_" for p in name.split("."))
+    }
+    assert {path for path, _ in used} == {"_unpublished.py"}
+
+
+def test_each_name_of_the_module_has_a_test_here() -> None:
+    named = set(ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8"))))
+    used = {
+        node.attr
+        for node in named
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "unpublished"
+    }
+    only_for_types = {"AndCondition"}
+    assert set(unpublished.__all__) - only_for_types <= used
+
+
+def test_a_sensor_with_a_target_launches_a_job_of_a_hidden_name() -> None:
+    @dg.asset
+    def rows() -> None: ...
+
+    @dg.sensor(target=[rows])
+    def launcher() -> None: ...
+
+    definitions = dg.Definitions(assets=[rows], sensors=[launcher])
+    hidden = [each.name for each in definitions.get_repository_def().get_all_jobs()]
+    assert any(name.startswith(unpublished.HIDDEN_JOB) for name in hidden)
+
+
+def test_a_job_of_assets_is_not_resolved_when_it_is_defined() -> None:
+    assert isinstance(dg.define_asset_job("nightly"), unpublished.UnresolvedAssetJob)
+
+
+def test_conditions_that_are_joined_can_be_told_to_ignore_assets() -> None:
+    condition = dg.AutomationCondition.missing() & dg.AutomationCondition.newly_updated()
+    assert isinstance(condition, AndAutomationCondition)
+    assert hasattr(condition, "ignore")
+
+
+@dataclass
+class Shown(dg.Resolvable):
+    """What a component takes of its ``defs.yaml``."""
+
+    translation: Annotated[
+        unpublished.TranslationFn[str],
+        unpublished.TranslationFnResolver[str](lambda data: {"who": data}),
+    ]
+
+
+def test_a_translation_is_resolved_to_a_function_of_a_spec_and_its_data() -> None:
+    shown = Shown.resolve_from_yaml("translation: {owners: ['team:{{ who }}']}")
+    spec = shown.translation(dg.AssetSpec("rows"), "shop")
+    assert list(spec.owners) == ["team:shop"]
+
+
+def switch(instance: dg.DagsterInstance, name: str, status: InstigatorStatus) -> None:
+    @dg.sensor(name=name, job_name="any")
+    def other() -> None: ...
+
+    definitions = dg.Definitions(sensors=[other], jobs=[any_job()])
+    with served(definitions, instance) as process:
+        (location,) = process.create_request_context().code_locations
+        (repository,) = location.get_repositories().values()
+        (sensor,) = repository.get_sensors()
+        state = InstigatorState(
+            sensor.get_remote_origin(),
+            InstigatorType.SENSOR,
+            status,
+            SensorInstigatorData(),
+        )
+        instance.add_instigator_state(state)
+
+
+def any_job() -> dg.JobDefinition:
+    @dg.op
+    def nothing() -> None: ...
+
+    @dg.job(name="any")
+    def job() -> None:
+        nothing()
+
+    return job
+
+
+@pytest.mark.parametrize("status", [InstigatorStatus.RUNNING, InstigatorStatus.STOPPED])
+def test_a_sensor_that_somebody_switched_on_is_told_from_one_that_is_off(
+    instance: dg.DagsterInstance, status: InstigatorStatus
+) -> None:
+    with dg.build_sensor_context(instance=instance) as context:
+        assert not unpublished.is_switched_on(context, "other")
+        switch(instance, "other", status)
+        assert unpublished.is_switched_on(context, "other") is (status is InstigatorStatus.RUNNING)
+        assert not unpublished.is_switched_on(context, "another")
+
+
+def test_of_each_partition_the_latest_materialization_is_found(
+    instance: dg.DagsterInstance,
+) -> None:
+    for partition, rows in (("2024-01-01", 1), ("2024-01-02", 2), ("2024-01-01", 3)):
+        event = dg.AssetMaterialization(KEY, partition=partition, metadata={"rows": rows})
+        instance.report_runless_asset_event(event)
+    wanted = ["2024-01-01", "2024-01-02", "2024-01-03"]
+    found = unpublished.latest_materializations(instance, KEY, wanted)
+    assert {key: each.metadata["rows"].value for key, each in found.items()} == {
+        "2024-01-01": 3,
+        "2024-01-02": 2,
+    }
+    assert unpublished.latest_materializations(instance, dg.AssetKey("other"), wanted) == {}
+
+
+def checked(instance: dg.DagsterInstance, *, gives: bool) -> None:
+    """A run that is to give the result of a check; it does, or it fails before."""
+
+    @dg.asset_check(asset=KEY, name=CHECK.name)
+    def is_whole() -> dg.AssetCheckResult:
+        if not gives:
+            raise RuntimeError("no table")
+        return dg.AssetCheckResult(passed=True)
+
+    definitions = dg.Definitions(
+        asset_checks=[is_whole],
+        jobs=[dg.define_asset_job("look", selection=dg.AssetSelection.all_asset_checks())],
+    )
+    job = definitions.resolve_job_def("look")
+    job.execute_in_process(instance=instance, raise_on_error=False)
+
+
+def test_of_each_check_the_latest_result_is_found(instance: dg.DagsterInstance) -> None:
+    assert unpublished.latest_check_results(instance, [CHECK]) == {}
+    checked(instance, gives=True)
+    found = unpublished.latest_check_results(instance, [CHECK])[CHECK]
+    assert found is not None
+    assert found.passed
+    checked(instance, gives=False)
+    assert unpublished.latest_check_results(instance, [CHECK]) == {CHECK: None}
+
+
+def test_an_output_without_an_event_lets_the_steps_downstream_run(
+    instance: dg.DagsterInstance,
+) -> None:
+    @dg.asset
+    def rows() -> Any:
+        return unpublished.result_without_event()
+
+    @dg.asset(deps=[rows])
+    def report() -> None: ...
+
+    assert dg.materialize([rows, report], instance=instance).success
+    assert instance.get_latest_materialization_event(KEY) is None
+    assert instance.get_latest_materialization_event(dg.AssetKey("report")) is not None
+
+
+class Manager(dg.IOManager):
+    """Notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.by_partition: list[bool] = []
+
+    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+        unpublished.set_data_version(context, "v7")
+
+    def load_input(self, context: dg.InputContext) -> int:
+        self.by_partition.append(unpublished.reads_by_partition(context))
+        return 0
+
+
+def test_an_io_manager_sets_the_data_version_of_what_it_stores(
+    instance: dg.DagsterInstance,
+) -> None:
+    @dg.asset
+    def rows() -> int:
+        return 5
+
+    dg.materialize([rows], instance=instance, resources={"io_manager": Manager()})
+    event = instance.get_latest_materialization_event(KEY)
+    assert event is not None
+    assert event.asset_materialization is not None
+    assert (event.asset_materialization.tags or {})["dagster/data_version"] == "v7"
+
+
+@pytest.mark.parametrize("partitions", [DAYS, None])
+def test_only_a_partitioned_reader_reads_its_own_partitions(
+    instance: dg.DagsterInstance, partitions: dg.PartitionsDefinition | None
+) -> None:
+    @dg.asset(partitions_def=DAYS)
+    def rows() -> int:
+        return 5
+
+    @dg.asset(partitions_def=partitions)
+    def report(rows: int) -> None: ...
+
+    manager = Manager()
+    dg.materialize(
+        [rows, report],
+        selection=[report],
+        instance=instance,
+        resources={"io_manager": manager},
+        partition_key="2024-01-01" if partitions else None,
+    )
+    assert manager.by_partition == [partitions is not None]
+
+
+def test_the_io_manager_of_each_output_of_an_asset_is_known() -> None:
+    @dg.multi_asset(specs=[dg.AssetSpec("rows").with_io_manager_key("lake"), dg.AssetSpec("more")])
+    def both():  # type: ignore[no-untyped-def]  # Dagster reads the annotation of what is returned
+        """Never run."""
+
+    assert unpublished.io_manager_key(both, KEY) == "lake"
+    assert unpublished.io_manager_key(both, dg.AssetKey("more")) == "io_manager"
