@@ -55,6 +55,29 @@ def test_dagsters_own_merge_takes_assets_that_read_models(served: AutomatedWorld
     assert both.resolve_asset_graph().get(report.key).parent_keys == {DAILY}
 
 
+def test_a_job_of_assets_whose_partitions_differ_is_refused_with_what_to_do(
+    served: AutomatedWorld,
+) -> None:
+    everything = dg.define_asset_job("everything", selection=dg.AssetSelection.all())
+    with pytest.raises(Refused) as caught:
+        merge_definitions(served.definitions(), dg.Definitions(jobs=[everything]))
+    told = str(caught.value)
+    assert "the job everything has assets with different partitions" in told
+    assert "cron 0 * * * * from 2024-01-01T00:00:00+00:00: staging/events" in told
+    assert "cron 0 0 * * * from 2024-01-01T00:00:00+00:00: mart/daily" in told
+    assert "`vde_automation`" in told
+
+
+def test_jobs_of_assets_that_share_their_partitions_are_taken(served: AutomatedWorld) -> None:
+    marts = dg.define_asset_job("marts", selection=dg.AssetSelection.groups("mart"))
+    own = dg.Definitions(jobs=[marts], assets=[report])
+    both = merge_definitions(served.definitions(), own)
+    dg.Definitions.validate_loadable(both)
+    job = both.resolve_job_def("marts")
+    done = job.execute_in_process(instance=served.instance, partition_key="2024-01-01")
+    assert done.success
+
+
 def test_an_own_asset_takes_the_place_of_the_source_that_it_writes(served: AutomatedWorld) -> None:
     with pytest.raises(dg.DagsterInvalidDefinitionError, match="Duplicate asset key"):
         dg.Definitions.validate_loadable(

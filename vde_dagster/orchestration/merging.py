@@ -13,7 +13,7 @@ from vde_dagster.app.evaluate.own_rows import shown_table
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration._unpublished import io_manager_key
+from vde_dagster.orchestration._unpublished import UnresolvedAssetJob, io_manager_key
 from vde_dagster.orchestration.assets import IO_MANAGER
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
@@ -46,8 +46,8 @@ def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Defin
 
     Raises:
         Refused: ``project`` is not of `build_definitions`, an own asset has the key of a model, or
-            names our IO manager and does not say what table it is, or ``own`` has definitions of a
-            project, too.
+            names our IO manager and does not say what table it is, a job has assets with different
+            partitions, or ``own`` has definitions of a project, too.
 
     Example:
         .. code-block:: python
@@ -65,7 +65,9 @@ def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Defin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)  # of partition mappings; not users' own
         ours = _giving_way(project, manager, own)
-    return dg.Definitions.merge(ours, *own)
+        merged = dg.Definitions.merge(ours, *own)
+        _check_jobs(merged, own)
+    return merged
 
 
 def _manager_of(project: dg.Definitions) -> VdeIcebergIOManager:
@@ -113,6 +115,49 @@ def _giving_way(
         metadata=project.metadata,
         component_tree=project.component_tree,
     )
+
+
+def _check_jobs(merged: dg.Definitions, own: Sequence[dg.Definitions]) -> None:
+    """Refuse what Dagster cannot resolve, which is found when the code location is loaded.
+
+    Raises:
+        Refused: A job selects assets with different partitions, and a run has one partition.
+    """
+    jobs = [
+        job
+        for each in own
+        for job in each.jobs or ()
+        if isinstance(job, UnresolvedAssetJob) and job.partitions_def is None
+    ]
+    if not jobs:
+        return
+    alone = dg.Definitions(assets=merged.assets, resources=merged.resources)
+    graph = alone.resolve_asset_graph()
+    for job in jobs:
+        keys: dict[dg.PartitionsDefinition, list[str]] = {}
+        for key in sorted(job.selection.resolve(graph)):
+            found = graph.get(key).partitions_def
+            if found is not None:
+                keys.setdefault(found, []).append(key.to_user_string())
+        if len(keys) > 1:
+            some = "; ".join(f"{_cadence(each)}: {_some(names)}" for each, names in keys.items())
+            raise Refused(
+                f"the job {job.name} has assets with different partitions, and a run has those of "
+                f"one kind ({some})",
+                advice="Define a job for each of them. `vde_automation` is a job that computes all "
+                "models that are due or stale, and `vde_plan` one for all that was edited.",
+            )
+
+
+def _cadence(partitions: dg.PartitionsDefinition) -> str:
+    if isinstance(partitions, dg.TimeWindowPartitionsDefinition):
+        return f"cron {partitions.cron_schedule} from {partitions.start.isoformat()}"
+    return type(partitions).__name__
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _own_tables(
