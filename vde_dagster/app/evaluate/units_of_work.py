@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -24,7 +25,7 @@ from vde_dagster.app.evaluate.statements import StatementTexts, statements_of
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up, publish, record
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import AuditFailed, EvaluationFailed, Refused
+from vde_dagster.core.errors import AuditFailed, EvaluationFailed, Refused, VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.ledger.entries import (
@@ -117,11 +118,7 @@ def _tried(
     staging = _prepared(
         services, binding, node, prepared, base=base, algorithm=algorithm, started=started
     )
-    try:
-        staged = services.engine.stage(staging)
-    except EvaluationFailed as error:
-        give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
-        raise
+    staged = _staged(services, key, staging, lease)
     record_audits(services, key, prepared.work_id, staged.audits, lease=lease)
     written = changes_of(prepared, staged, _rebase(services, key, prepared, staged, base=base))
     kept = prepared.reuse.kept if prepared.reuse is not None else {}
@@ -155,6 +152,22 @@ def _tried(
         saved=saved_by(node, list(kept.values())) if kept else None,
         reason=reason,
     )
+
+
+def _staged(services: Services, key: VersionKey, staging: Staging, lease: Lease) -> Staged:
+    """What the engine staged; a unit of work that failed or was interrupted is given up."""
+    try:
+        return services.engine.stage(staging)
+    except EvaluationFailed as error:
+        give_up(services, key, staging.work_id, reason=str(error), lease=lease)
+        raise
+    except Exception:
+        raise  # what happened is not known: whoever evaluates the version next looks
+    except BaseException as stop:  # Ctrl-C, or Dagster ends a run: nobody waits for the rows
+        reason = f"it was interrupted ({type(stop).__name__})"
+        with suppress(VdeError):  # whoever evaluates the version next gives it up
+            give_up(services, key, staging.work_id, reason=reason, lease=lease)
+        raise
 
 
 def _why(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
