@@ -44,12 +44,15 @@ JOBS = """\
 import dagster as dg
 from vde_dagster import build_definitions, merge_definitions
 
-own = dg.Definitions(executor=dg.multiprocess_executor.configured({{"max_concurrent": 2}}))
+own = dg.Definitions(
+    executor=dg.multiprocess_executor.configured({{"max_concurrent": 2}}),
+    jobs=[dg.define_asset_job("diamond", selection=dg.AssetSelection.all())],
+)
 
 
 def job_of(environment):
     project = build_definitions({folder!r}, environment=environment)
-    return merge_definitions(project, own).resolve_implicit_global_asset_job_def()
+    return merge_definitions(project, own).resolve_job_def("diamond")
 
 
 def prod():
@@ -126,6 +129,7 @@ def diamond(
     made.models()
     (tmp_path / f"{module}.py").write_text(JOBS.format(folder=str(folder)), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     _create_source(made.project())
     made.land((1, 5.5, 20), (2, 6.5, 200), until=24)
     made.apply()

