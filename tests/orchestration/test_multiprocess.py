@@ -129,7 +129,7 @@ def diamond(
     made.models()
     (tmp_path / f"{module}.py").write_text(JOBS.format(folder=str(folder)), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # from where the processes of steps import it
     _create_source(made.project())
     made.land((1, 5.5, 20), (2, 6.5, 200), until=24)
     made.apply()
