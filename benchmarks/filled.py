@@ -37,6 +37,7 @@ from vde_dagster.core.ledger.traces import (
 )
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.writes import ReplaceTable
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
@@ -170,7 +171,10 @@ def _traces(
             key = plan.snapshots[name].key
             tokens[name] = LedgerTokens(services.state.ledger([key]).get(key, ()))
     read = reads_of(plan.graph, node.name)
-    return traces(recipe(plan.graph, node.name), read, tokens, intervals)
+    write = node.write(intervals[0], services.clock.now())
+    algorithm = services.algorithm if isinstance(write, ReplaceTable) else ""
+    made_of = recipe(plan.graph, node.name, algorithm=algorithm)
+    return traces(made_of, read, tokens, intervals)
 
 
 if __name__ == "__main__":
