@@ -25,6 +25,7 @@ from vde_dagster.orchestration.sensors import build_late_data_sensor
 from vde_dagster.orchestration.status_checks import build_status_checks
 from vde_dagster.orchestration.status_sensor import build_status_sensor
 from vde_dagster.orchestration.translator import VdeTranslator
+from vde_dagster.project.garbage_collection import looking_at_new_values_only
 
 ENVIRONMENT_VARIABLE: Final = "VDE_ENVIRONMENT"
 """Names a person's own environment, for code locations that name none."""
@@ -91,7 +92,7 @@ def project_definitions(
 ) -> dg.Definitions:
     """`build_definitions` for a project that is open already."""
     check_home(project.configuration)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), looking_at_new_values_only():
         # Backfill policies and code references are marked beta; users cannot act on that.
         warnings.simplefilter("ignore", dg.BetaWarning)
         return _definitions(project, environment, translator)

@@ -25,7 +25,9 @@ from tests.core.graph.rendered import (
     text_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.graph.render_model import query_over_tables, reads_of
+from vde_dagster.core.ledger.staleness import source_times
+from vde_dagster.core.ledger.traces import recipe, why_nondeterministic
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
@@ -367,3 +369,23 @@ def test_what_is_read_through_table_expressions_of_one_name_is_found_whole(
     graph = graph_of([hourly, bounded, unbounded, reader])
     ranges = reads_of(graph, name).ranges(Moments.between(interval, interval))
     assert isinstance(ranges[parent], WholeTable), "one of the two scans has no bounds"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH s AS (SELECT i, ts, v FROM raw.t) SELECT s.i, s.ts, u.k FROM s JOIN raw.u AS u ON u.i = s.i WHERE s.ts BETWEEN @start_dt AND @end_dt",
+        "SELECT i, ts, SUM(v) OVER (PARTITION BY CAST(ts AS DATE)) AS v FROM (SELECT i, ts, v FROM raw.t) WHERE ts BETWEEN @start_dt AND @end_dt",
+    ],
+)
+def test_who_looks_at_what_a_query_reads_leaves_its_tree_as_it_is(query: str) -> None:
+    graph = graph_of([by_time(query)])
+    node = graph[ModelName("m", "x")]
+    assert node.canonical is not None
+    before = node.canonical.expression.dump()
+    assert query_over_tables(graph, node.name) is node.canonical.expression
+    reads_of(graph, node.name)
+    recipe(graph, node.name)
+    why_nondeterministic(graph, node.name)
+    source_times(graph, node)
+    assert node.canonical.expression.dump() == before

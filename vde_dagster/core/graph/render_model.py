@@ -189,13 +189,14 @@ def _is_looked_through(node: Node) -> bool:
 def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
     """A model's query in Spark's form with its macros, views inlined; None where it has no query.
 
-    What is rendered for an interval follows from it and the interval.
+    What is rendered for an interval follows from it and the interval. It is for looking at: where
+    nothing is inlined it is the model's own tree.
     """
     node = graph[name]
     if node.canonical is None:
         return None
     bodies = _bodies(graph, node, None)
-    return inline(_tree(node), bodies)
+    return inline(_tree(node), bodies) if bodies else _tree(node)
 
 
 def axes_of(graph: Graph, query: exp.Query) -> dict[ModelName, TimeAxis | None]:

@@ -155,17 +155,18 @@ def _packed_model(model: Model, source: ModelSource) -> Parts:
     body = model.body
     trees = [*body.before, body.expression, *body.after] if isinstance(body, Query) else []
     text = body.text if isinstance(body, Query) else None
+    stars = list(text.stars) if text is not None else []
     facts: dict[str, object] = {
         "model": CODEC.write(Model, model),
         "query": [body.dialect, len(body.before), len(body.after)]
         if isinstance(body, Query)
         else None,
         "text": [text.catalog, text.query, text.before, text.after] if text is not None else None,
+        "stars": len(stars),
         "seed": _name_of(body.text, source) if isinstance(body, SeedRows) else None,
         "defaults": dict(model.source.defaults),
         "attachments": sorted(model.source.attachments),
     }
-    stars = list(text.stars) if text is not None else []
     return [json.dumps(facts, separators=(",", ":")).encode(), pack_trees([*trees, *stars])]
 
 
@@ -203,10 +204,10 @@ def _unpacked_body(facts: Mapping[str, Plain], trees: bytes, source: ModelSource
         makers["after"] = lambda: tuple(unpack_trees(trees)[before + 1 : last])
     else:
         known["after"] = ()
-    known["text"] = None
-    if facts["text"] is not None:
+    if facts["stars"]:
         makers["text"] = lambda: _unpacked_text(facts["text"], unpack_trees(trees)[last:])
-        del known["text"]
+    else:
+        known["text"] = _unpacked_text(facts["text"], ()) if facts["text"] is not None else None
     return Query.deferred(makers, **known)
 
 
