@@ -374,8 +374,8 @@ def test_what_is_read_through_table_expressions_of_one_name_is_found_whole(
 @pytest.mark.parametrize(
     "query",
     [
-        "WITH s AS (SELECT i, ts, v FROM raw.t) SELECT s.i, s.ts, u.k FROM s JOIN raw.u AS u ON u.i = s.i WHERE s.ts BETWEEN @start_dt AND @end_dt",
-        "SELECT i, ts, SUM(v) OVER (PARTITION BY CAST(ts AS DATE)) AS v FROM (SELECT i, ts, v FROM raw.t) WHERE ts BETWEEN @start_dt AND @end_dt",
+        "WITH s AS (SELECT i, ts FROM raw.t) SELECT s.i, s.ts, u.k FROM s JOIN raw.u AS u ON u.i = s.i WHERE s.ts BETWEEN @start_dt AND @end_dt",
+        "SELECT i, ts, SUM(k) OVER (PARTITION BY CAST(ts AS DATE)) AS k FROM (SELECT i, ts, k FROM raw.t) WHERE ts BETWEEN @start_dt AND @end_dt",
     ],
 )
 def test_who_looks_at_what_a_query_reads_leaves_its_tree_as_it_is(query: str) -> None:
