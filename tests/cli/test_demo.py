@@ -272,6 +272,7 @@ def test_catch_up_explains_what_landed_since_without_java(
         assert "rows" not in each
 
 
+@pytest.mark.full  # that late rows reach what reads them: tests/orchestration/test_automation.py
 def test_late_flights_reach_the_last_mart(demo: Demo) -> None:
     """The last one: the demo goes on with three more hours."""
     facts, _ = run_demo(demo.folder)

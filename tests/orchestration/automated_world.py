@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import dagster as dg
 
@@ -104,9 +105,19 @@ class AutomatedWorld:
 def in_production(
     folder: Path, instance: dg.DagsterInstance, models: dict[str, str]
 ) -> AutomatedWorld:
-    """A project in production, complete for two days: 10 in the first, 1 in the second."""
+    """A project in production, complete for two days: 10 in the first, 1 in the second.
+
+    It is applied once per process for equal models; each test gets a copy of the world.
+    """
     made = AutomatedWorld(folder, instance, MemoryWorld())
     made.write(models)
-    made.world.land((5.5, 10), (30.5, 1), until=48)
-    made.apply()
+    key = repr(sorted(models.items()))
+    if key not in _APPLIED:
+        made.world.land((5.5, 10), (30.5, 1), until=48)
+        made.apply()
+        _APPLIED[key] = made.world
+    made.world = _APPLIED[key].copied()
     return made
+
+
+_APPLIED: Final[dict[str, MemoryWorld]] = {}

@@ -296,7 +296,7 @@ def applied(request: pytest.FixtureRequest) -> Sample:
 def _new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Dagster home as its first user leaves it: the tables are there, and nothing is in them."""
     home = tmp_path_factory.mktemp("dagster_home")
-    with _instance_at(home):
+    with instance_at(home):
         return home
 
 
@@ -304,11 +304,12 @@ def _new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def instance(tmp_path: Path, _new_home: Path) -> Iterator[dg.DagsterInstance]:
     """An instance of this test alone."""
     home = shutil.copytree(_new_home, tmp_path / "dagster_home")
-    with _instance_at(home) as made:
+    with instance_at(home) as made:
         yield made
 
 
-def _instance_at(home: Path) -> dg.DagsterInstance:
+def instance_at(home: Path) -> dg.DagsterInstance:
+    """A persistent instance without what only costs time here."""
     settings = {
         "telemetry": {"enabled": False},
         # By default each run has a database of its own, which takes as long to make as a short run.

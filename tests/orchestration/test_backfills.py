@@ -111,6 +111,7 @@ def test_a_backfill_over_mixed_cadences_runs_parents_first_with_one_run_each(
     assert world.world.rows("mart.totals") == [(2, 23)]
 
 
+@pytest.mark.full  # ranges of the whole project are backfilled above
 def test_a_backfill_of_a_range_leaves_other_partitions_alone(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:

@@ -6,22 +6,25 @@ The expected sums are those of the amounts that landed, by hand.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
 from tests.app.memory_world import MemoryWorld
+from tests.kept_folder import KeptFolder
 from tests.orchestration.automated_world import AutomatedWorld
+from tests.orchestration.conftest import instance_at
 from tests.orchestration.test_status_sensor import not_fresh
 from vde_dagster.orchestration.known_events import Event
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor
 
 DAY = "2024-01-01"
+HOME = "dagster_home"
 
 
 def model(name: str, query: str) -> str:
@@ -103,17 +106,38 @@ def observed(done: dg.ExecuteInProcessResult) -> list[dg.AssetObservation]:
     return [each.asset_observation_data.asset_observation for each in events]
 
 
+@dataclass(frozen=True)
+class Made:
+    """A diamond that was made once, with its files and its Dagster home."""
+
+    files: KeptFolder
+    world: MemoryWorld
+    cursor: AssetDaemonCursor | None
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("diamond")
+    (folder / HOME).mkdir()
+    with instance_at(folder / HOME) as instance:
+        found = Diamond(folder / "project", instance, MemoryWorld())
+        found.write(DIAMOND)
+        found.world.land((5.5, 20), (6.5, 200), until=24)
+        found.apply()
+        found.run()
+        found.requested()
+    assert found.world.rows("core.both") == [(day(), 220, 200)]
+    return Made(KeptFolder.of(folder), found.world, found.cursor)
+
+
 @pytest.fixture
-def diamond(tmp_path: Path, instance: dg.DagsterInstance) -> Diamond:
+def diamond(made: Made) -> Iterator[Diamond]:
     """In production, run once in Dagster, and seen by its automation."""
-    made = Diamond(tmp_path, instance, MemoryWorld())
-    made.write(DIAMOND)
-    made.world.land((5.5, 20), (6.5, 200), until=24)
-    made.apply()
-    made.run()
-    made.requested()
-    assert made.world.rows("core.both") == [(day(), 220, 200)]
-    return made
+    folder = made.files.put_back()
+    with instance_at(folder / HOME) as instance:
+        found = Diamond(folder / "project", instance, made.world.copied())
+        found.cursor = made.cursor
+        yield found
 
 
 def day() -> object:
