@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,21 @@ ASSETS = """{ assetNodes { assetKey { path } opVersion kinds groupName isPartiti
 SETTINGS = "telemetry:\n  enabled: false\nnux:\n  enabled: false\n"
 
 
+def test_both_locations_of_this_repository_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("VDE_PROJECT", "DAGSTER_HOME"):
+        monkeypatch.setenv(name, _environment(tmp_path)[name])
+    found = runpy.run_path(str(REPOSITORY / "definitions.py"))
+    keys = set()
+    for each in ("prod", "dev"):
+        dg.Definitions.validate_loadable(found[each]())
+        graph = found[each]().resolve_asset_graph()
+        keys |= {key.to_user_string() for key in graph.get_all_asset_keys()}
+    assert {"mart/carrier_delays", "mart__dev/carrier_delays", "raw/departures"} <= keys
+
+
+@pytest.mark.full  # that they load is seen above
 @pytest.mark.timeout(DEADLINE_SECONDS + 60)
 def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) -> None:
     with dagster_dev(tmp_path) as (address, process):
@@ -179,8 +195,6 @@ def _environment(folder: Path) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     (home / "dagster.yaml").write_text(SETTINGS)
     if not project.exists():
-        import shutil
-
         ignored = shutil.ignore_patterns(".vde", "__pycache__")
         shutil.copytree(REPOSITORY / "examples" / "nyc_flights", project, ignore=ignored)
     return {
