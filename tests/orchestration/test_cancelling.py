@@ -66,6 +66,17 @@ def nothing_is_left(shop: AutomatedWorld) -> None:
     services.state.release_lease(lease)
 
 
+def leaves_nothing_and_the_next_one_does_the_rest(
+    shop: AutomatedWorld, run: Callable[[], dg.ExecuteInProcessResult]
+) -> None:
+    before = shop.world.rows("core.both")
+    cancelled(shop, run)
+    nothing_is_left(shop)
+    assert shop.world.rows("core.both") == before
+    assert run().success
+    assert shop.world.rows("core.both") == [(date(2024, 1, 1), 500, 500)]
+
+
 def test_a_cancelled_run_of_assets_leaves_nothing_and_the_next_one_does_the_rest(
     shop: AutomatedWorld,
 ) -> None:
@@ -73,12 +84,7 @@ def test_a_cancelled_run_of_assets_leaves_nothing_and_the_next_one_does_the_rest
         job = shop.definitions().resolve_implicit_global_asset_job_def()
         return job.execute_in_process(instance=shop.instance, partition_key="2024-01-01")
 
-    before = shop.world.rows("core.both")
-    cancelled(shop, run)
-    nothing_is_left(shop)
-    assert shop.world.rows("core.both") == before
-    assert run().success
-    assert shop.world.rows("core.both") == [(date(2024, 1, 1), 500, 500)]
+    leaves_nothing_and_the_next_one_does_the_rest(shop, run)
 
 
 def test_a_cancelled_plan_leaves_nothing_and_the_next_one_does_the_rest(
@@ -88,9 +94,4 @@ def test_a_cancelled_plan_leaves_nothing_and_the_next_one_does_the_rest(
         job = shop.definitions().resolve_job_def("vde_automation")
         return job.execute_in_process(instance=shop.instance)
 
-    before = shop.world.rows("core.both")
-    cancelled(shop, run)
-    nothing_is_left(shop)
-    assert shop.world.rows("core.both") == before
-    assert run().success
-    assert shop.world.rows("core.both") == [(date(2024, 1, 1), 500, 500)]
+    leaves_nothing_and_the_next_one_does_the_rest(shop, run)

@@ -101,6 +101,7 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
         ("name: x\ndefaults:\n  freshness: [1 hour]\n", 3, "single value"),
         ("name: x\ndefaults:\n  updates_on: some\n", 3, "updates_on is any or all"),
         ("name: x\ndefaults:\n  retries: many\n", 3, "retries is a whole number up to 10"),
+        (f"name: x\ndefaults:\n  retries: {'1' * 5000}\n", 3, "retries is a whole number"),
         ("name: x\ndefaults:\n  retries: 11\n", 3, "retries is a whole number up to 10"),
         ("name: x\ndagster:\n  pool: a pool\n", 3, "no pool named 'a pool'"),
         ("name: x\ndagster:\n  pol: a\n", 3, "pol"),

@@ -126,7 +126,12 @@ def _updates_on(entry: Entry | None, reader: Reader) -> UpdatesOn:
 
 def _retries(entry: Entry | None, reader: Reader) -> int:
     written = reader.text(entry, "0")
-    if written.isdecimal() and int(written) <= MOST_RETRIES:
+    if (
+        written.isascii()
+        and written.isdigit()
+        and len(written) <= 9
+        and int(written) <= MOST_RETRIES
+    ):
         return int(written)
     if entry is not None:
         message = f"retries is a whole number up to {MOST_RETRIES}, not {written!r}"

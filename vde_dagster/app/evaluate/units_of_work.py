@@ -161,12 +161,11 @@ def _staged(services: Services, key: VersionKey, staging: Staging, lease: Lease)
     except EvaluationFailed as error:
         give_up(services, key, staging.work_id, reason=str(error), lease=lease)
         raise
-    except Exception:
-        raise  # what happened is not known: whoever evaluates the version next looks
-    except BaseException as stop:  # Ctrl-C, or Dagster ends a run: nobody waits for the rows
-        reason = f"it was interrupted ({type(stop).__name__})"
-        with suppress(VdeError):  # whoever evaluates the version next gives it up
-            give_up(services, key, staging.work_id, reason=reason, lease=lease)
+    except BaseException as stop:
+        if not isinstance(stop, Exception):  # Ctrl-C, or Dagster ends a run: nobody waits for rows
+            reason = f"it was interrupted ({type(stop).__name__})"
+            with suppress(VdeError):  # whoever evaluates the version next gives it up
+                give_up(services, key, staging.work_id, reason=reason, lease=lease)
         raise
 
 
