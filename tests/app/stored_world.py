@@ -20,7 +20,7 @@ from tests.app.memory_world import MemoryWorld
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.tables import Row, Snapshot, Table
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import IntervalUnit

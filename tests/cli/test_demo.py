@@ -281,7 +281,9 @@ def test_catch_up_explains_what_landed_since_without_java(
     done = without_java("catch-up", *options, "--project", demo.folder)
     assert done.returncode == 0, done.stderr
     sessions = json.loads(done.stdout)["sessions"]
-    assert {each["source"]: each["evidence"][0]["rows"] for each in sessions} == landed
+    assert {
+        each["sources"][0]["source"]: each["evidence"][0]["rows"] for each in sessions
+    } == landed
     for each in sessions:
         assert each["decision"] == "load"
         assert each["fill"] == [{"start": demo.until.isoformat(), "end": later.isoformat()}]

@@ -17,7 +17,7 @@ from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
 from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import IntervalUnit

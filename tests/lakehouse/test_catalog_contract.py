@@ -11,7 +11,7 @@ import pytest
 from tests.lakehouse.catalog_worlds import AT, EVENTS, ID, TABLE, IcebergWorld, MemoryWorld, World
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.late_data import SourceOperation, SourceStatus
+from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vde_dagster.core.ledger.late_data import HighWaterMark, SourceOperation, SourceStatus
+from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 

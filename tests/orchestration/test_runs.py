@@ -17,7 +17,7 @@ from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
-from vde_dagster.core.ledger.late_data import NothingToLoad
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.home import dagster_home

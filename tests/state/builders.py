@@ -8,7 +8,9 @@ from pathlib import Path
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger.late.decision import Load, SourceFound
+from vde_dagster.core.ledger.late.history import ProcessingUri
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.fingerprint import Fingerprint, hash_parts
 from vde_dagster.core.model.model import ModelSource
@@ -68,7 +70,8 @@ def mark(sequence_number: int = 1, source: ModelName = RAW) -> HighWaterMark:
 
 def session() -> Load:
     uri = ProcessingUri(partition=(("day", 19723), ("shop", None)), files=2, rows=9)
-    return Load(before=mark(1), after=mark(2), fill=(day(1),), loaded=(day(0),), evidence=(uri,))
+    found = SourceFound(before=mark(1), after=mark(2), evidence=(uri,))
+    return Load(sources=(found,), fill=(day(1),), loaded=(day(0),))
 
 
 def intent(work_id: str = "w1", *, key: VersionKey = KEY, late: Load | None = None) -> Intent:
@@ -95,5 +98,8 @@ def change(
 
 def publication(*changes: LedgerChange, moves: HighWaterMark | None = None) -> Publication:
     return Publication(
-        iceberg_snapshot_id=2**62, changes=changes or (change(),), columns=COLUMNS, mark=moves
+        iceberg_snapshot_id=2**62,
+        changes=changes or (change(),),
+        columns=COLUMNS,
+        marks=() if moves is None else (moves,),
     )

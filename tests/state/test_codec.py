@@ -23,8 +23,12 @@ from vde_dagster.core.ledger.entries import (
 )
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger.late.decision import Load, SourceFound
+from vde_dagster.core.ledger.late.history import ProcessingUri
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
@@ -64,14 +68,28 @@ uris = st.builds(
     files=ids,
     rows=ids,
 )
-loads = st.builds(
-    Load,
+pending = st.builds(
+    Pending,
+    interval=intervals,
+    sources=st.lists(names, max_size=2).map(tuple),
+    reason=st.sampled_from(PendingReason),
+)
+found_sources = st.builds(
+    SourceFound,
     before=st.none() | marks,
     after=marks,
+    evidence=st.lists(uris, max_size=2).map(tuple),
+)
+loads = st.builds(
+    Load,
+    mode=st.sampled_from(LateDataMode),
+    sources=st.lists(found_sources, max_size=2).map(tuple),
     fill=several,
     loaded=several,
-    evidence=st.lists(uris, max_size=2).map(tuple),
     rewrite=texts,
+    late=several,
+    limit=st.none() | instants,
+    pending=st.lists(pending, max_size=2).map(tuple),
 )
 intents = st.builds(
     Intent,
@@ -106,7 +124,9 @@ publications = st.builds(
     iceberg_snapshot_id=st.none() | ids,
     changes=st.lists(changes, max_size=3).map(tuple),
     columns=columns,
-    mark=st.none() | marks,
+    marks=st.lists(marks, max_size=2).map(tuple),
+    pending=st.lists(pending, max_size=2).map(tuple),
+    marks_stay=st.booleans(),
     algorithm=algorithms,
 )
 sources = st.builds(
@@ -228,11 +248,17 @@ INTENT = Intent(
     base=None,
     execution_time=DAY.end,
     session=Load(
-        before=None,
-        after=MARK,
+        sources=(
+            SourceFound(
+                before=None,
+                after=MARK,
+                evidence=(
+                    ProcessingUri(partition=(("day", "2024-01-01"), ("hour", 3)), files=1, rows=2),
+                ),
+            ),
+        ),
         fill=(),
         loaded=(DAY,),
-        evidence=(ProcessingUri(partition=(("day", "2024-01-01"), ("hour", 3)), files=1, rows=2),),
     ),
     drifted=True,
 )
@@ -252,7 +278,8 @@ PUBLICATION = Publication(
         ),
     ),
     columns=COLUMNS,
-    mark=MARK,
+    marks=(MARK,),
+    pending=(Pending(interval=DAY, sources=(RAW,), reason=PendingReason.BEYOND_THRESHOLD),),
     algorithm="murmur3_128",
 )
 SOURCE = ModelSource(
@@ -280,8 +307,8 @@ STORED: list[tuple[str, Any, str]] = [
     ("holding", HOLDING, '{"computed":[[1704067200000000,1704153600000000]],"outdated":[],"empty":[[1704067200000000,1704153600000000]],"columns":[["n","bigint",""]]}'),
     ("look", LOOK, '{"definition":"d","number":4,"inputs":{"raw.orders":["t",null]},"stale":[[1704067200000000,1704153600000000]]}'),
     ("mark", MARK, '{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null}'),
-    ("intent", INTENT, '{"work_id":"w","model":"other.mart.sales","version":"v","environment":"prod","intervals":[[1704067200000000,1704153600000000]],"inputs":{"raw.orders":5,"raw.late":null},"base":null,"execution_time":1704153600000000,"session":{"before":null,"after":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"fill":[],"held":[[1704067200000000,1704153600000000]],"evidence":[{"partition":[["day","2024-01-01"],["hour",3]],"files":1,"rows":2}],"rewrite":""},"drifted":true}'),
-    ("publication", PUBLICATION, '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[1704067200000000,1704153600000000],"rows":[2,"1","0"],"digest":null,"standing":"computed","reason":"","trace":null,"kept":null},{"operation":"keep","interval":[1704067200000000,1704153600000000],"rows":[0,"0","0"],"digest":"d","standing":"outdated","reason":"r","trace":{"key":"k","inputs":{"raw.orders":"t"},"seconds":0.5},"kept":[1704067200000000,1704153600000000]}],"columns":[["n","bigint",""],["t","string","why"]],"mark":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"algorithm":"murmur3_128"}'),
+    ("intent", INTENT, '{"work_id":"w","model":"other.mart.sales","version":"v","environment":"prod","intervals":[[1704067200000000,1704153600000000]],"inputs":{"raw.orders":5,"raw.late":null},"base":null,"execution_time":1704153600000000,"session":{"mode":"stateless","sources":[{"before":null,"after":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"evidence":[{"partition":[["day","2024-01-01"],["hour",3]],"files":1,"rows":2}]}],"fill":[],"held":[[1704067200000000,1704153600000000]],"rewrite":"","late":[],"limit":null,"pending":[]},"drifted":true}'),
+    ("publication", PUBLICATION, '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[1704067200000000,1704153600000000],"rows":[2,"1","0"],"digest":null,"standing":"computed","reason":"","trace":null,"kept":null},{"operation":"keep","interval":[1704067200000000,1704153600000000],"rows":[0,"0","0"],"digest":"d","standing":"outdated","reason":"r","trace":{"key":"k","inputs":{"raw.orders":"t"},"seconds":0.5},"kept":[1704067200000000,1704153600000000]}],"columns":[["n","bigint",""],["t","string","why"]],"marks":[{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null}],"pending":[{"interval":[1704067200000000,1704153600000000],"sources":["raw.orders"],"reason":"beyond threshold"}],"marks_stay":false,"algorithm":"murmur3_128"}'),
     ("audits", (AUDIT,), '[{"name":"not_null","arguments":[["columns","(n)"]],"blocking":true,"failing":1,"columns":["n","m"],"sample":[["x",1.5],[null,true]],"message":"1 row"}]'),
     ("reasons", ("a", "b"), '["a","b"]'),
 ]  # fmt: skip
@@ -298,7 +325,7 @@ def test_what_was_not_stored_at_first_is_what_it_was_then() -> None:
     """The fields that were added without another schema version, and the texts before that."""
     publication = codec.decode_publication(
         '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[0,1],'
-        '"rows":[2,"1","0"],"digest":null}],"columns":[],"mark":null}'
+        '"rows":[2,"1","0"],"digest":null}],"columns":[]}'
     )
     (change,) = publication.changes
     assert publication.algorithm == FIRST_ALGORITHM
@@ -306,9 +333,9 @@ def test_what_was_not_stored_at_first_is_what_it_was_then() -> None:
     assert (change.trace, change.kept) == (None, None)
     intent = codec.decode_intent(
         '{"work_id":"w","model":"raw.orders","version":"v","environment":"prod","intervals":[],'
-        '"inputs":{},"base":null,"execution_time":0,"session":{"before":null,"after":'
+        '"inputs":{},"base":null,"execution_time":0,"session":{"sources":[{"before":null,"after":'
         '{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,'
-        '"committed_at":0,"complete_to":null},"fill":[],"held":[],"evidence":[]}}'
+        '"committed_at":0,"complete_to":null},"evidence":[]}],"fill":[],"held":[]}}'
     )
     assert intent.session is not None
     assert (intent.drifted, intent.session.rewrite) == (False, "")

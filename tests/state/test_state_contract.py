@@ -32,7 +32,7 @@ from vde_dagster.core.ledger.entries import (
     LedgerMismatch,
     LedgerOperation,
 )
-from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName

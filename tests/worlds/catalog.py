@@ -17,12 +17,8 @@ from tests.worlds.tables import Row, Snapshot, Table
 from tests.worlds.writes import requested
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.late_data import (
-    HighWaterMark,
-    SourceHistory,
-    SourceOperation,
-    SourceStatus,
-)
+from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_widening, same_type
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models

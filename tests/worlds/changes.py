@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tests.worlds.tables import Row, Snapshot, Table, instant_of
-from vde_dagster.core.ledger.late_data import (
-    HighWaterMark,
+from vde_dagster.core.ledger.late.history import (
     ProcessingUri,
     SourceChange,
     SourceOperation,
     SourceStatus,
 )
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.formats import iso_day
 from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, merge, parse_instant

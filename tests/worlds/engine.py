@@ -19,7 +19,7 @@ from tests.worlds.writes import Written, inside, requested, unit_sums, written
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.ledger.schema_changes import ColumnAdded
 from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,

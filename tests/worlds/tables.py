@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.intervals import EPOCH
 

@@ -11,7 +11,8 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import instant, print_json
 from vde_dagster.core.errors import EvaluationFailed, Refused, as_sentence
-from vde_dagster.core.ledger.late_data import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import format_instant
 
@@ -128,9 +129,12 @@ def _evidence(decision: Load) -> list[str]:
         f"  new: {each.as_json()}, {each.rows:,} rows in {each.files} new files"
         for each in decision.evidence
     ]
-    before = decision.before.iceberg_snapshot_id if decision.before else "the beginning"
-    after = decision.after.iceberg_snapshot_id
-    lines.append(f"  source {decision.after.source}: Iceberg snapshot {before} to {after}")
+    for each in decision.sources:
+        before = each.before.iceberg_snapshot_id if each.before else "the beginning"
+        after = each.after.iceberg_snapshot_id
+        lines.append(f"  source {each.name}: Iceberg snapshot {before} to {after}")
+    if decision.pending:
+        lines.append(f"  pending: {pending_text(decision.pending)}")
     return lines
 
 
@@ -157,9 +161,24 @@ _WORDS = {NothingToLoad: "nothing", Stop: "stop", Load: "load"}
 def _load_facts(decision: Load) -> dict[str, object]:
     return {
         **({"reason": decision.rewrite} if decision.rewrite else {}),
-        "source": str(decision.after.source),
-        "before": decision.before.iceberg_snapshot_id if decision.before else None,
-        "after": decision.after.iceberg_snapshot_id,
+        "sources": [
+            {
+                "source": str(each.name),
+                "before": each.before.iceberg_snapshot_id if each.before else None,
+                "after": each.after.iceberg_snapshot_id,
+                "complete_to": instant(each.after.complete_to) if each.after.complete_to else None,
+            }
+            for each in decision.sources
+        ],
+        "pending": [
+            {
+                "start": instant(each.interval.start),
+                "end": instant(each.interval.end),
+                "sources": [str(name) for name in each.sources],
+                "reason": each.reason.value,
+            }
+            for each in decision.pending
+        ],
         "fill": [
             {"start": instant(each.start), "end": instant(each.end)} for each in decision.fill
         ],

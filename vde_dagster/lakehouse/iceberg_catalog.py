@@ -17,7 +17,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
 from vde_dagster.core.errors import Refused, SetupError
-from vde_dagster.core.ledger.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.ledger.late.history import SourceHistory
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.arrow_rows import arrow_rows

@@ -21,14 +21,14 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
-from vde_dagster.core.ledger.late_data import (
-    HighWaterMark,
+from vde_dagster.core.ledger.late.history import (
     ProcessingUri,
     SourceChange,
     SourceHistory,
     SourceOperation,
     SourceStatus,
 )
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import parse_instant
 

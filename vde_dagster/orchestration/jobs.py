@@ -20,7 +20,7 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.ledger.late_data import NothingToLoad
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import Closing, WorkStage, awaited

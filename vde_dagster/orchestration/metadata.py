@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import dagster as dg
@@ -14,7 +14,9 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.lineage import column_lineage
 from vde_dagster.core.ledger.dsha import combined_dsha, total
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger.late.decision import Load
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.savings import Saved, total_saved
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.partitions import is_partitioned, partition_key
@@ -132,9 +134,10 @@ def session_metadata(session: Load) -> Metadata:
         "vde/processing_uris": dg.MetadataValue.json(
             [json.loads(uri.as_json()) for uri in session.evidence]
         ),
-        "vde/mark_before": _mark(session.before),
-        "vde/mark_after": _mark(session.after),
+        "vde/mark_before": _marks(each.before for each in session.sources),
+        "vde/mark_after": _marks(session.marks),
         **({"vde/source_rewrite": session.rewrite} if session.rewrite else {}),
+        **({"vde/pending": pending_text(session.pending)} if session.pending else {}),
     }
 
 
@@ -183,7 +186,10 @@ def materializations(
     ]
 
 
-def _mark(mark: HighWaterMark | None) -> str:
-    if mark is None:
-        return "none"
-    return f"{mark.source} at Iceberg snapshot {mark.iceberg_snapshot_id}"
+def _marks(marks: Iterable[HighWaterMark | None]) -> str:
+    known = [
+        f"{each.source} at Iceberg snapshot {each.iceberg_snapshot_id}"
+        for each in marks
+        if each is not None
+    ]
+    return ", ".join(known) or "none"

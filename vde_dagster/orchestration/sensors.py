@@ -15,7 +15,8 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.orchestration._unpublished import is_switched_on
@@ -106,15 +107,8 @@ def _request(
 def _change(key: VersionKey, decision: Load) -> str:
     """What identifies the work that a decision asks for."""
     fill_end = format_instant(decision.fill[-1].end) if decision.fill else "-"
-    return ":".join(
-        [
-            str(key.model),
-            key.version,
-            _snapshot_id(decision.before),
-            _snapshot_id(decision.after),
-            fill_end,
-        ]
-    )
+    marks = [_snapshot_id(mark) for each in decision.sources for mark in (each.before, each.after)]
+    return ":".join([str(key.model), key.version, *marks, fill_end])
 
 
 def _snapshot_id(mark: HighWaterMark | None) -> str:

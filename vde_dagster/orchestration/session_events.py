@@ -10,7 +10,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.ledger.late_data import NothingToLoad
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.known_events import events_of

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.ledger.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.ledger.late.history import SourceHistory
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName

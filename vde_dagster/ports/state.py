@@ -15,7 +15,8 @@ from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
-from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
@@ -307,6 +308,27 @@ class State(Protocol):
     # Late data
     def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
         """The high-water marks of a version, by source."""
+        ...
+
+    def pending(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[Pending, ...]]:
+        """What is known of the sources of these versions and not loaded; absent if nothing is."""
+        ...
+
+    def record_detected(
+        self,
+        key: VersionKey,
+        marks: Sequence[HighWaterMark],
+        pending: tuple[Pending, ...],
+        *,
+        lease: Lease,
+    ) -> None:
+        """Move high-water marks of a version to what was detected, if nothing of it is loaded.
+
+        ``pending`` is all that is detected and not loaded from then on, in the same transaction.
+
+        Raises:
+            LeaseLost: The lease on the version is not held any more; nothing was changed.
+        """
         ...
 
     def sessions(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:

@@ -21,7 +21,9 @@ from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum
 from vde_dagster.core.ledger.entries import LedgerChange, Trace
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger.late.decision import Load
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
@@ -159,6 +161,16 @@ def encode_mark(mark: HighWaterMark) -> str:
 def decode_mark(text: str) -> HighWaterMark:
     """The high-water mark."""
     return _CODEC.read(HighWaterMark, json.loads(text))
+
+
+def encode_pending(pending: tuple[Pending, ...]) -> str:
+    """What is pending as a JSON text."""
+    return _encode(tuple[Pending, ...], pending)
+
+
+def decode_pending(text: str) -> tuple[Pending, ...]:
+    """What is pending."""
+    return _CODEC.read(tuple[Pending, ...], json.loads(text))
 
 
 def encode_intent(intent: Intent) -> str:

@@ -1,4 +1,4 @@
-"""The ledger, last looks and high-water marks of versions. Functions of one transaction each."""
+"""The ledger and last looks of versions. Functions of one transaction each."""
 
 from __future__ import annotations
 
@@ -21,17 +21,13 @@ from vde_dagster.core.ledger.holdings import (
     holding_of,
 )
 from vde_dagster.core.ledger.last_look import LastLook
-from vde_dagster.core.ledger.late_data import HighWaterMark, marks_after
 from vde_dagster.core.ledger.schema_changes import newest_columns
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, few_pairs, in_pairs, pairs, upsert
 
 _ledger = schema.ledger
-_marks = schema.marks
 _holdings = schema.holdings
 _looks = schema.last_looks
 
@@ -52,11 +48,6 @@ _CHANGED: Final = _LEDGER.where(_ledger.c.number > bindparam("after")).order_by(
 _WITHIN: Final = _LEDGER.where(
     _ledger.c.interval_start < bindparam("until"), _ledger.c.interval_end > bindparam("since")
 ).order_by(_ledger.c.interval_start)
-_OWN_MARKS: Final = (
-    select(_marks.c.mark_json)
-    .where(_marks.c.model == bindparam("model"), _marks.c.version == bindparam("version"))
-    .order_by(_marks.c.source)
-)
 
 
 def entries_of(
@@ -155,13 +146,6 @@ def outdate(
         write_difference(connection, key, before, after)
 
 
-def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterMark]:
-    """The high-water marks of a version, by source."""
-    rows = connection.execute(_OWN_MARKS, of_version(key)).all()
-    found = [codec.decode_mark(row.mark_json) for row in rows]
-    return {mark.source: mark for mark in found}
-
-
 def write_difference(
     connection: Connection,
     key: VersionKey,
@@ -222,33 +206,6 @@ def _columns_after(
 def _are_alike(left: Sequence[Column], right: Sequence[Column]) -> bool:
     """Whether columns are equal apart from their comments."""
     return [(each.name, each.type) for each in left] == [(each.name, each.type) for each in right]
-
-
-def move_marks(
-    connection: Connection, key: VersionKey, intent: Intent, publication: Publication
-) -> None:
-    """Move the high-water marks of a version as its published unit of work says."""
-    before = marks(connection, key)
-    after = marks_after(before, publication.changes, moved=publication.mark, inputs=intent.inputs)
-    for source in before.keys() - after.keys():
-        connection.execute(
-            delete(_marks).where(
-                _marks.c.model == codec.encode_model(key.model),
-                _marks.c.version == key.version,
-                _marks.c.source == codec.encode_model(source),
-            )
-        )
-    moved = [mark for source, mark in after.items() if before.get(source) != mark]
-    upsert(connection, _marks, [_encode_mark(key, mark) for mark in moved])
-
-
-def _encode_mark(key: VersionKey, mark: HighWaterMark) -> dict[str, object]:
-    return {
-        "model": codec.encode_model(key.model),
-        "version": key.version,
-        "source": codec.encode_model(mark.source),
-        "mark_json": codec.encode_mark(mark),
-    }
 
 
 def _encode_holding(key: VersionKey, holding: Holding) -> dict[str, object]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
@@ -110,7 +111,53 @@ CREATE TABLE vde_savings (
 """
 _SAVINGS_BY_TIME: Final = "CREATE INDEX vde_savings_by_time ON vde_savings (saved_at)"
 
-_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth, 5: _fifth}
+
+def _sixth(connection: Connection) -> None:
+    """Version 6: what is pending, and sessions of several sources.
+
+    Before, a session had one source, and nothing that was detected stayed pending.
+    """
+    connection.execute(text(_PENDING))
+    sessions = connection.execute(text(_SESSIONS)).all()
+    for number, intent, publication in sessions:
+        changed = {
+            "number": number,
+            "intent": json.dumps(_with_sources(json.loads(intent)), separators=(",", ":")),
+            "publication": _with_marks(publication),
+        }
+        connection.execute(text(_CHANGE_SESSION), changed)
+
+
+def _with_sources(intent: dict[str, Any]) -> dict[str, Any]:
+    session = intent["session"]
+    names = ("before", "after", "evidence")
+    source = {name: session.pop(name) for name in names if name in session}
+    return {**intent, "session": {"sources": [source], **session}}
+
+
+def _with_marks(publication: str | None) -> str | None:
+    if publication is None:
+        return None
+    found = json.loads(publication)
+    mark = found.pop("mark", None)
+    marks = [] if mark is None else [mark]
+    return json.dumps({**found, "marks": marks}, separators=(",", ":"))
+
+
+_PENDING: Final = """
+CREATE TABLE vde_pending (
+  model VARCHAR NOT NULL, version VARCHAR NOT NULL, pending_json TEXT NOT NULL,
+  PRIMARY KEY (model, version)
+)
+"""
+_SESSIONS: Final = """
+SELECT number, intent_json, publication_json FROM vde_work WHERE is_session
+"""
+_CHANGE_SESSION: Final = """
+UPDATE vde_work SET intent_json = :intent, publication_json = :publication WHERE number = :number
+"""
+
+_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth, 5: _fifth, 6: _sixth}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 5
+VERSION: Final = 6
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -176,6 +176,15 @@ marks: Final = Table(
     Column("version", String, primary_key=True),
     Column("source", String, primary_key=True),
     Column("mark_json", Text, nullable=False),
+)
+
+# What is known of a version's sources and not loaded.
+pending: Final = Table(
+    "vde_pending",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("pending_json", Text, nullable=False),
 )
 
 # One row for each evaluation of a model that kept something, and each adoption by a plan.

@@ -18,7 +18,8 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
-from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
@@ -26,7 +27,15 @@ from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Environment, Lease, version_resource
-from vde_dagster.state import environments, leases, ledger, migrations, savings, units_of_work
+from vde_dagster.state import (
+    environments,
+    late_data,
+    leases,
+    ledger,
+    migrations,
+    savings,
+    units_of_work,
+)
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
 
@@ -319,7 +328,29 @@ class SqlState:
     def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
         """The high-water marks of a version, by source."""
         with self._database.read() as connection:
-            return ledger.marks(connection, key)
+            return late_data.marks(connection, key)
+
+    def pending(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[Pending, ...]]:
+        """What is known of the sources of these versions and not loaded."""
+        with self._database.read() as connection:
+            return late_data.pending(connection, keys)
+
+    def record_detected(
+        self,
+        key: VersionKey,
+        marks: Sequence[HighWaterMark],
+        pending: tuple[Pending, ...],
+        *,
+        lease: Lease,
+    ) -> None:
+        """Move high-water marks of a version without loading anything.
+
+        Raises:
+            LeaseLost: The lease was taken over; nothing was changed.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            late_data.record_detected(connection, key, marks, pending)
 
     def sessions(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
         """Catch-up sessions of a version, newest first."""

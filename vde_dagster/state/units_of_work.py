@@ -19,7 +19,8 @@ from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, in_pairs, now, pairs
-from vde_dagster.state.ledger import entries_within, move_marks, of_version, write_difference
+from vde_dagster.state.late_data import move_marks
+from vde_dagster.state.ledger import entries_within, of_version, write_difference
 
 _work = schema.work
 _OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)

@@ -31,7 +31,8 @@ from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.late_data import HighWaterMark, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import NothingToLoad, Stop
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.model_files import external_source

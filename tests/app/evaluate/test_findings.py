@@ -33,7 +33,7 @@ from vde_dagster.app.promote import promotion as promote
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
-from vde_dagster.core.ledger.late_data import Load
+from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Change

@@ -50,7 +50,7 @@ from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Place, Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.late_data import NothingToLoad
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan

@@ -13,21 +13,16 @@ from hypothesis import strategies as st
 from tests.depth import examples
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerOperation
-from vde_dagster.core.ledger.late_data import (
-    Decision,
-    HighWaterMark,
-    Load,
-    NothingToLoad,
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, SourceFound, Stop
+from vde_dagster.core.ledger.late.history import (
     ProcessingUri,
     SourceChange,
     SourceHistory,
     SourceOperation,
     SourceStatus,
-    Stop,
-    decide_stateless,
-    marks_after,
-    overwriting,
 )
+from vde_dagster.core.ledger.late.marks import HighWaterMark, marks_after
+from vde_dagster.core.ledger.late.stateless import decide_stateless, overwriting
 from vde_dagster.core.model.late_data import OnSourceRewrite
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, merge
@@ -83,12 +78,25 @@ def decide(
     )
 
 
+def load(
+    *,
+    before: HighWaterMark | None,
+    after: HighWaterMark,
+    fill: tuple[Interval, ...],
+    loaded: tuple[Interval, ...],
+    evidence: tuple[ProcessingUri, ...],
+) -> Load:
+    """A session of one source."""
+    found = SourceFound(before=before, after=after, evidence=evidence)
+    return Load(sources=(found,), fill=fill, loaded=loaded)
+
+
 APPEND = SourceOperation.APPEND
 HELD = (Interval(at(0), at(3)),)
 
 
 def test_the_first_session_fills_what_is_due_and_appends_nothing() -> None:
-    assert decide(SourceStatus.INITIAL, head=mark(1, 2.5)) == Load(
+    assert decide(SourceStatus.INITIAL, head=mark(1, 2.5)) == load(
         before=None, after=mark(1, 2.5), fill=(Interval(at(0), at(2)),), loaded=(), evidence=()
     )
 
@@ -101,7 +109,7 @@ def test_a_late_row_is_appended_to_what_is_loaded() -> None:
         head=mark(2),
         loaded=HELD,
     )
-    assert found == Load(before=mark(1), after=mark(2), fill=(), loaded=HELD, evidence=(uri(3),))
+    assert found == load(before=mark(1), after=mark(2), fill=(), loaded=HELD, evidence=(uri(3),))
 
 
 def test_a_partition_that_received_two_commits_is_evidence_once() -> None:
@@ -136,7 +144,7 @@ def test_an_hour_that_became_due_is_filled_though_the_source_did_not_change() ->
     found = decide(SourceStatus.UNCHANGED, before=mark(1), head=mark(1), loaded=HELD, now=5)
     assert isinstance(found, Load)
     assert found.fill == (Interval(at(3), at(5)),)
-    assert found.after == mark(1)
+    assert found.only.after == mark(1)
 
 
 def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
@@ -148,23 +156,23 @@ def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
 def test_without_a_mark_all_that_is_loaded_is_overwritten_with_all_that_is_due() -> None:
     late = mark(2, 2.0)  # the source calls less complete than is loaded
     found = decide(SourceStatus.INITIAL, head=late, loaded=(Interval(at(1), at(3)),))
-    assert found == Load(
+    assert found == load(
         before=None, after=late, fill=(Interval(at(0), at(3)),), loaded=(), evidence=()
     )
 
 
 def test_a_session_overwrites_some_of_what_it_would_add_to() -> None:
-    load = Load(
+    asked = load(
         before=mark(1),
         after=mark(2),
         fill=(Interval(at(3), at(4)),),
         loaded=HELD,
         evidence=(uri(1),),
     )
-    found = overwriting(load, [Interval(at(1), at(2))])
+    found = overwriting(asked, [Interval(at(1), at(2))])
     assert found.fill == (Interval(at(1), at(2)), Interval(at(3), at(4)))
     assert found.loaded == (Interval(at(0), at(1)), Interval(at(2), at(3)))
-    assert (found.before, found.after, found.evidence) == (load.before, load.after, load.evidence)
+    assert found.sources == asked.sources
 
 
 def recorded(
@@ -180,18 +188,18 @@ OTHER = replace(mark(1), source=ModelName("raw", "u"))
 @pytest.mark.parametrize(
     "changes,moved,read,after",
     [
-        (recorded(LedgerOperation.REPLACE), None, 1002, [OTHER]),
-        (recorded(LedgerOperation.REPLACE_ALL), None, None, [OTHER]),
-        (recorded(LedgerOperation.ADD), None, 1002, [OTHER]),
-        (recorded(LedgerOperation.REPLACE), None, 1001, [mark(1), OTHER]),
-        (recorded(LedgerOperation.KEEP), None, 1002, [mark(1), OTHER]),
-        (recorded(LedgerOperation.REPLACE, EntryStatus.EMPTY), None, None, [mark(1), OTHER]),
-        (recorded(LedgerOperation.REPLACE), mark(2), 1002, [mark(2), OTHER]),
+        (recorded(LedgerOperation.REPLACE), (), 1002, [OTHER]),
+        (recorded(LedgerOperation.REPLACE_ALL), (), None, [OTHER]),
+        (recorded(LedgerOperation.ADD), (), 1002, [OTHER]),
+        (recorded(LedgerOperation.REPLACE), (), 1001, [mark(1), OTHER]),
+        (recorded(LedgerOperation.KEEP), (), 1002, [mark(1), OTHER]),
+        (recorded(LedgerOperation.REPLACE, EntryStatus.EMPTY), (), None, [mark(1), OTHER]),
+        (recorded(LedgerOperation.REPLACE), (mark(2),), 1002, [mark(2), OTHER]),
     ],
 )
 def test_r8_a_mark_outlives_only_what_a_session_or_work_as_of_it_books(
     changes: tuple[LedgerChange, ...],
-    moved: HighWaterMark | None,
+    moved: tuple[HighWaterMark, ...],
     read: int | None,
     after: list[HighWaterMark],
 ) -> None:
@@ -272,7 +280,7 @@ def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_loaded_from_the_new_head
     )
     assert isinstance(found, Load)
     assert "4711" in found.rewrite
-    assert replace(found, rewrite="") == Load(
+    assert replace(found, rewrite="") == load(
         before=mark(1), after=mark(3), fill=(Interval(at(0), at(5)),), loaded=(), evidence=()
     )
 
@@ -286,7 +294,7 @@ def test_r7_where_the_new_rows_cannot_be_named_what_is_loaded_is_overwritten(
     policy = OnSourceRewrite.OVERWRITE
     found = decide(status, before=mark(5), head=mark(2), loaded=HELD, policy=policy)
     assert isinstance(found, Load)
-    assert (found.before, found.after, found.fill) == (mark(5), mark(2), HELD)
+    assert (found.only.before, found.only.after, found.fill) == (mark(5), mark(2), HELD)
     assert word in found.rewrite
 
 
@@ -371,14 +379,14 @@ class World:
         )
         if not isinstance(decision, Load):
             return
-        old = Counter(self.as_of(decision.before))
-        new = Counter(self.as_of(decision.after))
+        old = Counter(self.as_of(decision.only.before))
+        new = Counter(self.as_of(decision.only.after))
         if decision.evidence:
             self.table += Counter(
                 {row: n for row, n in (new - old).items() if _in(row, decision.loaded)}
             )
-        self.overwrite(decision.fill, decision.after)
-        self.mark = decision.after
+        self.overwrite(decision.fill, decision.only.after)
+        self.mark = decision.only.after
 
     def overwrite(self, intervals: tuple[Interval, ...], found: HighWaterMark) -> None:
         self.table = Counter(
@@ -392,7 +400,7 @@ class World:
         self.overwrite((Interval(at(hour), at(hour + 1)),), head)
         known = {} if self.mark is None else {SOURCE: self.mark}
         inputs = {SOURCE: head.iceberg_snapshot_id if self.commits else None}
-        after = marks_after(known, recorded(LedgerOperation.REPLACE), moved=None, inputs=inputs)
+        after = marks_after(known, recorded(LedgerOperation.REPLACE), moved=(), inputs=inputs)
         self.mark = after.get(SOURCE)
 
 

@@ -10,7 +10,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.late_data import Decision, NothingToLoad, decide_stateless
+from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
+from vde_dagster.core.ledger.late.stateless import decide_stateless
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.readiness import held_back

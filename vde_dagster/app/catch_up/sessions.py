@@ -29,13 +29,9 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import SchemaOutgrown
-from vde_dagster.core.ledger.late_data import (
-    HighWaterMark,
-    Load,
-    NothingToLoad,
-    Stop,
-    overwriting,
-)
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.stateless import overwriting
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName, TableName
@@ -176,7 +172,7 @@ def _session(
     axis = _axis(node)
     readings: list[PinnedReading] = []
     writes: list[Write] = []
-    if decision.evidence and decision.before is not None:
+    if decision.evidence and decision.only.before is not None:
         for interval in decision.loaded:
             readings.append(
                 _added(services, binding, node, interval, decision=decision, work_id=work_id)
@@ -184,7 +180,7 @@ def _session(
             writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
     for interval in decision.fill:
         readings.append(
-            _fill(services, binding, node, interval, mark=decision.after, work_id=work_id)
+            _fill(services, binding, node, interval, mark=decision.only.after, work_id=work_id)
         )
         writes.append(OverwriteIntervals(intervals=(interval,), axis=axis))
     traces = traces_of_parts(services, binding, node, writes, readings)
@@ -194,7 +190,6 @@ def _session(
         interval=Interval(touched[0].start, touched[-1].end),
         readings=tuple(readings),
         writes=tuple(writes),
-        mark=decision.after,
         session=decision,
         traces=traces,
         where_emptied=where_emptied,
@@ -231,7 +226,8 @@ def _added(
     work_id: str,
 ) -> PinnedReading:
     """The rows of an interval from the files that were added between the two marks."""
-    assert decision.before is not None, "rows are added to what an earlier session loaded"
+    before, after = decision.only.before, decision.only.after
+    assert before is not None, "rows are added to what an earlier session loaded"
     source = _source(node)
     query = rendered(binding, node, interval, services.clock.now())
     view = input_name(work_id, 0)
@@ -240,11 +236,11 @@ def _added(
         inputs={
             view: AddedBetween(
                 table=TableName(source.schema, source.name),
-                after=decision.before.iceberg_snapshot_id,
-                until=decision.after.iceberg_snapshot_id,
+                after=before.iceberg_snapshot_id,
+                until=after.iceberg_snapshot_id,
             )
         },
-        pinned={source: decision.after.iceberg_snapshot_id},
+        pinned={source: after.iceberg_snapshot_id},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.late_data import Load
+from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import Interval

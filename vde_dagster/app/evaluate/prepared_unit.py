@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.entries import (
     LedgerOperation,
     Trace,
 )
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.model.writes import (
     Write,
 )
@@ -24,7 +24,7 @@ from vde_dagster.core.time.intervals import Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedUnit:
-    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
+    """One unit of work, ready to be staged. ``session`` is what a session does.
 
     ``status`` is that of its entries, and ``reason`` says why they are not computed. ``batches``
     say for which interval each write of a sequential kind is recorded. ``traces`` are what the rows
@@ -37,7 +37,6 @@ class PreparedUnit:
     interval: Interval
     readings: tuple[PinnedReading, ...]
     writes: tuple[Write, ...]
-    mark: HighWaterMark | None = None
     session: Load | None = None
     status: EntryStatus = EntryStatus.COMPUTED
     reason: str = ""

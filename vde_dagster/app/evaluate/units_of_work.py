@@ -127,7 +127,9 @@ def _tried(
         iceberg_snapshot_id=staged.iceberg_snapshot_id,
         changes=(*traced(written, prepared.traces, took), *keeping(kept)),
         columns=staged.columns,
-        mark=prepared.mark,
+        marks=prepared.session.marks if prepared.session is not None else (),
+        pending=prepared.session.pending if prepared.session is not None else (),
+        marks_stay=node.model.stateful is not None,
         algorithm=algorithm,
     )
     _check_recordable(services, key, prepared.work_id, publication, lease=lease)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
 from vde_dagster.app.binding import Binding
@@ -11,7 +11,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import as_sentence
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
-from vde_dagster.core.ledger.late_data import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
@@ -83,22 +84,29 @@ def _range(name: ModelName, read: InputRange) -> str:
     if len(read) > _RANGES:
         whole = Interval(read[0].start, read[-1].end)
         return f"{len(read):,} ranges of {name} from {_interval(whole)}"
-    return f"{name} {' and '.join(map(_interval, read))}" if read else f"nothing of {name}"
+    return f"{name} {_ranges(read)}" if read else f"nothing of {name}"
+
+
+def _ranges(times: Sequence[Interval]) -> str:
+    if len(times) > _RANGES:
+        return f"{len(times):,} ranges from {_interval(Interval(times[0].start, times[-1].end))}"
+    return " and ".join(map(_interval, times))
 
 
 def _session(session: Load, *, is_done: bool = True) -> Iterator[str]:
-    """What a catch-up session found in its source, and did or would do."""
-    source, before = session.after.source, session.before
-    since = f"from Iceberg snapshot {before.iceberg_snapshot_id} " if before is not None else ""
-    late = ""
-    if session.evidence:
-        rows = _counted(sum(each.rows for each in session.evidence), "row")
-        late = f": {rows} in {_counted(len(session.evidence), 'partition')}"
-    yield f"read {source} {since}to Iceberg snapshot {session.after.iceberg_snapshot_id}{late}"
+    """What a catch-up session found in its sources, and did or would do."""
+    for each in session.sources:
+        before, rows = each.before, sum(uri.rows for uri in each.evidence)
+        since = f"from Iceberg snapshot {before.iceberg_snapshot_id} " if before is not None else ""
+        partitions = _counted(len(each.evidence), "partition")
+        late = f": {_counted(rows, 'row')} in {partitions}" if each.evidence else ""
+        yield f"read {each.name} {since}to Iceberg snapshot {each.after.iceberg_snapshot_id}{late}"
     if session.rewrite:
         yield f"{'overwrote' if is_done else 'overwrite'} what is loaded, since {session.rewrite}"
     if session.fill:
-        yield f"{'loaded' if is_done else 'load'} whole: {_range(source, session.fill)}"
+        yield f"{'loaded' if is_done else 'load'} whole: {_ranges(session.fill)}"
+    if session.pending:
+        yield f"left pending: {pending_text(session.pending)}"
 
 
 def _result(node: Node, done: Evaluated) -> Iterator[str]:

@@ -13,7 +13,7 @@ from vde_dagster.app.staleness.input_moves import InputMoves, InputStates
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.late_data import Load
+from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.staleness import (
     SourceTime,
     Stale,
@@ -71,13 +71,13 @@ class InputLook:
 
     def late_by(self, load: Load) -> tuple[Interval, ...]:
         """The intervals of entries to which a session may add rows, merged."""
-        source = load.after.source
-        if load.before is None or load.rewrite:
+        source, before = load.only.name, load.only.before
+        if before is None or load.rewrite:
             return merge(each.interval for each in self.entries)
         if not load.evidence:
             return ()
         column = self.bounds[source].column if source in self.bounds else ""
-        mark = load.before.iceberg_snapshot_id
+        mark = before.iceberg_snapshot_id
         return merge(
             each.interval
             for each in self.entries

@@ -16,7 +16,7 @@ from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.late_upstream import staying
 from vde_dagster.app.staleness.upstream_changes import computed_first, kept_readers, reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
-from vde_dagster.core.ledger.late_data import Load, Stop
+from vde_dagster.core.ledger.late.decision import Load, Stop
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions

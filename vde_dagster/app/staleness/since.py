@@ -14,7 +14,7 @@ from vde_dagster.app.staleness.input_look import InputLook
 from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.staying import StaleLook
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments

@@ -15,7 +15,7 @@ from vde_dagster.app.staleness.staying import is_computed, look_within
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.late_data import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.model.counted import units
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments

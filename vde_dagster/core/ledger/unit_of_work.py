@@ -16,7 +16,9 @@ from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, RowSum
 from vde_dagster.core.ledger.entries import LedgerChange
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger.late.decision import Load
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import Write
@@ -190,14 +192,17 @@ class Intent:
 class Publication:
     """What has to be published and then recorded; enough to finish the work without computing.
 
-    ``mark`` is the high-water mark after the work, None where it moves none. ``algorithm`` is what
-    the rows of all changes were hashed with.
+    Of a session, ``marks`` are the high-water marks after it, and ``pending`` is what it leaves.
+    With ``marks_stay`` other work leaves the marks as they are, too. ``algorithm`` is what the rows
+    of all changes were hashed with.
     """
 
     iceberg_snapshot_id: int | None
     changes: tuple[LedgerChange, ...]
     columns: tuple[Column, ...]
-    mark: HighWaterMark | None = None
+    marks: tuple[HighWaterMark, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    marks_stay: bool = False
     algorithm: str = DEFAULT_ALGORITHM
 
 

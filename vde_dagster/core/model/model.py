@@ -224,5 +224,13 @@ class Model:
     @property
     def stateless(self) -> LateDataPolicy | None:
         """The policy by which sessions append late rows to this model; None for all others."""
+        return self._late(LateDataMode.STATELESS)
+
+    @property
+    def stateful(self) -> LateDataPolicy | None:
+        """The policy by which sessions overwrite what changed; None for all other models."""
+        return self._late(LateDataMode.STATEFUL)
+
+    def _late(self, mode: LateDataMode) -> LateDataPolicy | None:
         policy = self.late_data
-        return policy if policy is not None and policy.mode is LateDataMode.STATELESS else None
+        return policy if policy is not None and policy.mode is mode else None

@@ -7,8 +7,7 @@ What a child would have to wait for is no part of a plan; evaluating it would be
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Final
+from datetime import datetime
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of, tables_read
@@ -16,12 +15,10 @@ from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable, affected
-from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, EPOCH, Interval, subtract
+from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, EPOCH, EVER, Interval, subtract
 from vde_dagster.core.time.schedule import blocked_for_whole, lacking
 
 Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
-_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
-_EVER: Final = Interval(_BEGINNING, END_OF_TIME)
 
 
 def missing_intervals(
@@ -91,7 +88,7 @@ def _outside(model: Model, within: Interval | None) -> tuple[Interval, ...]:
     if within is None:
         return ()
     after = Interval(within.end, END_OF_TIME) if within.end < END_OF_TIME else None
-    before = Interval(_BEGINNING, within.start) if within.start > _BEGINNING else None
+    before = Interval(EVER.start, within.start) if within.start > EVER.start else None
     bounds = [before if model.kind.is_partitioned else None, after]
     return tuple(each for each in bounds if each is not None)
 
@@ -197,7 +194,7 @@ def blocked_by_parents(
         parent = graph[name].model
         lacks = lacking(parent, there[name]) if parent.kind.is_by_interval else ()
         if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there.get(name, ())):
-            blocked[name] = (_EVER,)
+            blocked[name] = (EVER,)
         elif isinstance(found, WholeTable) or node.model.kind.is_whole:
             blocked[name] = blocked_for_whole(node.model, parent, lacks)
         else:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, Node
@@ -18,9 +16,7 @@ from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import affected
-from vde_dagster.core.time.intervals import END_OF_TIME, Interval, common, merge
-
-_TIME: Final = Interval(datetime.min.replace(tzinfo=UTC), END_OF_TIME)
+from vde_dagster.core.time.intervals import EVER, Interval, common, merge
 
 
 class RestatementRefused(Refused):
@@ -68,7 +64,7 @@ def restated_ranges(
         loaded: What its version's table holds.
         whole: Whether the model's kind can only be rebuilt from its start.
     """
-    bounded = common(wanted, [_TIME])
+    bounded = common(wanted, [EVER])
     touched = common(loaded, [model.unit.widen(each) for each in bounded])
     return merge(loaded) if whole and touched else touched
 

@@ -50,6 +50,7 @@ class Interval:
 
 
 ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
+EVER: Final = Interval(datetime.min.replace(tzinfo=UTC), END_OF_TIME)
 """The one interval of what does not depend on time: a seed, a view."""
 
 

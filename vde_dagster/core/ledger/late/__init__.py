@@ -1,0 +1,1 @@
+"""Late data: what reached the sources, what was loaded up to when, and what a session loads."""

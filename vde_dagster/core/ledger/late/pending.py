@@ -1,0 +1,79 @@
+"""What is known of the sources and not loaded: with the high-water marks nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import assert_never
+
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import EVER, Interval, merge, subtract
+
+
+class PendingReason(Enum):
+    """Why rows that were detected are not loaded."""
+
+    INCOMPLETE = "incomplete"
+    BEYOND_THRESHOLD = "beyond threshold"
+    REMOVED = "removed"
+
+    @property
+    def text(self) -> str:
+        """The reason for people."""
+        match self:
+            case PendingReason.INCOMPLETE:
+                return "not all sources are complete up to there"
+            case PendingReason.BEYOND_THRESHOLD:
+                return "it is further back than catchup_threshold"
+            case PendingReason.REMOVED:
+                return "a source has lost rows, which takes none from the model by itself"
+            case unreachable:
+                assert_never(unreachable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """Time of a model at which its sources have other rows than are loaded, and will not be yet.
+
+    The high-water marks are beyond these changes: mark and pending together lose nothing.
+    """
+
+    interval: Interval
+    sources: tuple[ModelName, ...]
+    reason: PendingReason
+
+
+def pending_after(
+    pending: Sequence[Pending], changes: Iterable[LedgerChange]
+) -> tuple[Pending, ...]:
+    """What is still pending once a unit of work that is no session is recorded.
+
+    What it computed was read from the sources as they are, or as of the marks.
+    """
+    computed = merge(_computed(changes))
+    return tuple(
+        replace(each, interval=part)
+        for each in pending
+        for part in subtract([each.interval], computed)
+    )
+
+
+def _computed(changes: Iterable[LedgerChange]) -> Iterator[Interval]:
+    for each in changes:
+        if each.operation is LedgerOperation.REPLACE_ALL:
+            yield EVER
+        elif each.operation in (LedgerOperation.REPLACE, LedgerOperation.KEEP):
+            yield each.interval
+
+
+def pending_text(pending: Sequence[Pending]) -> str:
+    """Pending time for people, by reason."""
+    by_reason: dict[PendingReason, list[Interval]] = {}
+    for each in pending:
+        by_reason.setdefault(each.reason, []).append(each.interval)
+    return "; ".join(
+        f"{', '.join(map(str, merge(times)))} ({reason.text})"
+        for reason, times in by_reason.items()
+    )

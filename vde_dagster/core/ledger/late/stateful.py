@@ -1,0 +1,182 @@
+"""What a stateful session overwrites: the hours that changed, as far as all sources go (seed 003).
+
+Each loaded interval of a stateful version has a trace of what it was computed from, so that it is
+known which of them have other inputs now. A session overwrites those together with what is due, in
+one commit, each as of the sources' new marks. Whatever it leaves out of that is pending, and is an
+input of the next decision; it stays known from the traces alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.ledger.late.decision import (
+    RELOAD,
+    Decision,
+    Load,
+    NothingToLoad,
+    SourceFound,
+    Stop,
+)
+from vde_dagster.core.ledger.late.history import SourceHistory, SourceStatus, added_by
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending, PendingReason, pending_text
+from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, LoadType, OnSourceRewrite
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import (
+    EVER,
+    Interval,
+    IntervalUnit,
+    common,
+    merge,
+    subtract,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedHistory:
+    """A tracked source: its mark, and what happened to it since."""
+
+    name: ModelName
+    mark: HighWaterMark | None
+    history: SourceHistory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateRows:
+    """Loaded time of a version of which these sources have other rows now.
+
+    ``removed`` if rows were only taken away, as by a source that keeps its last days.
+    """
+
+    interval: Interval
+    sources: tuple[ModelName, ...]
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatefulQuestion:
+    """All that a stateful session is decided from.
+
+    ``late`` are disjoint. ``missing`` is what is due, not loaded, and can be computed now.
+    ``unit`` is the model's, and ``now`` the project's clock. ``limit`` is up to when all sources
+    are complete; None if that is not known of one.
+    """
+
+    policy: LateDataPolicy
+    sources: tuple[TrackedHistory, ...]
+    late: tuple[LateRows, ...]
+    missing: tuple[Interval, ...]
+    loaded: tuple[Interval, ...]
+    unit: IntervalUnit
+    now: datetime
+    limit: datetime | None
+
+
+def decide_stateful(asked: StatefulQuestion) -> Decision:
+    """What the next stateful session of a version does."""
+    stop = next(_stops(asked), None)
+    if stop is not None:
+        return stop
+    found = tuple(_found(asked.sources))
+    pending = tuple(_pending(asked))
+    late = subtract(
+        merge(each.interval for each in asked.late), [each.interval for each in pending]
+    )
+    fill = _filled(asked, late, pending)
+    if not fill:
+        return NothingToLoad(reason=_why_nothing(asked, pending), sources=found, pending=pending)
+    return Load(
+        mode=LateDataMode.STATEFUL,
+        sources=found,
+        fill=fill,
+        rewrite=_rewrite(asked),
+        late=common(fill, asked.loaded),
+        limit=asked.limit,
+        pending=pending,
+    )
+
+
+def _stops(asked: StatefulQuestion) -> Iterator[Stop]:
+    for each in asked.sources:
+        if each.history.status is SourceStatus.MISSING:
+            yield Stop(
+                reason=f"the source {each.name} does not exist in the catalog",
+                advice="Create the table, or correct the name under late_data.",
+            )
+    if asked.late and asked.policy.on_source_rewrite is OnSourceRewrite.STOP:
+        for each in asked.sources:
+            why = _rewritten(each)
+            if why:
+                yield Stop(reason=f"{each.name}: {why}", advice=RELOAD)
+
+
+def _rewritten(source: TrackedHistory) -> str:
+    if source.history.status is SourceStatus.RECREATED:
+        return "the source was dropped and created again"
+    return source.history.rewrite
+
+
+def _rewrite(asked: StatefulQuestion) -> str:
+    """What was done to rows that are loaded, for people; empty if rows were only added."""
+    if not asked.late:
+        return ""
+    return next((f"{each.name}: {why}" for each in asked.sources if (why := _rewritten(each))), "")
+
+
+def _found(sources: Sequence[TrackedHistory]) -> Iterator[SourceFound]:
+    """The sources that have an Iceberg snapshot, with what was added since their marks."""
+    for each in sources:
+        if each.history.head is not None:
+            new = added_by(each.history.changes) if each.mark is not None else ()
+            yield SourceFound(before=each.mark, after=each.history.head, evidence=new)
+
+
+def _pending(asked: StatefulQuestion) -> Iterator[Pending]:
+    """The parts of what is late that are not loaded, each with one reason."""
+    for each in asked.late:
+        rest = [each.interval]
+        for reason, times in _not_loaded(asked, is_removed=each.removed):
+            for part in common(rest, times):
+                yield Pending(interval=part, sources=each.sources, reason=reason)
+            rest = list(subtract(rest, times))
+
+
+def _not_loaded(
+    asked: StatefulQuestion, *, is_removed: bool
+) -> Iterator[tuple[PendingReason, tuple[Interval, ...]]]:
+    """The times at which late rows are not loaded, and why."""
+    if is_removed:
+        yield PendingReason.REMOVED, (EVER,)
+    threshold = asked.policy.catchup_threshold
+    if threshold is not None:
+        oldest = asked.unit.floor(asked.now - threshold)
+        yield PendingReason.BEYOND_THRESHOLD, (Interval(EVER.start, oldest),)
+    if asked.limit is None:
+        yield PendingReason.INCOMPLETE, (EVER,)
+    elif asked.limit < EVER.end:
+        yield PendingReason.INCOMPLETE, (Interval(asked.unit.floor(asked.limit), EVER.end),)
+
+
+def _filled(
+    asked: StatefulQuestion, late: Sequence[Interval], pending: Sequence[Pending]
+) -> tuple[Interval, ...]:
+    """What is overwritten: what is late and what is due, or the whole range around both."""
+    changed = merge([*late, *asked.missing])
+    if not changed or asked.policy.load_type is LoadType.CHANGED:
+        return changed
+    span = Interval(changed[0].start, changed[-1].end)
+    known = common([span], merge([*asked.loaded, *asked.missing]))
+    return subtract(known, [each.interval for each in pending])
+
+
+def _why_nothing(asked: StatefulQuestion, pending: Sequence[Pending]) -> str:
+    """Why there is nothing to load, for people."""
+    moved = any(each.history.has_moved for each in asked.sources)
+    if pending:
+        return f"what has changed is pending: {pending_text(pending)}"
+    if moved:
+        return "the sources' new snapshots change nothing of what is loaded"
+    return "no new snapshot of a source, and no interval has become due"
