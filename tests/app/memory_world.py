@@ -74,7 +74,7 @@ WRITING: Final = frozenset(
         *("acquire_lease", "renew_lease", "release_lease"),
         *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
         *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
-        *("record_looks", "record_saving"),
+        *("record_looks", "record_saving", "record_detected"),
         *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
     ]
 )
@@ -95,10 +95,12 @@ READING: Final = {
     "last_looks",
     "ledger",
     "line",
+    "latest",
     "marks",
     "open_work",
     "origin",
     "owners",
+    "pending",
     "present",
     "retains",
     "row_changes",

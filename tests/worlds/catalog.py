@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 
@@ -240,6 +240,13 @@ class MemoryCatalog:
                 return None
             found = instants_of(table, table.rows_at(table.head), column)
             return None if found is None else min(found, default=END_OF_TIME)
+
+    def latest(self, name: TableName, column: str) -> datetime | None:
+        """The last time of a column among a table's rows; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            found = instants_of(table, table.rows_at(table.head), column) if table else None
+            return max(found) + timedelta(microseconds=1) if found else None
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark."""

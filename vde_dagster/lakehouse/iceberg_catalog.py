@@ -25,7 +25,7 @@ from vde_dagster.lakehouse.arrow_rows import arrow_rows
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish
-from vde_dagster.lakehouse.row_changes import earliest, line, row_changes
+from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
@@ -187,6 +187,11 @@ class IcebergCatalog:
         """The first time of a column among a table's rows, by metadata; see the port."""
         table = self._load(name)
         return None if table is None else earliest(table, column)
+
+    def latest(self, name: TableName, column: str) -> datetime | None:
+        """The last time of a column among a table's rows, by metadata; see the port."""
+        table = self._load(name)
+        return None if table is None else latest(table, column)
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""

@@ -54,9 +54,23 @@ def earliest(table: Table, column: str) -> datetime | None:
 
     All manifests of the current Iceberg snapshot are read.
     """
+    found = _held(table, column)
+    return None if found is None else min((each.start for each in found), default=END_OF_TIME)
+
+
+def latest(table: Table, column: str) -> datetime | None:
+    """The instant after the last time of a column among a table's rows; None if it is not known.
+
+    All manifests of the current Iceberg snapshot are read.
+    """
+    return max((each.end for each in _held(table, column) or ()), default=None)
+
+
+def _held(table: Table, column: str) -> tuple[Interval, ...] | None:
+    """The times of all rows of a table; None where its files do not say."""
     field, snapshot = _time_field(table, column), table.metadata.current_snapshot()
     if snapshot is None:
-        return END_OF_TIME
+        return ()
     if field is None:
         return None
     entries = (
@@ -64,10 +78,7 @@ def earliest(table: Table, column: str) -> datetime | None:
         for manifest in snapshot.manifests(table.io)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
     )
-    found = _hull(entries, field)
-    if found is None:
-        return None
-    return min((each.start for each in found), default=END_OF_TIME)
+    return _covered(entries, field)
 
 
 def _time_field(table: Table, column: str) -> NestedField | None:
@@ -102,11 +113,11 @@ def _times(
         rows_counted = int(summary.additional_properties.get(counted, "0"))
         if rows_counted != sum(1 for each in own if each.status is status):
             return None  # a writer that leaves out what it removed
-    return _hull(own, field)
+    return _covered(own, field)
 
 
-def _hull(entries: Iterable[ManifestEntry], field: NestedField) -> tuple[Interval, ...] | None:
-    """From the first to the last time in all of these files; None where one does not say."""
+def _covered(entries: Iterable[ManifestEntry], field: NestedField) -> tuple[Interval, ...] | None:
+    """From the first to the last time in each of these files; None where one does not say."""
     bounds: list[Interval] = []
     for entry in entries:
         file = entry.data_file
@@ -117,9 +128,7 @@ def _hull(entries: Iterable[ManifestEntry], field: NestedField) -> tuple[Interva
             if found is None:
                 return None
             bounds.append(found)
-    if not bounds:
-        return ()
-    return merge([Interval(min(e.start for e in bounds), max(e.end for e in bounds))])
+    return merge(bounds)
 
 
 def _bounds(file: DataFile, field: NestedField) -> Interval | None:

@@ -189,6 +189,13 @@ class Catalog(Protocol):
         """
         ...
 
+    def latest(self, name: TableName, column: str) -> datetime | None:
+        """The last time of a column among a table's rows, by metadata, rounded up.
+
+        None if there are no rows, or if it is not known.
+        """
+        ...
+
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
         ...

@@ -19,6 +19,7 @@ from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
+from vde_dagster.project.late_data_checks import wrong_sessions
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
@@ -130,7 +131,7 @@ def _load(
         raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
     problems += _wrong_audits(graph)
     if not declare:
-        problems += [*_cut_off(graph), *_followed_models(graph)]
+        problems += [*_cut_off(graph), *wrong_sessions(graph)]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
     warnings = tuple(each for model in enabled for each in model.warnings)
@@ -164,21 +165,3 @@ def _may_be_cut_off(model: Model) -> bool:
     """Whether such a macro may stand in a query, without unpacking the tree of a known one."""
     texts = (model.source.text, *model.source.attachments.values())
     return any(name in text.lower() for text in texts for name in WHOLE_UNITS)
-
-
-def _followed_models(graph: Graph) -> list[Problem]:
-    """Late-data policies that name models: sessions follow only tables that others write."""
-    return [
-        Problem(
-            place=source.place or node.model.place,
-            message=f"late_data follows tables that others write, but {source.name} is a model of "
-            "this project",
-            advice=f"Follow the source of {source.name} in its own late_data, and leave late_data "
-            f"out here; `--restate-model '{source.name}+'` evaluates again what reads other rows "
-            "of it than before.",
-        )
-        for node in graph
-        if node.model.late_data is not None
-        for source in node.model.late_data.tracked
-        if source.name in graph and not graph[source.name].model.kind.is_source
-    ]

@@ -159,6 +159,6 @@ def evaluate_range(
     A model with late data is loaded by a session, which begins only intervals inside ``within``.
     Intervals whose result would be the same are kept, unless ``force`` (rule R2).
     """
-    if binding.node(name).model.stateless is not None:
+    if binding.node(name).model.late_data is not None:
         return load(services, binding, name, interval, within=within, force=force)
     return (evaluate(services, binding, name, interval, force=force),)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.stateful import stateful_question
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
+from vde_dagster.core.ledger.late.stateful import decide_stateful
 from vde_dagster.core.ledger.late.stateless import decide_stateless
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
@@ -21,7 +23,7 @@ from vde_dagster.project.signals import ready_intervals
 
 def late_models(binding: Binding) -> tuple[ModelName, ...]:
     """The models of an environment that load late data by sessions."""
-    return tuple(node.name for node in binding.graph if node.model.stateless is not None)
+    return tuple(node.name for node in binding.graph if node.model.late_data is not None)
 
 
 def detect(
@@ -45,14 +47,31 @@ def detect(
         EvaluationFailed: A signal raised, or returned something other than intervals.
     """
     node = binding.node(name)
-    if node.model.stateless is None:
-        raise Refused(f"{name} has no late_data property in stateless mode, so it has no sessions.")
-    key = binding.key(name)
-    source = node.model.stateless.sources[0]
-    mark = None if reload else services.state.marks(key).get(source)
+    if node.model.late_data is None:
+        raise Refused(f"{name} has no late_data property, so it has no sessions.")
     now = services.project_now()
     if now is None:
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
+    if node.model.stateless is None:
+        question = stateful_question(services, binding, node, now, reload=reload, within=within)
+        return decide_stateful(question)
+    return _stateless(services, binding, node, now, reload=reload, within=within, asked=asked)
+
+
+def _stateless(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    now: datetime,
+    *,
+    reload: bool,
+    within: Interval | None,
+    asked: Interval | None,
+) -> Decision:
+    policy, key = node.model.stateless, binding.key(node.name)
+    assert policy is not None, f"{node.name} has sessions in stateless mode"
+    source = policy.sources[0]
+    mark = None if reload else services.state.marks(key).get(source)
     ends = [each for each in (now, node.model.end, within.end if within else None) if each]
     start = node.model.start if within is None else max(node.model.start, within.start)
     loaded = loaded_late(services, key)
@@ -63,7 +82,7 @@ def detect(
         start=start,
         now=min(ends),
         unit=node.model.unit,
-        on_rewrite=node.model.stateless.on_source_rewrite,
+        on_rewrite=policy.on_source_rewrite,
         held_back=_held_back(
             services, node, start, min(ends), [*loaded, *([asked] if asked else [])]
         ),

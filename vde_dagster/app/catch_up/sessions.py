@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect, loaded_late
+from vde_dagster.app.catch_up.stateful_session import run_stateful
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import (
+    evaluate,
     fill,
     traces_of_parts,
     writable,
@@ -33,9 +35,10 @@ from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.stateless import overwriting
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 from vde_dagster.ports.state import Lease
 
 
@@ -69,13 +72,25 @@ def catch_up(
         decision = detect(services, binding, name, reload=reload, within=within, asked=asked)
         match decision:
             case NothingToLoad():
+                _record_detected(services, key, decision, lease)
                 return decision
             case Stop(reason=reason, advice=advice):
                 raise Refused(f"{name} was not loaded: {reason}.", advice=advice)
             case Load():
                 again = f"`vde catch-up {name} --reload` loads all of it again from its source."
                 emptied = "" if reload else binding.where_emptied.get(name, again)
-                return _loaded(services, binding, node, decision, lease, where_emptied=emptied)
+                run = _loaded if node.model.stateful is None else run_stateful
+                return run(services, binding, node, decision, lease, where_emptied=emptied)
+
+
+def _record_detected(
+    services: Services, key: VersionKey, decision: NothingToLoad, lease: Lease
+) -> None:
+    """Move the marks beyond changes of which nothing is loaded, so that they need no history."""
+    pending = services.state.pending([key]).get(key, ())
+    if decision.has_moved or decision.pending != pending:
+        marks = [each.after for each in decision.sources]
+        services.state.record_detected(key, marks, decision.pending, lease=lease)
 
 
 def load(
@@ -89,8 +104,9 @@ def load(
 ) -> tuple[Evaluated, ...]:
     """Load an interval of a model with late data, and evaluate its loaded part again.
 
-    The loaded part is overwritten as of the high-water mark (rule R8). The rest is loaded by a
-    session, which also loads all else that is due, inside ``within`` if that is given. Intervals
+    The loaded part of a stateless version is overwritten as of the high-water mark (rule R8), that
+    of a stateful one from its sources as they are. The rest is loaded by a session, which also
+    loads all else that is due, inside ``within`` if that is given, and all that is late. Intervals
     whose result would be the same are kept, unless ``force`` (rule R2).
 
     Raises:
@@ -102,10 +118,12 @@ def load(
     key = binding.key(name)
     loaded_before = loaded_late(services, key)
     done: list[Evaluated] = []
-    if subtract([interval], loaded_before):
+    filled: tuple[Interval, ...] = ()
+    if subtract([interval], loaded_before) or node.model.stateful is not None:
         loaded = catch_up(services, binding, name, within=within, asked=interval)
         if isinstance(loaded, Evaluated):
             done.append(loaded)
+            filled = loaded.session.fill if loaded.session is not None else ()
         still = subtract([interval], loaded_late(services, key))
         if still:
             raise Refused(
@@ -113,11 +131,16 @@ def load(
                 "complete up to there yet",
                 advice="Load the source first.",
             )
-    for part in loaded_before:
-        again = part.intersection(interval)
-        if again is not None:
-            done.append(_overwrite_as_of_mark(services, binding, node, again, force=force))
-    return tuple(done)
+    again = subtract(common(loaded_before, [interval]), filled)
+    return (*done, *(_again(services, binding, node, part, force=force) for part in again))
+
+
+def _again(
+    services: Services, binding: Binding, node: Node, interval: Interval, *, force: bool
+) -> Evaluated:
+    if node.model.stateful is not None:
+        return evaluate(services, binding, node.name, interval, force=force)
+    return _overwrite_as_of_mark(services, binding, node, interval, force=force)
 
 
 def _overwrite_as_of_mark(

@@ -41,6 +41,7 @@ from vde_dagster.core.ledger.entries import (
     touched,
 )
 from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.traces import evaluated_parts
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
@@ -49,7 +50,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
-from vde_dagster.core.time.schedule import batches
 from vde_dagster.ports.state import Lease, version_resource
 
 Read = Callable[[Interval, str], PinnedReading]
@@ -153,7 +153,7 @@ def _filled(
     readings: tuple[PinnedReading, ...] = (reading,)
     writes: tuple[Write, ...] = (whole,)
     traces = found.traces
-    parts = batches(node.model, found.computed)
+    parts = evaluated_parts(binding.graph, node, found.computed)
     if found.kept or len(parts) > 1:
         readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(parts))
         writes = tuple(write(each, started) for each in parts)

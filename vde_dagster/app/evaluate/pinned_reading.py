@@ -18,7 +18,8 @@ from vde_dagster.app.publish.foreign_writes import readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.graph.render_model import axes_of, reads_of, render_model, render_tree
+from vde_dagster.core.graph.render_model import reads_of, render_model, render_tree
+from vde_dagster.core.graph.time_axes import axes_of
 from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.ledger.unit_of_work import (
     AsOf,

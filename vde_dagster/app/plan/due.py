@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.plan.planning import complete_times_of, holdings_of
+from vde_dagster.app.plan.completeness import complete_times_of, holdings_of, tracked_times
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, sources
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS
+from vde_dagster.core.planning.plan import NO_TRACKED
 from vde_dagster.core.planning.workload import workloads
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.signals import ready_intervals
@@ -21,21 +23,33 @@ class Due:
     """What a plan of the environment would say of a model.
 
     ``missing`` is what it would evaluate, since it is not loaded. ``complete_to`` is when all that
-    the model reads is complete up to, None where nothing of it is there yet.
+    the model reads is complete up to, None where nothing of it is there yet. ``inputs`` says the
+    same of each model and source upstream.
     """
 
     missing: tuple[Interval, ...]
     complete_to: datetime | None
+    inputs: Mapping[ModelName, datetime | None]
 
 
-def due_of(services: Services, binding: Binding, name: ModelName) -> Due:
-    """What is due of a model in the environment that runs these versions. Starts no Spark."""
+def due_of(services: Services, binding: Binding, name: ModelName, *, alone: bool = False) -> Due:
+    """What is due of a model in the environment that runs these versions. Starts no Spark.
+
+    Args:
+        services: The ports.
+        binding: The versions.
+        name: The model.
+        alone: Whether what upstream models lack is not evaluated before.
+    """
     upstream = {node.name for node in binding.graph.upstream([name])}
     graph = Graph({each: node for each, node in binding.graph.nodes.items() if each in upstream})
     snapshots = {each: binding.snapshots[each] for each in graph.nodes}
     now, tables = services.project_now(), {each: services.source(each) for each in sources(graph)}
     holdings = holdings_of(services, binding.environment, snapshots)
-    complete_to = complete_times_of(graph, now, holdings, tables)
+    if alone:
+        holdings = replace(holdings, writes=holdings.writes & {name})
+    sessions = tracked_times(services, graph, tables)
+    complete_to = complete_times_of(services, graph, now, holdings, tables, sessions=sessions)
     work = workloads(
         graph,
         holdings,
@@ -46,5 +60,6 @@ def due_of(services: Services, binding: Binding, name: ModelName) -> Due:
             model, units, execution_time=services.clock.now()
         ),
     )
+    own = sessions.get(name, NO_TRACKED)
     missing = work[name].missing if name in work else ()
-    return Due(missing=missing, complete_to=complete_to[name])
+    return Due(missing=missing, complete_to=complete_to[name], inputs={**complete_to, **own.times})

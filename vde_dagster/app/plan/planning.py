@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for
+from vde_dagster.app.plan.completeness import complete_times_of, holdings_of
 from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_models
-from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import followed, late_upstream
 from vde_dagster.app.staleness.pace import Pace, pace_of
 from vde_dagster.app.staleness.returning import lag_of
@@ -16,13 +17,12 @@ from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, sources
-from vde_dagster.core.ledger.holdings import NOTHING, Holding
-from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
-from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload, complete_times
+from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
 from vde_dagster.core.planning.restatement import Restatement, both
 from vde_dagster.core.planning.workload import (
@@ -32,8 +32,6 @@ from vde_dagster.core.planning.workload import (
     restatement,
     workloads,
 )
-from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.signals import ready_intervals
@@ -116,7 +114,7 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
         holdings=holdings,
         loaded=loaded,
         ledger=Ledger(services.state),
-        complete_to=complete_times_of(graph, now, holdings, tables),
+        complete_to=complete_times_of(services, graph, now, holdings, tables),
         tables=tables,
     )
     return _Looked(planned=planned, catalog=look, now=now, stays=stays)
@@ -144,7 +142,7 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
         holdings=holdings,
         loaded=loaded,
         ledger=Ledger(services.state),
-        complete_to=complete_times_of(plan.graph, plan.now, holdings, tables),
+        complete_to=complete_times_of(services, plan.graph, plan.now, holdings, tables),
         tables=tables,
     )
 
@@ -196,25 +194,6 @@ def _work(
             model, units, execution_time=services.clock.now()
         ),
         restated=restated,
-    )
-
-
-def holdings_of(
-    services: Services,
-    environment: str,
-    snapshots: Mapping[ModelName, ModelSnapshot],
-    loaded: Mapping[VersionKey, Holding] | None = None,
-) -> Holdings:
-    """The loaded intervals of these snapshots' versions, as already read, or from the state."""
-    if loaded is None:
-        loaded = services.state.holdings(each.key for each in snapshots.values())
-    owners = services.state.owners(each.key for each in snapshots.values())
-    owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
-    return Holdings.of(
-        environment,
-        {name: loaded.get(each.key, NOTHING) for name, each in snapshots.items()},
-        owners=owned,
-        writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
     )
 
 
@@ -306,60 +285,3 @@ def _recorded(
 def _stays(services: Services, shown: Environment) -> bool:
     """Whether the views show what the state says, with the names that the project gives them."""
     return not shown.promoting and not are_moving(services, shown)
-
-
-def _capped(
-    graph: Graph,
-    writes: Collection[ModelName],
-    loaded: Mapping[ModelName, tuple[Interval, ...]],
-) -> dict[ModelName, datetime | None]:
-    """Up to where intervals are loaded that only another environment may fill."""
-    capped: dict[ModelName, datetime | None] = {}
-    for node in graph:
-        if node.name in writes or not node.model.kind.is_by_interval:
-            continue
-        unit, end = node.model.unit, node.model.end
-        first = unit.ceil(node.model.start)
-        covering = [each.end for each in loaded[node.name] if each.start <= first < each.end]
-        if end is not None and covering and covering[0] >= unit.floor(end):
-            continue  # it is complete for good
-        capped[node.name] = covering[0] if covering else None
-    return capped
-
-
-def _overdue(
-    graph: Graph, holdings: Holdings, complete_to: Mapping[ModelName, datetime | None]
-) -> dict[ModelName, datetime | None]:
-    """Up to where FULL tables were built that another environment has to rebuild.
-
-    A model that reads one for a later time would miss the rows of that time.
-    """
-    found: dict[ModelName, datetime | None] = {}
-    for node in graph:
-        until, loaded = complete_to[node.name], holdings.computed[node.name]
-        if node.name in holdings.writes or not node.model.kind.is_whole:
-            continue
-        if until is not None and node.model.kind.missing(node.model, loaded, until):
-            found[node.name] = loaded[-1].end if loaded else None
-    return found
-
-
-def complete_times_of(
-    graph: Graph,
-    now: datetime | None,
-    holdings: Holdings,
-    tables: Mapping[ModelName, TableState | None],
-) -> dict[ModelName, datetime | None]:
-    """Up to when all that each model reads is complete, and loaded if others write it."""
-    valid_to = {name: valid_to_of(table) for name, table in tables.items()}
-    declared = {name: time for name, time in valid_to.items() if time is not None}
-    unborn = {
-        name for name, table in tables.items() if table is None or table.iceberg_snapshot_id is None
-    }
-    capped = _capped(graph, holdings.writes, holdings.computed)
-    complete_to = complete_times(graph, now, valid_to=declared, unborn=unborn, capped=capped)
-    overdue = _overdue(graph, holdings, complete_to)
-    if not overdue:
-        return complete_to
-    capped |= overdue
-    return complete_times(graph, now, valid_to=declared, unborn=unborn, capped=capped)

@@ -7,28 +7,29 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
-from vde_dagster.app.staleness.staying import StaleLook, StaleLooks, is_computed, look_within
+from vde_dagster.app.staleness.staying import StaleLook, is_computed, look_within, stale_looks
 from vde_dagster.app.staleness.upstream_changes import reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
-from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.ownership import may_write
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan, Staleness, Workload
 from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
-from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment
 
 _STOPPED: Final = "a session that loads late rows was stopped"
@@ -59,29 +60,30 @@ def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Stale
     looks = stale_looks(services, planned.shown_graph, shown, planned.loaded, planned.tables)
     for name, look, _ in looks.found(computed):
         if look.stale:
-            found[name] = _staleness(planned, planned.graph[name], look)
+            stale = _staleness(planned, planned.graph[name], look)
+            found[name] = _by_session(services, planned, name, stale)
     return found
 
 
-def stale_looks(
-    services: Services,
-    graph: Graph,
-    snapshots: Mapping[ModelName, ModelSnapshot],
-    loaded: Mapping[VersionKey, Holding],
-    tables: Mapping[ModelName, TableState | None] | None = None,
-) -> StaleLooks:
-    """Looks at these versions, from where the last ones ended; ``tables`` are known sources."""
-    last = services.state.last_looks(each.key for each in snapshots.values())
-    return StaleLooks(
-        state=services.state,
-        graph=graph,
-        snapshots=snapshots,
-        loaded=loaded,
-        last=last,
-        states=InputStates(
-            services=services, graph=graph, snapshots=snapshots, tables={**(tables or {})}
-        ),
-    )
+def _by_session(
+    services: Services, planned: Planned, name: ModelName, stale: Staleness
+) -> Staleness:
+    """What is stale in a version, as far as a stateful session would load it; the rest is kept."""
+    if planned.graph[name].model.stateful is None:
+        return stale
+    match detect(services, planned.binding, name):
+        case Load() as load:
+            late, why = common(stale.intervals, load.late), pending_text(load.pending)
+        case NothingToLoad(reason=why):
+            late = ()
+        case Stop(reason=reason, advice=advice):
+            late, why = (), f"no session can load it: {reason}. {advice}"
+    left = subtract(stale.intervals, late)
+    if not left:
+        return stale
+    kept = merge((*stale.kept, *left))
+    reasons = "; ".join(filter(None, [stale.why_kept, why]))
+    return replace(stale, intervals=late, kept=kept, why_kept=reasons)
 
 
 def remember_looks(services: Services, binding: Binding) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.input_look import InputLook, input_look
 from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.core.graph.graph import Graph, Node
@@ -24,6 +25,7 @@ from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import affected
 from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import State
 
 _NOTHING_SEEN: Final = SeenInput(table="", number=None)
@@ -169,6 +171,27 @@ class StaleLooks:
         if name not in look.bounds or last.number is None:
             return None
         return self.states.changed_since(name, last.number, column=look.bounds[name].column)
+
+
+def stale_looks(
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    loaded: Mapping[VersionKey, Holding],
+    tables: Mapping[ModelName, TableState | None] | None = None,
+) -> StaleLooks:
+    """Looks at these versions, from where the last ones ended; ``tables`` are known sources."""
+    last = services.state.last_looks(each.key for each in snapshots.values())
+    return StaleLooks(
+        state=services.state,
+        graph=graph,
+        snapshots=snapshots,
+        loaded=loaded,
+        last=last,
+        states=InputStates(
+            services=services, graph=graph, snapshots=snapshots, tables={**(tables or {})}
+        ),
+    )
 
 
 def is_computed(node: Node) -> bool:

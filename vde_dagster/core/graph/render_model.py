@@ -14,12 +14,14 @@ from sqlglot import exp
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.run_text import interval_text, query_text, statement_texts
+from vde_dagster.core.graph.session_reads import interval_condition, interval_query, tracked_columns
+from vde_dagster.core.graph.time_axes import axes_of, input_axis
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_macros
-from vde_dagster.core.sql.reads.input_ranges import Reads, TimeAxis, declared_reads, reads
-from vde_dagster.core.sql.rendering import inline, model_name_of, render_interval, spark_form
+from vde_dagster.core.sql.reads.input_ranges import Reads, declared_reads, reads
+from vde_dagster.core.sql.rendering import inline, render_interval, spark_form
 from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.sql.text import SqlText
 
@@ -72,8 +74,13 @@ def render_model(
     axis = node.time_axis
     query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
     before, after = _statements(graph, node, body, whole, bodies=bodies, target=target)
+    filters = {
+        source: interval_condition(column).with_times(whole)
+        for source, column in restricted_sources(graph, node).items()
+    }
+    filled = query.with_times(whole).with_queries(bodies).with_conditions(filters)
     return RenderedModel(
-        query=query.with_times(whole).with_queries(bodies).with_tables(target),
+        query=filled.with_tables(target),
         before=before,
         after=after,
     )
@@ -199,26 +206,6 @@ def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
     return inline(_tree(node), bodies) if bodies else _tree(node)
 
 
-def axes_of(graph: Graph, query: exp.Query) -> dict[ModelName, TimeAxis | None]:
-    """The time axes of the models and sources that a query names."""
-    names = {model_name_of(table) for table in query.find_all(exp.Table)}
-    return {name: input_axis(graph[name]) for name in names if name is not None and name in graph}
-
-
-def input_axis(node: Node) -> TimeAxis | None:
-    """How rows of a model are bounded by who reads them; None for kinds without intervals."""
-    own = node.time_axis
-    if own is None:
-        return None
-    column = own.column
-    return TimeAxis(
-        column=column,
-        unit=node.model.unit,
-        type=_type_of(node, column),
-        format=own.format,
-    )
-
-
 def _query_of(node: Node) -> tuple[Query, CanonicalQuery]:
     if not isinstance(node.model.body, Query) or node.canonical is None:
         what = f"of kind {node.model.kind.keyword}" if node.model.body is None else "no SQL model"
@@ -254,14 +241,32 @@ def _has_intervals(node: Node) -> bool:
     return node.model.kind.is_partitioned
 
 
-def _type_of(node: Node, column: str) -> str:
-    types = {each.name.lower(): each.type for each in node.columns}
-    return types.get(column, "unknown")
-
-
 def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
     """The queries that replace upstream models, each with its own ones inlined already."""
-    bodies: dict[ModelName, exp.Query] = {}
+    bodies = {
+        source: interval_query(source, column)
+        for source, column in restricted_sources(graph, node).items()
+    }
+    if times is not None:
+        bodies = {source: resolve_time_macros(each, times) for source, each in bodies.items()}
+    return _inlined_bodies(graph, node, times, bodies)
+
+
+def restricted_sources(graph: Graph, node: Node) -> Mapping[ModelName, str]:
+    """The tracked sources that are read for the interval alone, with their time columns."""
+    if node.model.stateful is None or node.canonical is None:
+        return {}
+    return tracked_columns(graph, node, inline(_tree(node), _inlined_bodies(graph, node, None, {})))
+
+
+def _inlined_bodies(
+    graph: Graph,
+    node: Node,
+    times: TimeRange | None,
+    sources: Mapping[ModelName, exp.Query],
+) -> Mapping[ModelName, exp.Query]:
+    """The queries of views and embedded models, over these queries in place of some sources."""
+    bodies = dict(sources)
     for upstream in _inlined(graph, node, views=True):
         assert upstream.canonical is not None, "what is inlined has a query"
         query = _tree(upstream)

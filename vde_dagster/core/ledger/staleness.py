@@ -6,23 +6,22 @@ holds rows of an earlier definition, which stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import axes_of, input_axis, query_over_tables
+from vde_dagster.core.graph.render_model import query_over_tables
+from vde_dagster.core.graph.time_axes import axes_of, input_axis, time_axes
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
     Reads,
-    TimeAxis,
     WholeTable,
     reads,
-    time_column_of,
 )
 from vde_dagster.core.time.intervals import Interval
 
@@ -104,7 +103,7 @@ def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
     example = Interval(first, node.model.unit.following(first))
     found: dict[ModelName, SourceTime] = {}
     for name in axes:
-        for axis in _time_axes(graph, name, node) if axes[name] is None else ():
+        for axis in time_axes(graph[name], node.model.unit) if axes[name] is None else ():
             known = reads(query, axes={**axes, name: axis}, kept=input_axis(node))
             at = known.ranges(Moments.between(example, example)).get(name)
             if at is not None and not isinstance(at, WholeTable):
@@ -117,12 +116,3 @@ def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:
     """What a model reads of each input, of sources by their time where that bounds it."""
     by_time = {name: each.reads.demands[name] for name, each in bounds.items()}
     return Reads({name: by_time.get(name, each) for name, each in read.demands.items()})
-
-
-def _time_axes(graph: Graph, name: ModelName, node: Node) -> Iterable[TimeAxis]:
-    """The columns of a table that may hold a time: of such a type, or texts that are ISO dates."""
-    for column in graph[name].columns:
-        axis = TimeAxis(column=column.name, unit=node.model.unit, type=column.type.lower())
-        timely = axis.type in ("date", "timestamp", "timestamp_ntz", "string")
-        if timely and time_column_of(axis) is not None:
-            yield axis

@@ -46,6 +46,7 @@ from vde_dagster.core.sql.reads.input_ranges import (
     time_column_of,
 )
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.schedule import batches
 
 SCHEME: Final = "trace/1"
 """Part of every key. Changing it invalidates all traces, which costs time and nothing else."""
@@ -236,11 +237,31 @@ def why_nondeterministic(graph: Graph, name: ModelName) -> str:
 def why_together(graph: Graph, node: Node) -> str:
     """Why a unit's rows may follow from what else is evaluated with it; empty where they cannot.
 
-    With a ``batch_size`` of one no unit is evaluated with another one (see `batches`), and an
-    ``independent`` model's author says that it does not matter.
+    With a ``batch_size`` of one no unit is evaluated with another one (see `batches`), nor of a
+    model with stateful sessions (`evaluated_parts`). An ``independent`` model's author says that
+    it does not matter.
     """
+    if node.model.kind.batch_size == 1 or node.model.stateful is not None:
+        return ""
+    return _why_together(graph, node)
+
+
+def evaluated_parts(
+    graph: Graph, node: Node, intervals: Sequence[Interval]
+) -> tuple[Interval, ...]:
+    """The ranges that are evaluated one by one: batches, or single units.
+
+    Late rows must not decide which units a stateful session evaluates together, so each is
+    evaluated by itself where that could make a difference.
+    """
+    if node.model.stateful is None or not _why_together(graph, node):
+        return tuple(batches(node.model, intervals))
+    return tuple(cell for each in intervals for cell in node.model.unit.cells(each))
+
+
+def _why_together(graph: Graph, node: Node) -> str:
     kind, unit, own = node.model.kind, node.model.unit, node.time_axis
-    if own is None or kind.independent or kind.batch_size == 1:
+    if own is None or kind.independent:
         return ""
     query = query_over_tables(graph, node.name)
     if query is None:

@@ -131,8 +131,13 @@ def _without_axis(model: Model, columns: Sequence[Column]) -> Iterator[Finding]:
 def _unfiltered(
     model: Model, canonical: CanonicalQuery, embedded: EmbeddedQueries
 ) -> Iterator[Finding]:
-    """A query by time ranges that would read everything for each of them (seed 001)."""
+    """A query by time ranges that would read everything for each of them (seed 001).
+
+    Stateful sessions bound what is read of the sources that they track.
+    """
     query = canonical.expression
+    if model.stateful is not None:
+        return
     if model.time_column is None or query.find(exp.Table) is None:
         return
     if not any(map(filters_by_time, (query, *(each for _, each in embedded)))):

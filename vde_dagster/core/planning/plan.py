@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.schema_changes import SchemaChange
@@ -240,6 +241,20 @@ class Plan:
         return self.is_empty and not self.lost_tables and not behind
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedTimes:
+    """How far the sources go that a stateful model tracks; of those that declare it, nothing.
+
+    A time is None if there is none yet. ``idle`` sources hold the model back no longer.
+    """
+
+    times: Mapping[ModelName, datetime | None] = field(default_factory=dict)
+    idle: frozenset[ModelName] = frozenset()
+
+
+NO_TRACKED: Final = TrackedTimes()
+
+
 def complete_times(
     graph: Graph,
     now: datetime | None,
@@ -247,6 +262,7 @@ def complete_times(
     valid_to: Mapping[ModelName, datetime],
     unborn: Collection[ModelName],
     capped: Mapping[ModelName, datetime | None],
+    sessions: Mapping[ModelName, TrackedTimes] | None = None,
 ) -> dict[ModelName, datetime | None]:
     """Up to when all that each model reads is whole, at the project's time.
 
@@ -257,12 +273,15 @@ def complete_times(
         unborn: Sources without any Iceberg snapshot, so without anything that a high-water mark
             could name: models that load them by sessions wait for their first one.
         capped: Up to where versions are loaded that this environment may not write (rule R9).
+        sessions: How far the sources go that stateful models track.
     """
     complete_to: dict[ModelName, datetime | None] = {}
     for node in graph:
         own = None if _waits(node, unborn) else valid_to.get(node.name, now)
         own = capped.get(node.name, own)
-        times = [now, own, *(complete_to[parent] for parent in node.model.parents)]
+        tracked = (sessions or {}).get(node.name, NO_TRACKED)
+        parents = [each for each in node.model.parents if each not in tracked.idle]
+        times = [now, own, *tracked.times.values(), *(complete_to[each] for each in parents)]
         known = [time for time in times if time is not None]
         complete_to[node.name] = min(known) if len(known) == len(times) else None
     return complete_to

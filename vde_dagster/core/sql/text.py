@@ -78,6 +78,12 @@ class SqlText:
         """The statement with queries, in parentheses, in place of the models of these names."""
         return SqlText(tuple(piece for each in self.pieces for piece in _of_query(each, bodies)))
 
+    def with_conditions(self, conditions: Mapping[ModelName, SqlText]) -> SqlText:
+        """The statement reading only the rows of these tables for which a condition holds."""
+        return SqlText(
+            tuple(piece for each in self.pieces for piece in _of_condition(each, conditions))
+        )
+
     def around(self, outer: exp.Expr, hole: exp.Expr) -> SqlText:
         """A statement that has this one in it.
 
@@ -132,5 +138,16 @@ def _of_query(piece: Piece, bodies: Mapping[ModelName, SqlText]) -> Iterator[Pie
         yield "(\n"
         yield from bodies[piece.name].pieces
         yield "\n)"
+    else:
+        yield piece
+
+
+def _of_condition(piece: Piece, conditions: Mapping[ModelName, SqlText]) -> Iterator[Piece]:
+    if isinstance(piece, TablePlace) and piece.name in conditions:
+        yield "(SELECT * FROM "
+        yield piece
+        yield " WHERE "
+        yield from conditions[piece.name].pieces
+        yield ")"
     else:
         yield piece

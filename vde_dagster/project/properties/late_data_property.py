@@ -87,14 +87,6 @@ def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Probl
     elif not isinstance(kind, IncrementalByTimeRange):
         message = "late_data needs the kind INCREMENTAL_BY_TIME_RANGE"
         problems.add(place, message, "Use that kind, or leave late_data out.")
-    elif not stateless:
-        problems.reject(
-            place,
-            "late_data in stateful mode has no sessions in this version, so that no late row would "
-            "be loaded",
-            "Use `mode stateless` where the query takes rows one by one. Else leave late_data out: "
-            "`lookback` evaluates the last intervals again, `--restate-model` any others.",
-        )
 
 
 def _choice(

@@ -18,6 +18,7 @@ class PendingReason(Enum):
     INCOMPLETE = "incomplete"
     BEYOND_THRESHOLD = "beyond threshold"
     REMOVED = "removed"
+    UNTRACKED = "untracked"
 
     @property
     def text(self) -> str:
@@ -29,6 +30,8 @@ class PendingReason(Enum):
                 return "it is further back than catchup_threshold"
             case PendingReason.REMOVED:
                 return "a source has lost rows, which takes none from the model by itself"
+            case PendingReason.UNTRACKED:
+                return "late_data does not name the source that has changed"
             case unreachable:
                 assert_never(unreachable)
 

@@ -30,6 +30,7 @@ from vde_dagster.core.time.intervals import (
     Interval,
     IntervalUnit,
     common,
+    due,
     merge,
     subtract,
 )
@@ -37,23 +38,26 @@ from vde_dagster.core.time.intervals import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedHistory:
-    """A tracked source: its mark, and what happened to it since."""
+    """A tracked source: its mark, what happened to it since, and up to when it is complete."""
 
     name: ModelName
     mark: HighWaterMark | None
     history: SourceHistory
+    complete_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateRows:
     """Loaded time of a version of which these sources have other rows now.
 
-    ``removed`` if rows were only taken away, as by a source that keeps its last days.
+    ``removed`` if rows were only taken away, as by a source that keeps its last days. It is not
+    ``tracked`` if late_data names none of the sources.
     """
 
     interval: Interval
     sources: tuple[ModelName, ...]
     removed: bool = False
+    tracked: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +65,8 @@ class StatefulQuestion:
     """All that a stateful session is decided from.
 
     ``late`` are disjoint. ``missing`` is what is due, not loaded, and can be computed now.
-    ``unit`` is the model's, and ``now`` the project's clock. ``limit`` is up to when all sources
-    are complete; None if that is not known of one.
+    ``unit`` and ``start`` are the model's, and ``now`` is the project's clock. ``limit`` is up to
+    when all sources are complete; None if that is not known of one.
     """
 
     policy: LateDataPolicy
@@ -71,6 +75,7 @@ class StatefulQuestion:
     missing: tuple[Interval, ...]
     loaded: tuple[Interval, ...]
     unit: IntervalUnit
+    start: datetime
     now: datetime
     limit: datetime | None
 
@@ -81,7 +86,7 @@ def decide_stateful(asked: StatefulQuestion) -> Decision:
     if stop is not None:
         return stop
     found = tuple(_found(asked.sources))
-    pending = tuple(_pending(asked))
+    pending = (*_pending(asked), *_ahead(asked))
     late = subtract(
         merge(each.interval for each in asked.late), [each.interval for each in pending]
     )
@@ -138,17 +143,29 @@ def _pending(asked: StatefulQuestion) -> Iterator[Pending]:
     """The parts of what is late that are not loaded, each with one reason."""
     for each in asked.late:
         rest = [each.interval]
-        for reason, times in _not_loaded(asked, is_removed=each.removed):
+        for reason, times in _not_loaded(asked, each):
             for part in common(rest, times):
                 yield Pending(interval=part, sources=each.sources, reason=reason)
             rest = list(subtract(rest, times))
 
 
+def _ahead(asked: StatefulQuestion) -> Iterator[Pending]:
+    """What sources have of the time after the limit, which another source has not reached."""
+    first = asked.start if asked.limit is None else asked.limit
+    for each in asked.sources:
+        until = min(asked.now, each.complete_to) if each.complete_to is not None else None
+        span = None if until is None else due(first, until, asked.unit)
+        for part in subtract([span] if span else [], asked.loaded):
+            yield Pending(interval=part, sources=(each.name,), reason=PendingReason.INCOMPLETE)
+
+
 def _not_loaded(
-    asked: StatefulQuestion, *, is_removed: bool
+    asked: StatefulQuestion, late: LateRows
 ) -> Iterator[tuple[PendingReason, tuple[Interval, ...]]]:
     """The times at which late rows are not loaded, and why."""
-    if is_removed:
+    if not late.tracked:
+        yield PendingReason.UNTRACKED, (EVER,)
+    if late.removed:
         yield PendingReason.REMOVED, (EVER,)
     threshold = asked.policy.catchup_threshold
     if threshold is not None:

@@ -1,0 +1,166 @@
+"""Up to when what models read is complete, and what their versions hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.session_reads import tracked_column
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.model.late_data import TrackedSource
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.plan import TrackedTimes, complete_times
+from vde_dagster.core.planning.workload import Holdings
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.catalog import TableState
+
+
+def holdings_of(
+    services: Services,
+    environment: str,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    loaded: Mapping[VersionKey, Holding] | None = None,
+) -> Holdings:
+    """The loaded intervals of these snapshots' versions, as already read, or from the state."""
+    if loaded is None:
+        loaded = services.state.holdings(each.key for each in snapshots.values())
+    owners = services.state.owners(each.key for each in snapshots.values())
+    owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
+    return Holdings.of(
+        environment,
+        {name: loaded.get(each.key, NOTHING) for name, each in snapshots.items()},
+        owners=owned,
+        writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
+    )
+
+
+def _capped(
+    graph: Graph,
+    writes: Collection[ModelName],
+    loaded: Mapping[ModelName, tuple[Interval, ...]],
+) -> dict[ModelName, datetime | None]:
+    """Up to where intervals are loaded that only another environment may fill."""
+    capped: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        if node.name in writes or not node.model.kind.is_by_interval:
+            continue
+        unit, end = node.model.unit, node.model.end
+        first = unit.ceil(node.model.start)
+        covering = [each.end for each in loaded[node.name] if each.start <= first < each.end]
+        if end is not None and covering and covering[0] >= unit.floor(end):
+            continue  # it is complete for good
+        capped[node.name] = covering[0] if covering else None
+    return capped
+
+
+def _overdue(
+    graph: Graph, holdings: Holdings, complete_to: Mapping[ModelName, datetime | None]
+) -> dict[ModelName, datetime | None]:
+    """Up to where FULL tables were built that another environment has to rebuild.
+
+    A model that reads one for a later time would miss the rows of that time.
+    """
+    found: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        until, loaded = complete_to[node.name], holdings.computed[node.name]
+        if node.name in holdings.writes or not node.model.kind.is_whole:
+            continue
+        if until is not None and node.model.kind.missing(node.model, loaded, until):
+            found[node.name] = loaded[-1].end if loaded else None
+    return found
+
+
+def complete_times_of(
+    services: Services,
+    graph: Graph,
+    now: datetime | None,
+    holdings: Holdings,
+    tables: Mapping[ModelName, TableState | None],
+    *,
+    sessions: Mapping[ModelName, TrackedTimes] | None = None,
+) -> dict[ModelName, datetime | None]:
+    """Up to when all that each model reads is complete, and loaded if others write it.
+
+    Args:
+        services: The catalog is asked about the sources that stateful models track.
+        graph: The models.
+        now: The project's clock.
+        holdings: What their versions hold, and which of them may be written.
+        tables: The sources.
+        sessions: The outcome of `tracked_times`, if it is known already.
+    """
+    valid_to = {name: valid_to_of(table) for name, table in tables.items()}
+    declared = {name: time for name, time in valid_to.items() if time is not None}
+    unborn = {
+        name for name, table in tables.items() if table is None or table.iceberg_snapshot_id is None
+    }
+    capped = _capped(graph, holdings.writes, holdings.computed)
+    if sessions is None:
+        sessions = tracked_times(services, graph, tables)
+    complete_to = complete_times(
+        graph, now, valid_to=declared, unborn=unborn, capped=capped, sessions=sessions
+    )
+    overdue = _overdue(graph, holdings, complete_to)
+    if not overdue:
+        return complete_to
+    capped |= overdue
+    return complete_times(
+        graph, now, valid_to=declared, unborn=unborn, capped=capped, sessions=sessions
+    )
+
+
+def tracked_times(
+    services: Services, graph: Graph, tables: Mapping[ModelName, TableState | None]
+) -> dict[ModelName, TrackedTimes]:
+    """How far the sources go that stateful models track, by model."""
+    return {
+        node.name: _tracked_times(services, graph, node, tables)
+        for node in graph
+        if node.model.stateful is not None
+    }
+
+
+def _tracked_times(
+    services: Services,
+    graph: Graph,
+    node: Node,
+    tables: Mapping[ModelName, TableState | None],
+) -> TrackedTimes:
+    """How far the sources go that a stateful model tracks and that declare no valid-to time.
+
+    A source goes to its highest tracked time less its ``offset``. One without a new Iceberg
+    snapshot for as long as its ``idle_after`` holds nothing back.
+    """
+    policy = node.model.stateful
+    tracked = policy.tracked if policy is not None else ()
+    times: dict[ModelName, datetime | None] = {}
+    idle: set[ModelName] = set()
+    for each in tracked:
+        if not graph[each.name].model.kind.is_source:
+            continue
+        table = tables.get(each.name)
+        if _is_idle(services, each, table):
+            idle.add(each.name)
+        elif valid_to_of(table) is None:
+            times[each.name] = _highest(services, graph, each)
+    return TrackedTimes(times=times, idle=frozenset(idle))
+
+
+def _is_idle(services: Services, tracked: TrackedSource, table: TableState | None) -> bool:
+    if tracked.idle_after is None or table is None or table.iceberg_snapshot_id is None:
+        return False
+    head = services.catalog.history(tracked.name, None).head
+    return head is not None and head.committed_at + tracked.idle_after <= services.clock.now()
+
+
+def _highest(services: Services, graph: Graph, tracked: TrackedSource) -> datetime | None:
+    """The highest tracked time of a source less its offset; None if there is none."""
+    column = tracked_column(graph, tracked)
+    name = tracked.name
+    table = TableName(name.schema, name.name, name.catalog)
+    found = services.catalog.latest(table, column) if column is not None else None
+    return None if found is None else found - tracked.offset

@@ -1,0 +1,106 @@
+"""What a stateful session reads of the sources that it tracks (seed 003, *stateful*).
+
+A query that bounds the time that it reads of a tracked source, or reads its rows into the interval
+that they belong to by the model's time column, is run as it is. Every other tracked source is read
+for the interval alone: its rows whose tracked time is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.time_axes import axes_of, input_axis, time_axes
+from vde_dagster.core.model.late_data import TrackedSource
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.places import macros_placed
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import TimeAxis, WholeTable, reads
+from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.time.intervals import Interval
+
+_BORDERS = ("start_ts", "end_ts")
+
+
+def tracked_columns(graph: Graph, node: Node, query: exp.Query) -> dict[ModelName, str]:
+    """The tracked sources that are read for the interval alone, with the column that says it.
+
+    Args:
+        graph: The models.
+        node: A model.
+        query: Its query over tables, with time macros.
+    """
+    policy = node.model.stateful
+    tracked = policy.tracked if policy is not None else ()
+    axes = axes_of(graph, query)
+    return {
+        each.name: column
+        for each in tracked
+        if each.name in axes
+        and (column := tracked_column(graph, each)) is not None
+        and not _is_bounded(graph, node, query, axes, each)
+    }
+
+
+def tracked_column(graph: Graph, tracked: TrackedSource) -> str | None:
+    """The column with a tracked source's time; None for a model that has no intervals.
+
+    A model of the project is tracked by its own time column.
+    """
+    source = graph[tracked.name]
+    if source.model.kind.is_source:
+        return tracked.tracked_by
+    axis = input_axis(source)
+    return axis.column if axis is not None else None
+
+
+def interval_query(name: ModelName, column: str) -> exp.Query:
+    """The rows of a source whose time is in the interval that the macros stand for."""
+    start, end = (exp.Parameter(this=exp.Var(this=each)) for each in _BORDERS)
+    table = exp.table_(name.name, db=name.schema, catalog=name.catalog or None, quoted=True)
+    inside = exp.Between(
+        this=exp.column(exp.to_identifier(column, quoted=True), table=table.name),
+        low=start,
+        high=end,
+    )
+    return exp.select("*").from_(table, copy=False).where(inside, copy=False)
+
+
+def interval_condition(column: str) -> SqlText:
+    """The same condition as text, with the places of its macros."""
+    written = exp.to_identifier(column, quoted=True).sql("spark")
+    return macros_placed(f"{written} BETWEEN @{_BORDERS[0]} AND @{_BORDERS[1]}")
+
+
+def _is_bounded(
+    graph: Graph,
+    node: Node,
+    query: exp.Query,
+    axes: Mapping[ModelName, TimeAxis | None],
+    tracked: TrackedSource,
+) -> bool:
+    """Whether every scan of a source is bounded by a time column of it."""
+    first = node.model.unit.floor(node.model.start)
+    example = Interval(first, node.model.unit.following(first))
+    for axis in _axes(graph, node, tracked):
+        known = reads(query, axes={**axes, tracked.name: axis}, kept=input_axis(node))
+        found = known.ranges(Moments.between(example, example)).get(tracked.name)
+        if not isinstance(found, WholeTable):
+            return True
+    return False
+
+
+def _axes(graph: Graph, node: Node, tracked: TrackedSource) -> Iterator[TimeAxis]:
+    """The time columns of a source by which a query may bound what it reads."""
+    source = graph[tracked.name]
+    if not source.model.kind.is_source:
+        own = input_axis(source)
+        if own is not None:
+            yield own
+        return
+    known = {each.name.lower() for each in source.columns}
+    if tracked.tracked_by not in known:
+        yield TimeAxis(column=tracked.tracked_by, unit=node.model.unit)
+    yield from time_axes(source, node.model.unit)

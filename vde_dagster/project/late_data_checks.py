@@ -1,0 +1,68 @@
+"""Sources that ``late_data`` names and no session can follow, in view of the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from vde_dagster.core.errors import Problem
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import restricted_sources, tables_read
+from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, TrackedSource
+
+
+def wrong_sessions(graph: Graph) -> list[Problem]:
+    """The tracked sources that sessions of a model cannot follow, and why."""
+    return [
+        problem
+        for node in graph
+        if node.model.late_data is not None
+        for source in node.model.late_data.tracked
+        for problem in _wrong(graph, node, node.model.late_data, source)
+    ]
+
+
+def _wrong(
+    graph: Graph, node: Node, policy: LateDataPolicy, source: TrackedSource
+) -> Iterator[Problem]:
+    place = source.place or node.model.place
+    is_model = source.name in graph and not graph[source.name].model.kind.is_source
+    if policy.mode is LateDataMode.STATELESS:
+        if is_model:
+            yield Problem(
+                place=place,
+                message="late_data in stateless mode follows a table that others write, but "
+                f"{source.name} is a model of this project",
+                advice=f"Follow the source of {source.name} in its own late_data, and leave "
+                "late_data out here, or write `mode stateful`.",
+            )
+        return
+    if source.name not in set(tables_read(graph, node)):
+        what = "is a view of this project" if is_model else "is not read by the model"
+        yield Problem(
+            place=place,
+            message=f"late_data tracks {source.name}, which {what}",
+            advice="Track the tables that the model reads, also through views.",
+        )
+    elif is_model and (source.offset != timedelta(0) or source.idle_after is not None):
+        yield Problem(
+            place=place,
+            message=f"{source.name} is a model of this project, so that it is known how far it is "
+            "complete",
+            advice="Take offset and idle_after out; its own sources may have them.",
+        )
+    else:
+        yield from _untracked(graph, node, source)
+
+
+def _untracked(graph: Graph, node: Node, source: TrackedSource) -> Iterator[Problem]:
+    """A column that a session would read a source by, and that the source does not have."""
+    column = restricted_sources(graph, node).get(source.name)
+    known = {each.name.lower() for each in graph[source.name].columns}
+    if column is not None and known and column.lower() not in known:
+        yield Problem(
+            place=source.place or node.model.place,
+            message=f"late_data tracks {source.name} by {column}, which is none of its columns",
+            advice="Write `tracked_by` with the column of its landing, processing or event time, "
+            "or bound the time in the query.",
+        )
