@@ -10,9 +10,9 @@ from typing import Final
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
+from vde_dagster.app.inputs.staying import stale_looks
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.staying import stale_looks
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph

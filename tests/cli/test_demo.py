@@ -1,8 +1,7 @@
 """The demo, once; then the projects that it and `vde init` leave behind.
 
 In the full form it runs as a person runs it: in a process that starts Spark, with three days of
-flights. In the short one it runs in this process, on the shared session, with one day; there, the
-project of `vde init` starts Spark.
+flights. In the short one it runs in this process, on the shared session, with one day.
 """
 
 from __future__ import annotations
@@ -255,6 +254,7 @@ def test_a_second_demo_builds_nothing_and_shows_the_same(demo: Demo) -> None:
     assert (again["models"], again["queries"]) == (demo.facts["models"], demo.facts["queries"])
 
 
+@pytest.mark.full  # what it writes loads and plans: tests/cli/test_init.py
 def test_a_project_of_init_builds_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     assert call("init", folder).exit_code == 0

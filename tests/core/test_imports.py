@@ -29,6 +29,7 @@ ROOMS = (
     ("app.publish", "app.project_files"),
     ("app.recover",),
     ("app.evaluate",),
+    ("app.inputs",),
     ("app.catch_up",),
     ("app.staleness",),
     ("app.plan",),

@@ -81,7 +81,13 @@ def build(connection: duckdb.DuckDBPyConnection, until: datetime) -> None:
         connection.sql(query_of(name).sql(dialect="duckdb")).create(name)
 
 
-@pytest.fixture(scope="module", params=[UNTIL, MID_DAY], ids=["two days", "in a day"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(UNTIL, id="two days", marks=pytest.mark.full),
+        pytest.param(MID_DAY, id="in a day"),
+    ],
+)
 def built(
     request: pytest.FixtureRequest, lake: SqlCatalog
 ) -> Iterator[tuple[datetime, duckdb.DuckDBPyConnection]]:

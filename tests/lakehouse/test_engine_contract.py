@@ -22,6 +22,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     CsvRows,
     FrameRows,
     Input,
+    OwnRows,
     PlannedWrite,
     PythonRows,
     RowSource,
@@ -708,3 +709,67 @@ def test_a_table_is_described_and_has_one_file_per_partition(
     assert table.properties["vde.model"] == str(spark_world.key.model)
     assert table.properties["vde.version"] == spark_world.key.version
     assert spark.table(f"lake.{spark_world.key.table}.files").count() == 4
+
+
+TOTALS = (Column(name="id", type="bigint"), Column(name="at", type="timestamp"))
+
+
+def counting(
+    world: World, hour: int, *, adds: int, held: RowSum | None = None, follows: bool = False
+) -> PlannedWrite:
+    """An hour with one row: the number of the hour before on the branch, and what it adds."""
+    at = (START + timedelta(hours=hour)).isoformat(sep=" ")
+    sql = (
+        f"SELECT CAST(COALESCE(MAX(id), 0) + {adds} AS BIGINT) AS id, "
+        f"CAST('{at}' AS TIMESTAMP) AS at FROM own"
+    )
+    before = OwnRows(table=world.key.table, interval=hours(hour - 1, hour), axis=HOURLY)
+    return PlannedWrite(
+        rows=SqlRows(sql=sql),
+        inputs={"own": before},
+        write=OverwriteIntervals(intervals=(hours(hour, hour + 1),), axis=HOURLY),
+        held=held,
+        follows=follows,
+    )
+
+
+def in_order(world: World, *parts: PlannedWrite) -> Staging:
+    return world.staging(*parts, columns=TOTALS)
+
+
+def test_parts_that_read_the_table_itself_see_what_the_parts_before_them_wrote(
+    world: World,
+) -> None:
+    world.publish(in_order(world, *(counting(world, hour, adds=hour + 1) for hour in range(4))))
+    assert world.ids() == [1, 3, 6, 10]
+
+
+def test_a_part_that_follows_is_left_out_once_an_hour_came_out_as_it_was(world: World) -> None:
+    first = world.publish(in_order(world, *(counting(world, hour, adds=1) for hour in range(5))))
+    held = [total(each.values()) for each in first.sums]
+    assert world.ids() == [1, 2, 3, 4, 5]
+    again = in_order(
+        world,
+        counting(world, 0, adds=1, held=held[0]),
+        counting(world, 1, adds=7, held=held[1], follows=True),
+        counting(world, 2, adds=1, held=held[2]),
+        counting(world, 3, adds=1, held=held[3], follows=True),
+        counting(world, 4, adds=9, held=held[4]),
+    )
+    done = world.publish(again)
+    assert [bool(each) for each in done.sums] == [True, False, True, False, True]
+    assert world.ids() == [1, 2, 3, 4, 13]
+
+
+def test_a_part_that_follows_is_written_while_hours_come_out_otherwise(world: World) -> None:
+    first = world.publish(in_order(world, *(counting(world, hour, adds=1) for hour in range(3))))
+    held = [total(each.values()) for each in first.sums]
+    again = in_order(
+        world,
+        counting(world, 0, adds=5, held=held[0]),
+        counting(world, 1, adds=1, held=held[1], follows=True),
+        counting(world, 2, adds=1, held=None, follows=True),
+    )
+    done = world.publish(again)
+    assert all(done.sums)
+    assert world.ids() == [5, 6, 7]

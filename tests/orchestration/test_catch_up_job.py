@@ -58,7 +58,7 @@ def test_a_model_is_loaded_again_as_its_source_is_now(shop: Launchpad) -> None:
     [
         ({"reload": True}, "reload needs the model that is to be loaded again."),
         ({"model": "staging.event"}, "Did you mean staging.events? With late data: staging."),
-        ({"model": "mart.daily"}, "mart.daily has no late_data property in stateless mode"),
+        ({"model": "mart.daily"}, "mart.daily has no late_data property"),
         ({"model": "a.b.c.d"}, "4 parts"),
     ],
 )

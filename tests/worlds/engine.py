@@ -27,6 +27,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     CsvRows,
     FrameRows,
     Input,
+    OwnRows,
     PlannedWrite,
     PythonRows,
     SqlRows,
@@ -63,11 +64,18 @@ class MemoryEngine:
         with self._catalog.lock, failures(str(staging.target)):
             if staging.before or staging.after:
                 raise EvaluationFailed("the engine in memory runs no pre- and post-statements")
+            sums: list[Mapping[Interval, RowSum]] = []
+            moved = False
             for number, part in enumerate(staging.parts):
-                new = self._rows(part, columns)
+                if part.follows and not moved:
+                    sums.append({})
+                    continue
+                new = self._rows(part, columns, staging)
                 if number == 0:
                     self._prepare(name, staging, new.columns)
                 done.append(self._write(name, staging, part, self._evolved(name, staging, new)))
+                sums.append(done[-1].sums)
+                moved = part.is_moved(done[-1].sums)
             table = self._catalog.tables[name]
             processed = [row for each in done for row in each.processed]
             if staging.rebuilds:  # a table that is rebuilt in batches is audited when it is whole
@@ -75,7 +83,7 @@ class MemoryEngine:
             inputs = {name: self._input(each) for name, each in staging.audit_inputs.items()}
             return Staged(
                 iceberg_snapshot_id=table.branches[staging.work_id],
-                sums=tuple(each.sums for each in done),
+                sums=tuple(sums),
                 columns=table.columns,
                 audits=run_audits(Frame(table.columns, processed), staging.audits, inputs),
             )
@@ -198,10 +206,15 @@ class MemoryEngine:
         )
         return done
 
-    def _rows(self, part: PlannedWrite, columns: tuple[Column, ...]) -> Frame:
+    def _rows(self, part: PlannedWrite, columns: tuple[Column, ...], staging: Staging) -> Frame:
         match part.rows:
             case SqlRows():
-                inputs = {name: self._input(each) for name, each in part.inputs.items()}
+                inputs = {
+                    name: self._own(staging, each)
+                    if isinstance(each, OwnRows)
+                    else self._input(each)
+                    for name, each in part.inputs.items()
+                }
                 found = self._query(part.rows.sql, inputs)
                 if not isinstance(part.write, KeepHistory):
                     return found.declared(columns) if columns else found
@@ -222,6 +235,15 @@ class MemoryEngine:
             case _:
                 assert_never(part.rows)
 
+    def _own(self, staging: Staging, wanted: OwnRows) -> Frame:
+        """Rows of the table that is written, as they are on the branch; none before it is made."""
+        table = self._catalog.tables.get(wanted.table)
+        if table is None:
+            return Frame(staging.columns, [])
+        head = table.branches.get(staging.work_id, staging.base)
+        rows = Frame(table.columns, list(table.rows_at(head)))
+        return inside(rows, wanted.axis, [wanted.interval])
+
     def _input(self, wanted: Input) -> Frame:
         table = self._catalog.tables.get(wanted.table)
         if table is None:
@@ -239,6 +261,8 @@ class MemoryEngine:
                 raise EvaluationFailed(
                     f"Iceberg snapshot {wanted.after} is no ancestor of {wanted.until}"
                 )
+            case OwnRows():
+                raise AssertionError("own rows are read while they are written")
             case _:
                 assert_never(wanted)
 

@@ -75,6 +75,10 @@ COMMANDS: Final = {
     "catch-up": Listed(
         module="vde_dagster.cli.catch_up", summary="Find late rows and load them exactly once."
     ),
+    "late": Listed(
+        module="vde_dagster.cli.late",
+        summary="Show high-water marks, what is pending, and past sessions.",
+    ),
     "audits": Listed(
         module="vde_dagster.cli.audits", summary="Show the results of audits, with failing rows."
     ),

@@ -27,6 +27,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     CsvRows,
     FrameRows,
     Input,
+    OwnRows,
     PythonRows,
     RowSource,
     SqlRows,
@@ -136,6 +137,8 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
                 .option("end-snapshot-id", str(wanted.until))
                 .load(name)
             )
+        case OwnRows():
+            raise AssertionError("own rows are read while they are written")
         case _:
             assert_never(wanted)
 

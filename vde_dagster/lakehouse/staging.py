@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -14,8 +14,10 @@ from pyspark.sql.types import StructType
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.unit_of_work import AsOf, Staged, Staging
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, Staged, Staging
 from vde_dagster.core.names import TableName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.auditing import run_audits
 from vde_dagster.lakehouse.branch import Branch
 from vde_dagster.lakehouse.evaluation import bound_rows, first_useful_line, input_frame, qualified
@@ -28,6 +30,8 @@ from vde_dagster.lakehouse.tables import (
     table_definition,
 )
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
+from vde_dagster.lakehouse.writes.intervals import rows_within
+from vde_dagster.lakehouse.writes.written import Written
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -74,6 +78,8 @@ class Stage:
             for name, each in staging.statement_inputs.items():
                 bound.enter_context(self._view(name, input_frame(self._spark, self._catalog, each)))
             self._run_before(returned)
+            if self._staging.is_in_order:
+                return self._written_in_order(returned)
             frames = [
                 bound.enter_context(
                     bound_rows(
@@ -118,6 +124,61 @@ class Stage:
             columns=columns_of(schema),
             audits=audits,
         )
+
+    def _written_in_order(self, returned: tuple[Column, ...]) -> Staged:
+        """Stage batches one after the other, each of which reads what those before it wrote.
+
+        A batch that follows one whose rows came out as they were before is left out.
+        """
+        staging = self._staging
+        table = self._table(self._spark)
+        with self._bound(staging.parts[0], self._no_rows(returned), returned) as frame:
+            check([frame.schema], staging, table)
+            branch = self._prepare([declared_schema(frame.schema, staging.columns)], table)
+        schema = self._spark.table(branch.table).schema
+        written: list[Written] = []
+        sums: list[Mapping[Interval, RowSum]] = []
+        moved = False
+        for part in staging.parts:
+            if part.follows and not moved:
+                sums.append({})
+                continue
+            with self._bound(part, rows_within(branch.rows(), part.own_rows), returned) as frame:
+                check([frame.schema], staging, schema)
+                rows = as_table(as_declared(frame, staging.columns), schema)
+                written.append(write_rows(branch, rows, part.write))
+            sums.append(written[-1].sums)
+            moved = part.is_moved(written[-1].sums)
+        audits = self._audit(branch, [each.rows for each in written])
+        if not any(each.stops for each in audits):
+            self._run(staging.after, branch.rows, "behind")
+        return Staged(
+            iceberg_snapshot_id=branch.head,
+            sums=tuple(sums),
+            columns=columns_of(schema),
+            audits=audits,
+        )
+
+    @contextmanager
+    def _bound(
+        self, part: PlannedWrite, own: DataFrame, returned: tuple[Column, ...]
+    ) -> Iterator[DataFrame]:
+        """The rows of a batch that reads rows of the table itself."""
+        inputs = {name: each for name, each in part.inputs.items() if each is not part.own_rows}
+        names = [name for name, each in part.inputs.items() if each is part.own_rows]
+        with ExitStack() as views:
+            for name in names:
+                views.enter_context(self._view(name, own))
+            yield views.enter_context(
+                bound_rows(
+                    self._spark,
+                    self._catalog,
+                    part.rows,
+                    inputs,
+                    returned,
+                    model=str(self._staging.target),
+                )
+            )
 
     def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
         """Create the table or bring it up to date, and open the branch on it."""

@@ -18,10 +18,10 @@ import dagster as dg
 from pydantic import Field
 
 from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run, set_aside
+from vde_dagster.app.inputs.staying import is_computed
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
-from vde_dagster.app.staleness.staying import is_computed
 from vde_dagster.core.errors import Refused, VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.ownership import may_write

@@ -18,6 +18,7 @@ from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.orchestration._unpublished import is_switched_on
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
@@ -70,8 +71,14 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
 def _answers(
     instance: dg.DagsterInstance, location: Location, binding: Binding
 ) -> Iterator[dg.RunRequest | str]:
-    """For each model what to run, or why not."""
+    """For each model what to run, or why not: facts first, and what tracks them after."""
+    first: set[ModelName] = set()
     for name in own_late_models(location, binding):
+        upstream = {node.name for node in binding.graph.upstream([name])}
+        awaited = sorted(first & upstream)
+        if awaited:
+            yield f"{name}: {', '.join(map(str, awaited))} is loaded first"
+            continue
         decision = detect(location.project.services, binding, name)
         match decision:
             case NothingToLoad(reason=reason):
@@ -79,6 +86,7 @@ def _answers(
             case Stop(reason=reason, advice=advice):
                 yield f"{name} cannot be loaded: {reason}. {advice}"
             case Load():
+                first.add(name)
                 yield _request(instance, location.environment, binding.key(name), decision)
             case unreachable:
                 assert_never(unreachable)

@@ -14,8 +14,8 @@ from vde_dagster.app.apply.visitor import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inputs.due import due_of
 from vde_dagster.app.leases import environment_resource, holder_of, leased
-from vde_dagster.app.plan.due import due_of
 from vde_dagster.app.plan.plan_checks import check_plan
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.publish.shown_views import show

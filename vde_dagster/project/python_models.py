@@ -307,12 +307,21 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
     columns = {column.name for column in properties.columns}
     if columns:
         check_named_columns(properties, columns, properties.places["kind"], problems)
-    if properties.late_data is not None and properties.late_data.mode is LateDataMode.STATELESS:
+    if properties.late_data is None:
+        return
+    if properties.late_data.mode is LateDataMode.STATELESS:
         problems.add(
             properties.places["late_data"],
             "late_data in stateless mode appends rows one by one, and what a Python function does "
             "with them is not known",
             "Write the model in SQL, or leave late_data out.",
+        )
+    else:
+        problems.reject(
+            properties.places["late_data"],
+            "late_data in stateful mode has sessions for SQL models only in this version",
+            "Write the model in SQL. Else leave late_data out: `lookback` evaluates the last "
+            "intervals again, and stale ones are found by their inputs.",
         )
 
 

@@ -60,6 +60,24 @@ UNION ALL SELECT account AS account, at AS at, 3 AS state FROM life.cancels
 """
 
 
+SEQUENTIAL: Final = """
+MODEL (
+  name life.state, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly',
+  columns (account bigint, at timestamp, state bigint),
+  late_data (mode stateful, sources (life.signups, life.plans, life.cancels){options})
+);
+SELECT account AS account, CAST(@start_ts AS TIMESTAMP) AS at, MAX_BY(state, place) AS state
+FROM (
+  SELECT account, state, 0 AS place FROM life.state
+  UNION ALL SELECT account, 1 AS state, 1 AS place FROM life.signups
+  UNION ALL SELECT account, 2 AS state, 2 AS place FROM life.plans
+  UNION ALL SELECT account, 3 AS state, 3 AS place FROM life.cancels
+) AS events
+GROUP BY account
+"""
+"""The state of each account at the end of each hour, from the hour before and the hour's events."""
+
+
 def texts(cancels: str = "", state: str = "") -> dict[str, str]:
     return {
         "signups": fact("signups"),
@@ -72,6 +90,12 @@ def texts(cancels: str = "", state: str = "") -> dict[str, str]:
 
 def project(cancels: str = "", state: str = "") -> Graph:
     return graph_of(texts(cancels, state), *map(raw, RAW))
+
+
+def sequential(state: str = "") -> Graph:
+    """The same facts, and a dimension in which each hour reads the hour before."""
+    found = texts() | {"state": SEQUENTIAL.format(options=state)}
+    return graph_of(found, *map(raw, RAW))
 
 
 def raw(name: str) -> ModelSource:

@@ -90,10 +90,9 @@ def test_what_is_pending_is_loaded_once_the_other_sources_are_there() -> None:
     key = bound(services).key(STATE)
     assert [each.interval for each in services.state.pending([key])[key]] == [*hours(7)]
     assert isinstance(life.decided(STATE), NothingToLoad)
-    for name in ("signups", "plans"):
-        life.land(name, until=8)
-    for name in (SIGNUPS, PLANS):
-        life.catch_up(name)
+    for raw, fact in (("signups", SIGNUPS), ("plans", PLANS)):
+        life.land(raw, until=8)
+        life.catch_up(fact)
     found = life.decided(STATE)
     assert isinstance(found, Load)
     assert found.fill == hours(7)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.app.memory_world import RAW, SOURCE, Fuse, MemoryWorld, graph_of, hour_of, made_once
 from tests.app.shop_world import SALES, asked, day, done, work
-from vde_dagster.app.staleness import input_moves
-from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.app.inputs import input_moves
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.traces import source_token
 from vde_dagster.core.names import TableName

@@ -21,8 +21,9 @@ from tests.app.staleness.staleness_stories import (
     story,
     tell,
 )
-from vde_dagster.app.staleness import late_upstream, staying
-from vde_dagster.app.staleness.input_moves import InputMoves
+from vde_dagster.app.inputs import staying
+from vde_dagster.app.inputs.input_moves import InputMoves
+from vde_dagster.app.staleness import late_upstream
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.model.kinds import Full, IncrementalByTimeRange, Kind

@@ -22,9 +22,9 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import writing
 from vde_dagster.app.evaluate.evolution import evolve_tables
+from vde_dagster.app.inputs.completeness import holdings_of
 from vde_dagster.app.leases import environment_resource, holder_of, leased
 from vde_dagster.app.plan.adoption import has_rows_of
-from vde_dagster.app.plan.completeness import holdings_of
 from vde_dagster.app.promote.promotion import promote
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.recover.recovery import recover

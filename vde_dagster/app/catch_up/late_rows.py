@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.inputs.staying import StaleLook, stale_looks
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.staying import StaleLook, stale_looks
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason

@@ -79,8 +79,17 @@ def catch_up(
             case Load():
                 again = f"`vde catch-up {name} --reload` loads all of it again from its source."
                 emptied = "" if reload else binding.where_emptied.get(name, again)
-                run = _loaded if node.model.stateful is None else run_stateful
-                return run(services, binding, node, decision, lease, where_emptied=emptied)
+                if node.model.stateful is None:
+                    return _loaded(services, binding, node, decision, lease, where_emptied=emptied)
+                return run_stateful(
+                    services,
+                    binding,
+                    node,
+                    decision.fill,
+                    lease,
+                    session=decision,
+                    where_emptied=emptied,
+                )
 
 
 def _record_detected(
@@ -138,6 +147,12 @@ def load(
 def _again(
     services: Services, binding: Binding, node: Node, interval: Interval, *, force: bool
 ) -> Evaluated:
+    if node.model.reads_itself:
+        key = binding.key(node.name)
+        with writing(services, binding, key) as lease:
+            recover(services, key, lease)
+            emptied = binding.where_emptied.get(node.name, "")
+            return run_stateful(services, binding, node, [interval], lease, where_emptied=emptied)
     if node.model.stateful is not None:
         return evaluate(services, binding, node.name, interval, force=force)
     return _overwrite_as_of_mark(services, binding, node, interval, force=force)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.late_rows import late_rows
-from vde_dagster.app.plan.due import Due, due_of
+from vde_dagster.app.inputs.due import Due, due_of
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING

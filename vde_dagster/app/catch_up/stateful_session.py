@@ -1,8 +1,14 @@
-"""Running a stateful session: each changed interval is overwritten, all of them in one commit."""
+"""Running a stateful session: each changed interval is overwritten, all of them in one commit.
+
+A model that reads itself is evaluated unit by unit, each from the one before it on the branch. It
+goes on after what has changed until a unit comes out as it was, and then jumps to the next changed
+one: a unit reads nothing of itself but the unit before, so that none between them can differ.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -14,45 +20,91 @@ from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.traces import evaluated_parts
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, together
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import EVER, Interval, common, meets, merge
 from vde_dagster.ports.state import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A range that is evaluated by itself; see `PlannedWrite` for what follows and what is held."""
+
+    interval: Interval
+    follows: bool = False
+    held: RowSum | None = None
 
 
 def run_stateful(
     services: Services,
     binding: Binding,
     node: Node,
-    session: Load,
+    changed: Sequence[Interval],
     lease: Lease,
     *,
+    session: Load | None = None,
     where_emptied: str,
 ) -> Evaluated:
-    """Overwrite what a decision says, as of one state of all that is read.
+    """Overwrite what has changed, as of one state of all that is read.
+
+    Args:
+        services: The ports.
+        binding: The versions.
+        node: The model.
+        changed: What is overwritten, and what follows from it if the model reads itself.
+        lease: On the model's version.
+        session: What a session decided; None if a person asked for the intervals.
+        where_emptied: What to do if an interval would lose all of its rows; empty permits it.
 
     Raises:
         Refused: An interval would lose all of its rows, or something that is read is not loaded.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
-    work_id = services.ids.new()
-    parts = evaluated_parts(binding.graph, node, session.fill)
-    readings = _readings(services, binding, node, parts, session=session, work_id=work_id)
-    now = services.clock.now()
-    writes = tuple(node.write(each, now) for each in parts)
+    work_id, now = services.ids.new(), services.clock.now()
+    parts = _parts(services, binding, node, changed)
+    intervals = [each.interval for each in parts]
+    readings = _readings(services, binding, node, intervals, session=session, work_id=work_id)
+    writes = tuple(node.write(each, now) for each in intervals)
     prepared = PreparedUnit(
         work_id=work_id,
-        interval=Interval(parts[0].start, parts[-1].end),
+        interval=Interval(intervals[0].start, intervals[-1].end),
         readings=readings,
         writes=writes,
         session=session,
         traces=traces_of_parts(services, binding, node, writes, readings),
         where_emptied=where_emptied,
+        follows=frozenset(number for number, each in enumerate(parts) if each.follows),
+        held=tuple(each.held for each in parts),
     )
     return run_unit_of_work(services, binding, node, prepared, lease)
+
+
+def _parts(
+    services: Services, binding: Binding, node: Node, changed: Sequence[Interval]
+) -> list[_Part]:
+    """What is evaluated, in order."""
+    if not node.model.reads_itself:
+        return [_Part(interval=each) for each in evaluated_parts(binding.graph, node, changed)]
+    key, unit = binding.key(node.name), node.model.unit
+    after = [Interval(changed[0].start, EVER.end)]
+    holding = services.state.holdings([key]).get(key, NOTHING)
+    entries = services.state.entries_within(key, after)
+    held = {
+        each.interval: each.rows
+        for each in entries
+        if each.algorithm == services.algorithm and each.columns == holding.columns
+    }
+    times = merge([*changed, *common(holding.recorded, after)])
+    return [
+        _Part(interval=cell, follows=not meets(changed, cell), held=held.get(cell))
+        for each in times
+        for cell in unit.cells(each)
+    ]
 
 
 def _readings(
@@ -61,7 +113,7 @@ def _readings(
     node: Node,
     parts: Sequence[Interval],
     *,
-    session: Load,
+    session: Load | None,
     work_id: str,
 ) -> tuple[PinnedReading, ...]:
     """What each part reads: sources as of the session's marks, models as of one read of ledgers."""
@@ -69,7 +121,7 @@ def _readings(
     ledgers = _ledgers(services, binding, node, parts)
     pins: dict[ModelName, int | None] = {
         each.name: each.after.iceberg_snapshot_id
-        for each in session.sources
+        for each in (session.sources if session is not None else ())
         if binding.graph[each.name].model.kind.is_source
     }
     readings: list[PinnedReading] = []

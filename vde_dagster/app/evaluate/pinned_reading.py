@@ -25,6 +25,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     AsOf,
     CsvRows,
     Input,
+    OwnRows,
     PythonRows,
     RowSource,
     SqlRows,
@@ -112,7 +113,7 @@ def read_whole(
         case Query() | None:
             times = TimeRange.of(interval, execution_time=execution_time)
             tree = render_tree(binding.graph, node.name, times)
-            ranges = input_ranges(tree, axes=axes_of(binding.graph, tree))
+            ranges = input_ranges(tree, axes=axes_of(binding.graph, tree, reader=node.name))
             query = rendered(binding, node, interval, execution_time)
             read = _pinned(
                 services,
@@ -123,7 +124,7 @@ def read_whole(
                 source_pins=source_pins or {},
                 ledgers=ledgers,
             )
-            return _sql_reading(query, read, work_id)
+            return _sql_reading(query, read, work_id, own=_own_rows(binding, node, interval))
 
 
 def _python_rows(
@@ -188,11 +189,24 @@ def input_name(work_id: str, position: int) -> str:
     return f"vde_{work_id}_{position}"
 
 
-def _sql_reading(query: SqlText, read: _Inputs, work_id: str) -> PinnedReading:
-    names = {name: input_name(work_id, index) for index, name in enumerate(sorted(read.tables))}
+def _own_rows(binding: Binding, node: Node, interval: Interval) -> dict[ModelName, Input]:
+    """What a model reads of itself: the unit before the one that is evaluated."""
+    axis = node.time_axis
+    if not node.model.reads_itself or axis is None:
+        return {}
+    before = Interval(node.model.unit.shifted(interval.start, -1), interval.start)
+    table = binding.key(node.name).table
+    return {node.name: OwnRows(table=table, interval=before, axis=axis)}
+
+
+def _sql_reading(
+    query: SqlText, read: _Inputs, work_id: str, *, own: Mapping[ModelName, Input] | None = None
+) -> PinnedReading:
+    tables: dict[ModelName, Input] = {**read.tables, **(own or {})}
+    names = {name: input_name(work_id, index) for index, name in enumerate(sorted(tables))}
     return PinnedReading(
         rows=SqlRows(sql=with_inputs(query, names)),
-        inputs={names[name]: each for name, each in read.tables.items()},
+        inputs={names[name]: each for name, each in tables.items()},
         pinned=read.pinned,
         tokens=read.tokens,
     )

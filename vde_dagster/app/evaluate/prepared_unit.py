@@ -10,6 +10,7 @@ from vde_dagster.app.evaluate.pinned_reading import PinnedReading
 from vde_dagster.app.evaluate.reuse import (
     ReuseDecision,
 )
+from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
     EntryStatus,
     LedgerOperation,
@@ -30,7 +31,8 @@ class PreparedUnit:
     say for which interval each write of a sequential kind is recorded. ``traces`` are what the rows
     of the intervals are computed from, ``reuse`` has the other intervals, which are kept. If an
     interval would lose all of its rows, that is refused with ``where_emptied`` as advice; an empty
-    text permits it.
+    text permits it. The parts that ``follows`` numbers are written only if the one before has other
+    rows than the table, which are those in ``held``.
     """
 
     work_id: str
@@ -44,6 +46,8 @@ class PreparedUnit:
     traces: Mapping[Interval, Trace] = field(default_factory=dict)
     reuse: ReuseDecision | None = None
     where_emptied: str = ""
+    follows: frozenset[int] = frozenset()
+    held: tuple[RowSum | None, ...] = ()
 
     @property
     def rebuilds(self) -> bool:

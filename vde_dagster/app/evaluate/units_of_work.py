@@ -344,8 +344,16 @@ def _staging(
         target=key,
         base=base,
         parts=tuple(
-            PlannedWrite(rows=reading.rows, inputs=reading.inputs, write=write)
-            for reading, write in zip(prepared.readings, prepared.writes, strict=True)
+            PlannedWrite(
+                rows=reading.rows,
+                inputs=reading.inputs,
+                write=write,
+                follows=number in prepared.follows,
+                held=prepared.held[number] if prepared.held else None,
+            )
+            for number, (reading, write) in enumerate(
+                zip(prepared.readings, prepared.writes, strict=True)
+            )
         ),
         columns=node.model.columns,
         descriptions={

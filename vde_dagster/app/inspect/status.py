@@ -13,13 +13,13 @@ from datetime import datetime
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables
+from vde_dagster.app.inputs.staying import StaleLook, stale_looks
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.waiting import Wait
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
 from vde_dagster.app.staleness.since import stale_since
 from vde_dagster.app.staleness.stale_inputs import late_rows
-from vde_dagster.app.staleness.staying import StaleLook, stale_looks
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.model.ownership import may_write

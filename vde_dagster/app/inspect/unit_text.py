@@ -104,7 +104,8 @@ def _session(session: Load, *, is_done: bool = True) -> Iterator[str]:
     if session.rewrite:
         yield f"{'overwrote' if is_done else 'overwrite'} what is loaded, since {session.rewrite}"
     if session.fill:
-        yield f"{'loaded' if is_done else 'load'} whole: {_ranges(session.fill)}"
+        of = f"{session.only.name} " if len(session.sources) == 1 else ""
+        yield f"{'loaded' if is_done else 'load'} whole: {of}{_ranges(session.fill)}"
     if session.pending:
         yield f"left pending: {pending_text(session.pending)}"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.plan.planning import plan_environment, planned_now, shown_heads
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.version_behind import look_at
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.names import ModelName

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of
 from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for
-from vde_dagster.app.plan.completeness import complete_times_of, holdings_of
 from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_models
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import followed, late_upstream

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, assert_never
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import StaleLook, is_computed, look_within, stale_looks
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
-from vde_dagster.app.staleness.staying import StaleLook, is_computed, look_within, stale_looks
 from vde_dagster.app.staleness.upstream_changes import reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.last_look import LastLook
-from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.ownership import may_write
@@ -71,13 +71,7 @@ def _by_session(
     """What is stale in a version, as far as a stateful session would load it; the rest is kept."""
     if planned.graph[name].model.stateful is None:
         return stale
-    match detect(services, planned.binding, name):
-        case Load() as load:
-            late, why = common(stale.intervals, load.late), pending_text(load.pending)
-        case NothingToLoad(reason=why):
-            late = ()
-        case Stop(reason=reason, advice=advice):
-            late, why = (), f"no session can load it: {reason}. {advice}"
+    late, why = _loaded_by(detect(services, planned.binding, name), stale.intervals)
     left = subtract(stale.intervals, late)
     if not left:
         return stale
@@ -154,6 +148,19 @@ class StaleNow:
 
     behind: tuple[Interval, ...]
     fresh: tuple[LedgerEntry, ...]
+
+
+def _loaded_by(decision: Decision, times: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], str]:
+    """What a session loads again of some times, and why it leaves the rest."""
+    match decision:
+        case Load():
+            return common(times, decision.late), pending_text(decision.pending)
+        case NothingToLoad(reason=reason):
+            return (), reason
+        case Stop(reason=reason, advice=advice):
+            return (), f"no session can load it: {reason}. {advice}"
+        case unreachable:
+            assert_never(unreachable)
 
 
 def stale_now(

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_moves import InputStates
-from vde_dagster.app.staleness.staying import look_within
 from vde_dagster.app.staleness.upstream_changes import reading_again
 from vde_dagster.app.staleness.version_behind import Planned
 from vde_dagster.core.graph.freshness import Recompute, Wait, awaited_parents, may_recompute

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.late_upstream import staying
 from vde_dagster.app.staleness.upstream_changes import computed_first, kept_readers, reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at

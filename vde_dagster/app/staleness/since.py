@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vde_dagster.app.staleness.input_look import InputLook
-from vde_dagster.app.staleness.input_moves import InputStates
-from vde_dagster.app.staleness.staying import StaleLook
+from vde_dagster.app.inputs.input_look import InputLook
+from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import StaleLook
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inputs.input_look import input_look
+from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import is_computed, look_within
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_look import input_look
-from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.late_upstream import why_stale
-from vde_dagster.app.staleness.staying import is_computed, look_within
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING

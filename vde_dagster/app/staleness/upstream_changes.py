@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.version_behind import UNCOVERED, Planned, look_at
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of

@@ -13,9 +13,9 @@ from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inputs.input_look import InputLook, input_look
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_look import InputLook, input_look
-from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry

@@ -108,13 +108,23 @@ def in_order(
             edges[cycle[1]] = [each for each in edges[cycle[1]] if each != cycle[0]]
 
 
+def unknown_own_columns(model: Model) -> Problem:
+    """A model that reads itself and does not say which columns it has."""
+    return Problem(
+        place=_place_of_read(model, model.name),
+        message=f"{model.name} reads itself, so its columns have to be known before its query is",
+        advice="Declare them all: `columns (account bigint, ...)`.",
+    )
+
+
 def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
     """A path from a model back to itself, as who reads whom."""
     if len(set(cycle)) == 1:
         return Problem(
             place=place,
-            message=f"{cycle[0]} reads itself, and this version does not evaluate models that do",
-            advice="Take what it needs from the models upstream, such as with a window over all of "
+            message=f"{cycle[0]} reads itself, which only a SQL model with stateful sessions does",
+            advice="With `late_data (mode stateful, ...)` each interval reads the one before it. "
+            "Else take what it needs from the models upstream, such as with a window over all of "
             "their rows. If another table of that name is meant, give the model another name.",
         )
     way = " reads ".join(str(name) for name in reversed(cycle))

@@ -17,6 +17,7 @@ from vde_dagster.core.graph.checks import (
     in_order,
     missing_parents,
     place_in,
+    unknown_own_columns,
     written_models,
 )
 from vde_dagster.core.model.fingerprint import Fingerprint, fingerprint, hash_parts
@@ -193,6 +194,9 @@ def build_graph(
             model = model if start == model.start else replace(model, start=start)
         if any(parent not in nodes for parent in model.parents):
             continue  # the problem is upstream, and was reported there
+        if model.reads_itself and not model.columns:
+            problems.append(unknown_own_columns(model))
+            continue
         if not undeclared.isdisjoint(model.parents):
             undeclared.add(name)
         try:
@@ -275,7 +279,7 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
         canonical = canonicalize(
             model.body.expression,
             dialect=model.body.dialect,
-            schemas={parent: nodes[parent].columns for parent in model.parents},
+            schemas=_schemas(model, nodes),
             undeclared=undeclared,
             functions=functions_made(model.body.before),
             text=model.body.text.query if model.body.text is not None else "",
@@ -292,6 +296,12 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
         raise QueryInvalid(*laid)
     own = fingerprint(model, canonical, ())
     return Derived(canonical=canonical, columns=columns, data=own.data, metadata=own.metadata)
+
+
+def _schemas(model: Model, nodes: Mapping[ModelName, Node]) -> dict[ModelName, tuple[Column, ...]]:
+    """The columns of what a model's query reads; of itself those that it declares."""
+    own = {model.name: model.columns} if model.reads_itself else {}
+    return own | {parent: nodes[parent].columns for parent in model.parents}
 
 
 def _embedded(

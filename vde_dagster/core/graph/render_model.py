@@ -169,7 +169,7 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
     if query is None:
         parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
         return declared_reads(parents, node.model.windows if _has_intervals(node) else {})
-    found = reads(query, axes=axes_of(graph, query), kept=input_axis(node))
+    found = reads(query, axes=axes_of(graph, query, reader=name), kept=input_axis(node))
     return found.with_whole(_defined_inputs(graph, node))
 
 

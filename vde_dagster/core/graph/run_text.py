@@ -91,7 +91,7 @@ def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
         names = [each.name for each in node.canonical.columns]
         columns = _columns_of_parents(graph, node)
         return placed(translated, catalog="", columns=columns), names
-    schemas = {parent: graph[parent].columns for parent in node.model.parents}
+    schemas = {read: graph[read].columns for read in _read_by(node)}
     text = with_star_columns(body.text.query, body.text.stars, schemas=schemas)
     found = placed(
         text,
@@ -158,7 +158,12 @@ def statement_texts(
 
 
 def _columns_of_parents(graph: Graph, node: Node) -> Mapping[ModelName, Sequence[str]]:
-    return {parent: [each.name for each in graph[parent].columns] for parent in node.model.parents}
+    return {read: [each.name for each in graph[read].columns] for read in _read_by(node)}
+
+
+def _read_by(node: Node) -> tuple[ModelName, ...]:
+    """What a model's query names: its parents, and perhaps itself."""
+    return (*node.model.parents, node.name) if node.model.reads_itself else node.model.parents
 
 
 def _translated(body: Query | PythonFunction) -> AuthorsText:

@@ -34,7 +34,7 @@ def tracked_columns(graph: Graph, node: Node, query: exp.Query) -> dict[ModelNam
     """
     policy = node.model.stateful
     tracked = policy.tracked if policy is not None else ()
-    axes = axes_of(graph, query)
+    axes = axes_of(graph, query, reader=node.name)
     return {
         each.name: column
         for each in tracked

@@ -13,10 +13,13 @@ from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.time.intervals import IntervalUnit
 
 
-def axes_of(graph: Graph, query: exp.Query) -> dict[ModelName, TimeAxis | None]:
-    """The time axes of the models and sources that a query names."""
+def axes_of(
+    graph: Graph, query: exp.Query, *, reader: ModelName
+) -> dict[ModelName, TimeAxis | None]:
+    """The time axes of the models and sources that a model's query names, apart from itself."""
     names = {model_name_of(table) for table in query.find_all(exp.Table)}
-    return {name: input_axis(graph[name]) for name in names if name is not None and name in graph}
+    known = (name for name in names if name is not None and name in graph and name != reader)
+    return {name: input_axis(graph[name]) for name in known}
 
 
 def input_axis(node: Node) -> TimeAxis | None:

@@ -98,7 +98,7 @@ def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
     query = query_over_tables(graph, node.name)
     if query is None:
         return {}
-    axes = axes_of(graph, query)
+    axes = axes_of(graph, query, reader=node.name)
     first = node.model.unit.floor(node.model.start)
     example = Interval(first, node.model.unit.following(first))
     found: dict[ModelName, SourceTime] = {}

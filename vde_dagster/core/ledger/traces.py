@@ -261,6 +261,8 @@ def evaluated_parts(
 
 def _why_together(graph: Graph, node: Node) -> str:
     kind, unit, own = node.model.kind, node.model.unit, node.time_axis
+    if node.model.reads_itself:
+        return "it reads its own rows of the one before"
     if own is None or kind.independent:
         return ""
     query = query_over_tables(graph, node.name)

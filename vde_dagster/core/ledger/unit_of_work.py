@@ -14,14 +14,14 @@ from enum import Enum
 
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, RowSum
+from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, RowSum, total
 from vde_dagster.core.ledger.entries import LedgerChange
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
-from vde_dagster.core.model.writes import Write
+from vde_dagster.core.model.writes import TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 
@@ -43,7 +43,19 @@ class AddedBetween:
     until: int
 
 
-Input = AsOf | AddedBetween
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRows:
+    """Rows of an interval of the table that a unit of work writes, as it has written them so far.
+
+    A model that reads itself sees the interval before the one that it computes.
+    """
+
+    table: TableName
+    interval: Interval
+    axis: TimeAxisSpec
+
+
+Input = AsOf | AddedBetween | OwnRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +109,25 @@ class PlannedWrite:
 
     ``inputs`` maps the name under which ``rows`` reads a table to what it must read: for SQL the
     name of a temporary view, for Python the model's name as the user writes it.
+
+    One that ``follows`` is only written if the one before it was written and gave other rows than
+    the table holds, which are ``held``; None where that is not known.
     """
 
     rows: RowSource
     inputs: Mapping[str, Input]
     write: Write
+    follows: bool = False
+    held: RowSum | None = None
+
+    @property
+    def own_rows(self) -> OwnRows | None:
+        """The rows of the table itself that it reads, if any."""
+        return next((each for each in self.inputs.values() if isinstance(each, OwnRows)), None)
+
+    def is_moved(self, sums: Mapping[Interval, RowSum]) -> bool:
+        """Whether it has other rows than the table held."""
+        return self.held is None or total(sums.values()) != self.held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +167,11 @@ class Staging:
     own_name: str = ""
     path: str = ""
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether parts read what the parts before them have written."""
+        return any(part.own_rows is not None for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
@@ -152,6 +183,7 @@ class Staged:
     table's sum.
 
     ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
+    A part that only follows, and whose turn did not come, has no sums.
     """
 
     iceberg_snapshot_id: int | None

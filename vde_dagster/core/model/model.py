@@ -175,6 +175,7 @@ class Model:
     source: ModelSource
     place: Place
     parents: tuple[ModelName, ...] = ()
+    reads_itself: bool = False
     windows: Mapping[ModelName, Window] = field(default_factory=dict)
     unit: IntervalUnit = IntervalUnit.DAY
     cron: str = "@daily"

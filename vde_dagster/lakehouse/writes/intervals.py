@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.unit_of_work import OwnRows
 from vde_dagster.core.model.layout import are_whole_partitions
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec
 from vde_dagster.core.sql.rendering import within
@@ -55,6 +56,13 @@ def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToInterva
     rows = frame.where(_column(_inside(write.axis, write.intervals)))
     added, seen = _put(branch, rows, write, _append)
     return _written(branch, branch.added_since(before), write, added, seen)
+
+
+def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:
+    """The rows of a table that a batch of its own reads."""
+    if own is None:
+        return rows.where(F.lit(False))
+    return rows.where(_column(_inside(own.axis, [own.interval])))
 
 
 def _append(writer: DataFrameWriterV2) -> None:

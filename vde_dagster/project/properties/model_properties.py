@@ -12,8 +12,8 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.model.kinds import Embedded, Kind, Seed, View
-from vde_dagster.core.model.late_data import LateDataPolicy
-from vde_dagster.core.model.model import Body, Call, Model, ModelSource, OwnAudit
+from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy
+from vde_dagster.core.model.model import Body, Call, Model, ModelSource, OwnAudit, Query
 from vde_dagster.core.model.session_settings import against_translation
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName
@@ -362,14 +362,18 @@ def build_model(
     *,
     own_audits: tuple[OwnAudit, ...] = (),
 ) -> Model:
-    """A model of these properties."""
+    """A model of these properties; with stateful sessions it may read its interval before."""
+    late = properties.late_data
+    stateful = late is not None and late.mode is LateDataMode.STATEFUL
+    reads_itself = stateful and isinstance(body, Query) and properties.name in parents
     return Model(
         name=properties.name,
         kind=properties.kind,
         body=body,
         source=source,
         place=place,
-        parents=parents,
+        parents=tuple(each for each in parents if each != properties.name or not reads_itself),
+        reads_itself=reads_itself,
         windows={name: each for name, each in properties.depends_on.items() if each is not None},
         unit=properties.schedule.unit,
         cron=properties.schedule.cron,

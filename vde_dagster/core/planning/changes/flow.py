@@ -35,6 +35,7 @@ from vde_dagster.core.model.kinds import (
 from vde_dagster.core.model.model import Model, Query, SeedRows
 from vde_dagster.core.model.seed_rows import seed_lines
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Meaning, MeaningPart, Read, digest_of
 from vde_dagster.core.sql.statement_tables import defined_tables
@@ -98,7 +99,7 @@ def flow_of(node: Node, upstream: Flows) -> Flow:
         return _source_flow(node)
     if isinstance(node.model.body, SeedRows):
         return _seed_flow(node, node.model.body.text)
-    if node.canonical is None:
+    if node.canonical is None or node.model.reads_itself:
         return _opaque_flow(node, upstream)
     return _query_flow(node, node.canonical.meaning, upstream)
 
@@ -147,11 +148,14 @@ def _seed_flow(node: Node, text: str) -> Flow:
 
 
 def _opaque_flow(node: Node, upstream: Flows) -> Flow:
-    """A model whose body is not analysed, such as one in Python."""
+    """A model whose body is not analysed, such as one in Python, or one that reads itself.
+
+    In the latter each row may follow from all columns of the rows before.
+    """
     parents = sorted(str(each) for each in node.model.parents)
     read = [upstream[ModelName.parse(each)] for each in parents]
     inputs = [piece for flow in read for piece in (flow.rows, flow.every)]
-    own = (part.encode() for part in row_parts(node.model))
+    own = (part.encode() for part in row_parts(node.model, node.canonical))
     rows = digest_of("opaque", *own, *inputs)
     columns = {
         column.name.lower(): digest_of("opaque column", rows, _typed(column))
@@ -160,10 +164,10 @@ def _opaque_flow(node: Node, upstream: Flows) -> Flow:
     return Flow(rows=rows, columns=columns, unknown=digest_of("opaque column", rows))
 
 
-def row_parts(model: Model) -> list[str]:
-    """The parts of the data hash of a model without a query, but for its storage."""
+def row_parts(model: Model, query: CanonicalQuery | None = None) -> list[str]:
+    """The parts of the data hash of a model, with its query or without, but for its storage."""
     storage = ("storage=", "stamp=")
-    return [part for part in data_parts(model, None) if not part.startswith(storage)]
+    return [part for part in data_parts(model, query) if not part.startswith(storage)]
 
 
 def _query_flow(node: Node, meaning: Meaning, upstream: Flows) -> Flow:

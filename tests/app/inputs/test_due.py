@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of, made_once
-from vde_dagster.app.plan.due import due_of
+from vde_dagster.app.inputs.due import due_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import VersionKey

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vde_dagster.app.staleness.input_moves import InputMoves, InputStates
+from vde_dagster.app.inputs.input_moves import InputMoves, InputStates
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.entries import LedgerEntry

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from vde_dagster.app.inputs.input_look import InputLook, input_look
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.input_look import InputLook, input_look
-from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import LedgerEntry

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.plan.completeness import complete_times_of, holdings_of, tracked_times
+from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of, tracked_times
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, sources
 from vde_dagster.core.names import ModelName

@@ -1,0 +1,157 @@
+"""A stateful dimension whose hours read the hour before is repaired in order, and no further."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from tests.app.catch_up.lifecycle import (
+    CANCELS,
+    PLANS,
+    RAW,
+    REQUESTS,
+    SEQUENTIAL,
+    SIGNUPS,
+    STATE,
+    Lifecycle,
+    hours,
+    raw,
+    sequential,
+    span,
+    texts,
+)
+from tests.app.memory_world import bound, graph_of, hour_of
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
+from vde_dagster.core.time.intervals import Interval
+
+FACTS = (SIGNUPS, PLANS, REQUESTS, CANCELS)
+
+
+def loaded() -> Lifecycle:
+    """One account signs up in each hour to 5; the first one gets a plan in hour 4."""
+    life = Lifecycle(graph=sequential())
+    life.at(6)
+    for name in ("signups", "plans", "requests", "cancels"):
+        life.land(name, until=6)
+    life.land("signups", *((each, each + 0.1) for each in range(6)))
+    life.land("plans", (0, 4.5))
+    life.land("cancels", (5, 5.5))
+    life.land("requests", (5, 4.2))
+    life.build()
+    return life
+
+
+def from_scratch(life: Lifecycle, until: int) -> list[tuple[object, ...]]:
+    """The states of all accounts at the end of each hour, from what has landed, by hand."""
+    events: list[tuple[datetime, int, int]] = []
+    for state, name in ((1, SIGNUPS), (2, PLANS), (3, CANCELS)):
+        for account, at, *_ in life.rows(name):
+            assert isinstance(at, datetime)
+            events.append((at, state, int(str(account))))
+    states: dict[int, int] = {}
+    rows: list[tuple[object, ...]] = []
+    for hour in range(until):
+        start, end = hour_of(hour), hour_of(hour + 1)
+        found = sorted((state, who) for at, state, who in events if start <= at < end)
+        states |= {who: state for state, who in found}
+        rows += [(who, start, state) for who, state in states.items()]
+    return sorted(rows)
+
+
+def computed(life: Lifecycle) -> tuple[Interval, ...]:
+    """The hours that the last session of the dimension wrote."""
+    state = life.services().state
+    (last,) = state.sessions(bound(life.services()).key(STATE), limit=1)
+    assert last.publication is not None
+    return tuple(each.interval for each in last.publication.changes)
+
+
+def verified(life: Lifecycle) -> list[str]:
+    services = life.services()
+    found = verify(services, bound(services), [STATE])
+    return [str(each) for one in found for each in one.mismatches]
+
+
+def test_each_hour_of_the_first_load_reads_the_hour_before() -> None:
+    life = loaded()
+    assert life.rows(STATE) == from_scratch(life, 6)
+    assert (0, hour_of(5), 2) in life.rows(STATE)
+    assert computed(life) == hours(0, 1, 2, 3, 4, 5)
+    assert verified(life) == []
+
+
+def test_late_events_of_the_hours_two_and_three_are_carried_to_the_last_hour() -> None:
+    life = loaded()
+    life.at(8)
+    for table in ("signups", "plans"):
+        life.land(table, (20, 2.2), (30, 3.2), (60, 6.2), until=7)
+    life.land("requests", until=8)
+    life.land("cancels", (50, 5.6), (60, 6.6), (70, 7.6), until=8)
+    for fact in FACTS:
+        life.catch_up(fact)
+    found = life.catch_up(STATE)
+    assert isinstance(found, Evaluated)
+    assert computed(life) == hours(2, 3, 4, 5, 6)
+    assert life.rows(STATE) == from_scratch(life, 7)
+    assert verified(life) == []
+    assert isinstance(life.decided(STATE), NothingToLoad)
+
+
+def test_the_repair_stops_where_an_hour_comes_out_as_it_was_and_jumps_to_the_next_change() -> None:
+    life = loaded()
+    life.at(7)
+    # A late plan in hour 3 of whoever got another one in hour 4: from there on nothing differs.
+    life.land("plans", (0, 3.5), until=7)
+    life.land("signups", (9, 6.1), until=7)
+    for table in ("requests", "cancels"):
+        life.land(table, until=7)
+    for fact in FACTS:
+        life.catch_up(fact)
+    services = life.services()
+    before = {
+        each.interval: each.digest
+        for each in services.state.ledger([bound(services).key(STATE)])[bound(services).key(STATE)]
+    }
+    decision = life.decided(STATE)
+    assert isinstance(decision, Load)
+    assert decision.fill == (*hours(3), *hours(6))
+    life.catch_up(STATE)
+    assert computed(life) == hours(3, 4, 6)
+    assert life.rows(STATE) == from_scratch(life, 7)
+    key = bound(services).key(STATE)
+    after = {each.interval: each.digest for each in services.state.ledger([key])[key]}
+    assert {each for each in before if before[each] != after[each]} == set(hours(3))
+
+
+def test_an_hour_that_a_person_evaluates_again_is_followed_by_what_reads_it() -> None:
+    life = loaded()
+    life.land("signups", (8, 1.5))
+    life.catch_up(SIGNUPS)
+    services = life.services()
+    evaluate_range(services, bound(services), STATE, span(1, 1))
+    assert life.rows(STATE) == from_scratch(life, 6)
+    assert verified(life) == []
+
+
+def test_one_plan_brings_late_rows_to_the_last_hour() -> None:
+    life = loaded()
+    life.at(7)
+    life.land("signups", (20, 2.2), until=7)
+    for name in ("plans", "requests", "cancels"):
+        life.land(name, until=7)
+    life.build()
+    assert life.rows(STATE) == from_scratch(life, 7)
+    assert life.build() == ()
+
+
+def test_a_model_that_reads_itself_declares_its_columns() -> None:
+    without = SEQUENTIAL.format(options="").replace(
+        "  columns (account bigint, at timestamp, state bigint),\n", ""
+    )
+    with pytest.raises(ProjectInvalid, match="reads itself, so its columns have to be known"):
+        graph_of(texts() | {"state": without}, *map(raw, RAW))

@@ -1,0 +1,110 @@
+"""`vde late`: marks, what is pending and past sessions, without Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.promoted import promote
+from tests.orchestration.lifecycle_landing import EXAMPLE, landing
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending, PendingReason
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
+
+STATE = ModelName("lifecycle", "account_state")
+SIGNUPS = ModelName("lifecycle", "signups")
+SEVEN = datetime(2023, 9, 14, 7, tzinfo=UTC)
+MARK = HighWaterMark(
+    source=SIGNUPS,
+    table_uuid="v",
+    iceberg_snapshot_id=4711,
+    sequence_number=3,
+    committed_at=SEVEN,
+    complete_to=SEVEN,
+)
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Path:
+    """The example, with what is landed of its first hours, and an hour that waits."""
+    folder = tmp_path / "life"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".vde", "__pycache__"))
+    project = VdeProject.load(folder)
+    landing.land(project.iceberg_catalog(), "first")
+    promote(folder)
+    services = project.services
+    binding = bind_environment(services, "prod")
+    assert binding is not None
+    key = binding.key(STATE)
+    resource = f"version:{key.model}:{key.version}"
+    lease = services.state.acquire_lease(resource, holder="test", ttl=timedelta(minutes=1))
+    hour = Interval(SEVEN, SEVEN + timedelta(hours=1))
+    left = Pending(interval=hour, sources=(SIGNUPS,), reason=PendingReason.INCOMPLETE)
+    services.state.record_detected(key, [MARK], (left,), lease=lease)
+    services.state.release_lease(lease)
+    return folder
+
+
+def asked(*arguments: str | Path) -> dict[str, Any]:
+    done = call("late", *arguments, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_each_model_with_late_data_has_its_marks_what_is_pending_and_a_decision(
+    life: Path,
+) -> None:
+    models = {each["model"]: each for each in asked("status", "--project", life)["models"]}
+    assert {name: each["mode"] for name, each in models.items()} == {
+        "lifecycle.signups": "stateless",
+        "lifecycle.account_plans": "stateless",
+        "lifecycle.cancel_requests": "stateless",
+        "lifecycle.cancels": "stateful",
+        "lifecycle.account_state": "stateful",
+    }
+    assert models["lifecycle.signups"]["decision"] == "load"
+    state = models["lifecycle.account_state"]
+    (mark,) = state["marks"]
+    assert (mark["source"], mark["iceberg_snapshot_id"]) == ("lifecycle.signups", 4711)
+    (left,) = state["pending"]
+    assert left == {
+        "start": "2023-09-14T07:00:00+00:00",
+        "end": "2023-09-14T08:00:00+00:00",
+        "sources": ["lifecycle.signups"],
+        "reason": "incomplete",
+    }
+
+
+def test_a_person_reads_the_same(life: Path) -> None:
+    done = call("late", "status", "lifecycle.account_state", "--project", life)
+    assert done.exit_code == 0
+    assert "lifecycle.account_state (stateful)" in done.stdout
+    assert "mark: lifecycle.signups at Iceberg snapshot 4711, complete to 2023-09-14" in done.stdout
+    assert "not all sources are complete up to there" in done.stdout
+
+
+def test_sessions_of_a_model_that_had_none_are_none(life: Path) -> None:
+    found = asked("sessions", "lifecycle.signups", "--project", life)
+    assert (found["model"], found["sessions"]) == ("lifecycle.signups", [])
+    done = call("late", "sessions", "lifecycle.signups", "--project", life)
+    assert "No session of lifecycle.signups has run yet." in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "sessions"])
+def test_a_model_without_late_data_is_refused_with_those_that_have_it(
+    life: Path, command: str
+) -> None:
+    done = call("late", command, "raw.signups", "--project", life)
+    assert done.exit_code == 1
+    assert "raw.signups has no late_data here" in done.stderr
+    assert "lifecycle.cancels" in done.stderr

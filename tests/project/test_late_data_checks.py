@@ -1,0 +1,92 @@
+"""Sources that ``late_data`` names and no session could follow are refused when they are loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.project.loading import load_project
+
+SOURCES = """
+- name: raw.events
+  columns: {id: bigint, at: timestamp}
+- name: raw.others
+  columns: {id: bigint, at: timestamp}
+"""
+FACT = """MODEL (name a.fact, kind INCREMENTAL_BY_TIME_RANGE (time_column at));
+SELECT id, at FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts
+"""
+SEEN = "MODEL (name a.seen, kind VIEW);\nSELECT id, at FROM a.fact\n"
+JOINED = "SELECT f.id, CAST(@start_ts AS TIMESTAMP) AS at FROM a.fact AS f"
+
+
+def project(folder: Path, late: str, query: str) -> Path:
+    (folder / "models").mkdir()
+    (folder / "vde.yaml").write_text("name: p\ndefaults: {start: 2024-01-01, cron: '@hourly'}\n")
+    (folder / "external_models.yaml").write_text(SOURCES)
+    (folder / "models/fact.sql").write_text(FACT)
+    (folder / "models/seen.sql").write_text(SEEN)
+    header = (
+        f"MODEL (name a.m, kind INCREMENTAL_BY_TIME_RANGE (time_column at),\nlate_data ({late}));"
+    )
+    (folder / "models/m.sql").write_text(f"{header}\n{query}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "late,query,said",
+    [
+        (
+            "mode stateless, sources (a.fact)",
+            "SELECT id, at FROM a.fact WHERE at BETWEEN @start_ts AND @end_ts",
+            "follows a table that others write, but a.fact is a model of this project",
+        ),
+        ("mode stateful, sources (raw.others)", JOINED, "raw.others, which is not read"),
+        (
+            "mode stateful, sources (a.seen)",
+            "SELECT s.id, CAST(@start_ts AS TIMESTAMP) AS at FROM a.seen AS s",
+            "a.seen, which is a view of this project",
+        ),
+        (
+            "mode stateful, sources (a.fact (offset '1 hour'))",
+            JOINED,
+            "a.fact is a model of this project, so that it is known how far it is complete",
+        ),
+        (
+            "mode stateful, sources (a.fact (idle_after '1 hour'))",
+            JOINED,
+            "a.fact is a model of this project",
+        ),
+        (
+            "mode stateful, sources (raw.events)",
+            "SELECT e.id, CAST(@start_ts AS TIMESTAMP) AS at FROM raw.events AS e",
+            "tracks raw.events by event_landing_ts, which is none of its columns",
+        ),
+    ],
+)
+def test_it_is_refused_with_its_line(tmp_path: Path, late: str, query: str, said: str) -> None:
+    with pytest.raises(ProjectInvalid) as refused:
+        load_project(project(tmp_path, late, query))
+    (problem,) = refused.value.problems
+    assert said in problem.message
+    assert (problem.place.path.name, problem.place.line) == ("m.sql", 2)
+
+
+@pytest.mark.parametrize(
+    "late,query",
+    [
+        ("mode stateful, sources (a.fact)", JOINED),
+        (
+            "mode stateful, sources ('raw.events|at')",
+            "SELECT e.id, CAST(@start_ts AS TIMESTAMP) AS at FROM raw.events AS e",
+        ),
+        (
+            "mode stateful, sources (raw.events)",
+            "SELECT id, at FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts",
+        ),
+    ],
+)
+def test_what_a_session_can_follow_is_taken(tmp_path: Path, late: str, query: str) -> None:
+    assert load_project(project(tmp_path, late, query)).graph

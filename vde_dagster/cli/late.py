@@ -1,0 +1,241 @@
+"""`vde late`: what is known of late data, and what sessions did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import instant, note, print_json
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.names import ModelName
+
+if TYPE_CHECKING:
+    from vde_dagster.app.binding import Binding
+    from vde_dagster.app.inspect.late_report import LateReport
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.core.ledger.late.marks import HighWaterMark
+    from vde_dagster.core.ledger.late.pending import Pending
+    from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+
+
+@click.group("late", short_help="Show high-water marks, what is pending, and past sessions.")
+def command() -> None:
+    """Show what is known of late data: high-water marks, what is pending, and past sessions."""
+
+
+@command.command("status", short_help="Show marks, what is pending, and what a session would do.")
+@click.argument("model", type=options.model, required=False, metavar="[MODEL]")
+@options.ENVIRONMENT
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def status(*, model: ModelName | None, environment: str, output: str, folder: Path) -> None:
+    """Show the late data of MODEL, or of every model that loads it by sessions.
+
+    That is, for each source up to which change it is known, what is known and not loaded with the
+    reason, and what a session would do now. Nothing is written, and Spark is not started.
+    """
+    from vde_dagster.app.inspect.late_report import late_reports
+
+    project, binding = _opened(folder, environment)
+    names = _names(project, binding, model)
+    found = late_reports(project.services, binding, names)
+    if output == "json":
+        facts = [_status_facts(each) for each in found]
+        print_json({"environment": environment, "models": facts})
+        return
+    if not found:
+        note(f"No model of {environment} has late data.")
+    for each in found:
+        click.echo("\n".join(_status_lines(each, environment)))
+
+
+@command.command("sessions", short_help="Show past sessions of a model, newest first.")
+@click.argument("model", type=options.model, metavar="MODEL")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Show at most this many.",
+)
+@options.ENVIRONMENT
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def sessions(*, model: ModelName, limit: int, environment: str, output: str, folder: Path) -> None:
+    """Show what the latest sessions of MODEL found, did and left pending."""
+    from vde_dagster.app.inspect.late_report import past_sessions
+
+    project, binding = _opened(folder, environment)
+    (name,) = _names(project, binding, model)
+    found = past_sessions(project.services, binding, name, limit=limit)
+    if output == "json":
+        facts = [_session_facts(each) for each in found]
+        print_json({"model": str(name), "environment": environment, "sessions": facts})
+        return
+    if not found:
+        note(f"No session of {name} has run yet.")
+    for each in found:
+        click.echo("\n".join(_session_lines(each)))
+
+
+def _opened(folder: Path, environment: str) -> tuple[VdeProject, Binding]:
+    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.composition import VdeProject
+
+    project = VdeProject.load(folder)
+    binding = bind_environment(project.services, environment)
+    if binding is None:
+        raise Refused(
+            f"there is no environment {environment}", advice="`vde environments` lists them."
+        )
+    return project, binding
+
+
+def _names(project: VdeProject, binding: Binding, model: ModelName | None) -> tuple[ModelName, ...]:
+    from vde_dagster.app.catch_up.detecting import late_models
+
+    late = late_models(binding)
+    if model is None:
+        return late
+    name = model.within(project.configuration.catalog.name)
+    if name not in late:
+        names = ", ".join(map(str, late)) or "none"
+        raise Refused(f"{name} has no late_data here", advice=f"models that have: {names}.")
+    return (name,)
+
+
+def _status_lines(found: LateReport, environment: str) -> list[str]:
+    lines = [f"{found.name} ({found.mode.value})"]
+    lines += [f"  mark: {_mark_text(each)}" for each in found.marks]
+    lines += [f"  pending: {each.interval}, {each.reason.text}" for each in found.pending]
+    if found.owner not in (None, environment):
+        lines.append(f"  its sessions run in {found.owner}, which owns its version")
+    return [*lines, f"  {_decision_text(found)}"]
+
+
+def _mark_text(mark: HighWaterMark) -> str:
+    complete = f", complete to {instant(mark.complete_to)}" if mark.complete_to else ""
+    return f"{mark.source} at Iceberg snapshot {mark.iceberg_snapshot_id}{complete}"
+
+
+def _decision_text(found: LateReport) -> str:
+    match found.decision:
+        case NothingToLoad(reason=reason):
+            return f"nothing to load: {reason}"
+        case Stop(reason=reason, advice=advice):
+            return f"stopped: {reason}. {advice}"
+        case Load():
+            return f"there is something to load: `{vde('catch-up', str(found.name))}`"
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _status_facts(found: LateReport) -> dict[str, object]:
+    return {
+        "model": str(found.name),
+        "mode": found.mode.value,
+        "owner": found.owner,
+        "marks": [_mark_facts(each) for each in found.marks],
+        "pending": _pending_facts(found.pending),
+        **_decision_facts(found.decision),
+    }
+
+
+def _decision_facts(decision: Decision) -> dict[str, object]:
+    match decision:
+        case NothingToLoad(reason=reason):
+            return {"decision": "nothing", "reason": reason}
+        case Stop(reason=reason, advice=advice):
+            return {"decision": "stop", "reason": reason, "advice": advice}
+        case Load():
+            return {"decision": "load"}
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _mark_facts(mark: HighWaterMark) -> dict[str, object]:
+    return {
+        "source": str(mark.source),
+        "table": mark.table_uuid,
+        "iceberg_snapshot_id": mark.iceberg_snapshot_id,
+        "sequence_number": mark.sequence_number,
+        "committed_at": instant(mark.committed_at),
+        "complete_to": instant(mark.complete_to) if mark.complete_to else None,
+    }
+
+
+def _pending_facts(pending: Sequence[Pending]) -> list[dict[str, object]]:
+    return [
+        {
+            "start": instant(each.interval.start),
+            "end": instant(each.interval.end),
+            "sources": [str(name) for name in each.sources],
+            "reason": each.reason.value,
+        }
+        for each in pending
+    ]
+
+
+def _session_lines(work: UnitOfWork) -> list[str]:
+    session = work.intent.session
+    assert session is not None, "only sessions are asked for"
+    lines = [f"{work.intent.work_id}: {work.state.value}, begun {instant(work.started_at)}"]
+    for each in session.sources:
+        before = each.before.iceberg_snapshot_id if each.before else "the beginning"
+        lines.append(
+            f"  source {each.name}: Iceberg snapshot {before} to {each.after.iceberg_snapshot_id}"
+        )
+    written = [str(each) for each in _written(work)]
+    if written:
+        lines.append(f"  wrote {', '.join(written)}")
+    lines += [f"  left pending: {each.interval}, {each.reason.text}" for each in session.pending]
+    return [*lines, *([f"  {work.reason}"] if work.reason else [])]
+
+
+def _written(work: UnitOfWork) -> Sequence[object]:
+    from vde_dagster.core.time.intervals import merge
+
+    changes = work.publication.changes if work.publication is not None else ()
+    return merge(each.interval for each in changes)
+
+
+def _session_facts(work: UnitOfWork) -> dict[str, object]:
+    session = work.intent.session
+    assert session is not None, "only sessions are asked for"
+    changes = work.publication.changes if work.publication is not None else ()
+    return {
+        "work_id": work.intent.work_id,
+        "state": work.state.value,
+        "mode": session.mode.value,
+        "started_at": instant(work.started_at),
+        "finished_at": instant(work.finished_at) if work.finished_at else None,
+        "limit": instant(session.limit) if session.limit else None,
+        "sources": [
+            {
+                "source": str(each.name),
+                "before": each.before.iceberg_snapshot_id if each.before else None,
+                "after": each.after.iceberg_snapshot_id,
+                "processing_uris": [
+                    {"partition": uri.as_json(), "files": uri.files, "rows": uri.rows}
+                    for uri in each.evidence
+                ],
+            }
+            for each in session.sources
+        ],
+        "written": [
+            {"start": instant(each.interval.start), "end": instant(each.interval.end)}
+            for each in changes
+        ],
+        "rows": sum(each.rows.rows for each in changes),
+        "pending": _pending_facts(session.pending),
+        "rewrite": session.rewrite,
+        "reason": work.reason,
+    }
