@@ -162,7 +162,7 @@ def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_use
     started = DagsterEvent(DagsterEventType.RUN_START.value, job_name=run.job_name)
     automated.instance.report_dagster_event(started, run.run_id)
     assert "brings prod up to date" in automated.skipped()
-    monkeypatch.setattr("vde_dagster.orchestration.automation._STARTING", timedelta(0))
+    monkeypatch.setattr("vde_dagster.orchestration.attempts.STARTING", timedelta(0))
     resource = environment_resource("prod")
     lease = automated.world.state.acquire_lease(resource, holder="x", ttl=timedelta(hours=1))
     assert "brings prod up to date" in automated.skipped()

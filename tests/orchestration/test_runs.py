@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from tests.orchestration.conftest import START, applied_on_spark, sample_on_spark
+from tests.app.memory_world import RAW
+from tests.orchestration.conftest import START, InMemory, applied_on_spark, sample_on_spark
 from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
@@ -409,3 +410,53 @@ def test_an_edited_filter_makes_a_new_iceberg_table_and_leaves_the_old_one(
     assert catalog.table(old.table) == before
     assert [row[1] for row in applied.rows("mart.daily")] == [10]
     assert [row[1] for row in applied.rows(str(old.table))] == [24]
+
+
+def test_a_run_whose_process_was_killed_does_not_block_its_sensor(
+    applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dagster._core.events import DagsterEvent, DagsterEventType
+
+    definitions = applied.definitions()
+    applied.land((100, 3.25, 7), until=25)
+    first = the_request(tick(definitions, instance))
+    job = definitions.resolve_job_def("vde_catch_up")
+    dead = instance.create_run_for_job(job, run_config=first.run_config, tags=first.tags)
+    started = DagsterEvent(DagsterEventType.RUN_START.value, job_name=dead.job_name)
+    instance.report_dagster_event(started, dead.run_id)
+    assert "is loading the new rows" in str(tick(definitions, instance))
+    monkeypatch.setattr("vde_dagster.orchestration.attempts.STARTING", timedelta(0))
+    second = the_request(tick(definitions, instance))
+    assert second.run_key == f"{(first.run_key or '').removesuffix('1')}2"
+    launch(definitions, instance, second)
+    assert ids(applied) == [*range(24), 100]
+
+
+def test_a_tick_moves_the_mark_beyond_a_compaction(
+    applied: Sample, instance: dg.DagsterInstance
+) -> None:
+    project = applied.project()
+    services = project.services
+    binding = bind_environment(services, "prod")
+    assert binding is not None
+    key, source = binding.key(EVENTS_NAME), ModelName("raw", "events")
+    before = services.state.marks(key)[source]
+    compact(applied)
+    answer = tick(applied.definitions(), instance)
+    assert isinstance(answer, str)
+    assert "add no rows to what is loaded" in answer
+    after = services.state.marks(key)[source]
+    assert after.sequence_number > before.sequence_number
+    assert "no new snapshot of the source" in str(tick(applied.definitions(), instance))
+
+
+def compact(sample: Sample) -> None:
+    """Somebody writes the source's files again; its rows stay."""
+    if isinstance(sample, InMemory):
+        sample.world.catalog.compact(RAW)
+    else:
+        name = f"{sample.catalog}.raw.events"
+        sample.spark.sql(
+            f"CALL {sample.catalog}.system.rewrite_data_files(table => '{name}', "
+            "options => map('rewrite-all', 'true'))"
+        )

@@ -18,6 +18,8 @@ from vde_dagster.core.time.intervals import format_instant
 SECONDS: Final = 30
 """How often a sensor looks."""
 LONGEST_PAUSE: Final = timedelta(hours=1)
+STARTING: Final = timedelta(minutes=10)
+"""How long a run may take from its start until it has its lease."""
 ENDED: Final = (
     dg.DagsterRunStatus.SUCCESS,
     dg.DagsterRunStatus.FAILURE,
@@ -56,12 +58,34 @@ class Attempts:
         return f"after {format_instant(again.replace(microsecond=0))} UTC"
 
 
-def attempts_with(instance: dg.DagsterInstance, tag: str, value: str) -> Attempts:
-    """The runs that have a tag with this value."""
+def attempts_with(instance: dg.DagsterInstance, tag: str, value: str, *, is_held: bool) -> Attempts:
+    """The runs that have a tag with this value.
+
+    ``is_held`` if somebody has the lease that a run takes when it begins to work.
+    """
     records = instance.get_run_records(dg.RunsFilter(tags={tag: value}))
-    open_runs = [each for each in records if each.dagster_run.status not in ENDED]
-    ended = ended_attempts([each for each in records if each.dagster_run.status in ENDED])
-    return replace(ended, under_way=open_runs[0].dagster_run.run_id[:8] if open_runs else None)
+    alive = [each for each in records if is_alive(each, is_held=is_held)]
+    ended = ended_attempts([each for each in records if each not in alive])
+    return replace(ended, under_way=alive[0].dagster_run.run_id[:8] if alive else None)
+
+
+def is_alive(run: dg.RunRecord, *, is_held: bool) -> bool:
+    """Whether a run waits to be started, or works.
+
+    Dagster does not learn that a process was killed. A run that works has its lease.
+    """
+    status = run.dagster_run.status
+    if status in ENDED or is_held or status not in _STARTED:
+        return status not in ENDED
+    began = datetime.fromtimestamp(run.start_time, UTC) if run.start_time else run.create_timestamp
+    return datetime.now(UTC) < began + STARTING
+
+
+_STARTED: Final = (
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+)
 
 
 def ended_attempts(records: Sequence[dg.RunRecord]) -> Attempts:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 import dagster as dg
@@ -30,7 +30,7 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import run_markdown
 from vde_dagster.core.planning.stages import awaited, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
-from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
+from vde_dagster.orchestration.attempts import SECONDS, ended_attempts, is_alive
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
@@ -47,8 +47,6 @@ from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 
 AUTOMATION_JOB: Final = "vde_automation"
 RUN_OP: Final = "run"
-_STARTING: Final = timedelta(minutes=10)
-"""How long a run may take from its start until it has its environment's lease."""
 _REMEMBERED: Final = 200
 """How many of the last runs are searched for failed models."""
 _MOST_SHOWN: Final = 10
@@ -283,30 +281,11 @@ def _under_way(location: Location, runs: Sequence[dg.RunRecord]) -> str:
     """The run or process that is at work on the environment, for people; empty for none."""
     environment = location.environment
     holder = location.project.services.state.lease_holder(environment_resource(environment))
-    waited_for = [each for each in runs if _is_alive(each, is_held=bool(holder))]
+    waited_for = [each for each in runs if is_alive(each, is_held=bool(holder))]
     if waited_for:
         run_id = waited_for[0].dagster_run.run_id[:8]
         return f"run {run_id} brings {environment} up to date"
     return f"{holder} is at work on {environment}" if holder else ""
-
-
-def _is_alive(run: dg.RunRecord, *, is_held: bool) -> bool:
-    """Whether a run waits to be started, or works.
-
-    Dagster does not learn that a process was killed. A run that works has its environment's lease.
-    """
-    status = run.dagster_run.status
-    if status in ENDED or is_held or status not in _STARTED:
-        return status not in ENDED
-    began = datetime.fromtimestamp(run.start_time, UTC) if run.start_time else run.create_timestamp
-    return datetime.now(UTC) < began + _STARTING
-
-
-_STARTED: Final = (
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
 
 
 def _why_nothing(

@@ -12,6 +12,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import ENVIRONMENT, REFRESH
+from vde_dagster.ports.state import version_resource
 
 
 def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
@@ -57,7 +58,8 @@ def _request(
 ) -> dg.RunRequest | str:
     """One run for one state of the inputs; if it fails, another is requested after a pause."""
     state = f"{key.model}:{key.version}:{found.token}"
-    attempts = attempts_with(instance, REFRESH, state)
+    held = bool(location.project.services.state.lease_holder(version_resource(key)))
+    attempts = attempts_with(instance, REFRESH, state, is_held=held)
     if attempts.under_way is not None:
         return f"{found.name}: run {attempts.under_way} is refreshing it"
     pause = attempts.pause(datetime.now(UTC))

@@ -15,6 +15,7 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.catch_up.sessions import note_detected
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.snapshot import VersionKey
@@ -26,6 +27,7 @@ from vde_dagster.orchestration.catch_up_job import own_late_models
 from vde_dagster.orchestration.jobs import catch_up_config
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import CATCH_UP, ENVIRONMENT
+from vde_dagster.ports.state import version_resource
 
 
 def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition | None:
@@ -82,21 +84,29 @@ def _answers(
         decision = detect(location.project.services, binding, name)
         match decision:
             case NothingToLoad(reason=reason):
+                note_detected(location.project.services, binding, name, decision)
                 yield f"{name}: {reason}"
             case Stop(reason=reason, advice=advice):
                 yield f"{name} cannot be loaded: {reason}. {advice}"
             case Load():
                 first.add(name)
-                yield _request(instance, location.environment, binding.key(name), decision)
+                key = binding.key(name)
+                holder = location.project.services.state.lease_holder(version_resource(key))
+                yield _request(instance, location.environment, key, decision, is_held=bool(holder))
             case unreachable:
                 assert_never(unreachable)
 
 
 def _request(
-    instance: dg.DagsterInstance, environment: str, key: VersionKey, decision: Load
+    instance: dg.DagsterInstance,
+    environment: str,
+    key: VersionKey,
+    decision: Load,
+    *,
+    is_held: bool,
 ) -> dg.RunRequest | str:
     change = _change(key, decision)
-    attempts = attempts_with(instance, CATCH_UP, change)
+    attempts = attempts_with(instance, CATCH_UP, change, is_held=is_held)
     if attempts.under_way is not None:
         return f"{key.model}: run {attempts.under_way} is loading the new rows"
     pause = attempts.pause(datetime.now(UTC))

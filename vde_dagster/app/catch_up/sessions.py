@@ -6,6 +6,8 @@ again under the version's lease, so what two sensor ticks ask for is loaded once
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect, loaded_late
 from vde_dagster.app.catch_up.stateful_session import run_stateful
@@ -28,7 +30,7 @@ from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import SchemaOutgrown
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
@@ -92,14 +94,34 @@ def catch_up(
                 )
 
 
+def note_detected(
+    services: Services, binding: Binding, name: ModelName, decision: NothingToLoad
+) -> None:
+    """Record what was found of which nothing is loaded, unless somebody writes the version.
+
+    Whoever writes it records it, or else the next look does.
+    """
+    key = binding.key(name)
+    if not _is_news(services, key, decision):
+        return
+    with suppress(Conflict), writing(services, binding, key) as lease:
+        now = detect(services, binding, name)
+        if isinstance(now, NothingToLoad):
+            _record_detected(services, key, now, lease)
+
+
 def _record_detected(
     services: Services, key: VersionKey, decision: NothingToLoad, lease: Lease
 ) -> None:
     """Move the marks beyond changes of which nothing is loaded, so that they need no history."""
-    pending = services.state.pending([key]).get(key, ())
-    if decision.has_moved or decision.pending != pending:
+    if _is_news(services, key, decision):
         marks = [each.after for each in decision.sources]
         services.state.record_detected(key, marks, decision.pending, lease=lease)
+
+
+def _is_news(services: Services, key: VersionKey, decision: NothingToLoad) -> bool:
+    known = services.state.pending([key]).get(key, ())
+    return decision.has_moved or decision.pending != known
 
 
 def load(
