@@ -8,6 +8,7 @@ import pytest
 
 from tests.app.catch_up.lifecycle import (
     CANCELS,
+    COUNTS,
     PLANS,
     RAW,
     REQUESTS,
@@ -26,15 +27,17 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
 FACTS = (SIGNUPS, PLANS, REQUESTS, CANCELS)
 
 
-def loaded() -> Lifecycle:
+def loaded(graph: Graph | None = None) -> Lifecycle:
     """One account signs up in each hour to 5; the first one gets a plan in hour 4."""
-    life = Lifecycle(graph=sequential())
+    life = Lifecycle(graph=graph or sequential())
     life.at(6)
     for name in ("signups", "plans", "requests", "cancels"):
         life.land(name, until=6)
@@ -146,6 +149,18 @@ def test_one_plan_brings_late_rows_to_the_last_hour() -> None:
         life.land(name, until=7)
     life.build()
     assert life.rows(STATE) == from_scratch(life, 7)
+    assert life.build() == ()
+
+
+def test_what_reads_the_dimension_follows_in_the_same_plan_to_the_last_hour() -> None:
+    life = loaded(sequential(counts=COUNTS))
+    life.land("signups", (20, 2.2))
+    life.build()
+    counts = {row[0]: row[1] for row in life.rows(ModelName("life", "counts"))}
+    wanted: dict[object, int] = {}
+    for _, hour, _ in from_scratch(life, 6):
+        wanted[hour] = wanted.get(hour, 0) + 1
+    assert counts == wanted
     assert life.build() == ()
 
 

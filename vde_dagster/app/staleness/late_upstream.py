@@ -13,7 +13,7 @@ from vde_dagster.app.inputs.staying import StaleLook, is_computed, look_within, 
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
-from vde_dagster.app.staleness.upstream_changes import reading_again
+from vde_dagster.app.staleness.upstream_changes import reached, reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
@@ -318,7 +318,8 @@ class Followers:
 
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
         if times:
-            self.changed[name] = merge((*self.changed.get(name, ()), *times))
+            found = reached(self.planned, name, times)
+            self.changed[name] = merge((*self.changed.get(name, ()), *found))
 
 
 def followed(
@@ -339,7 +340,7 @@ def followed(
     """
     names = staying(planned)
     changed = {
-        name: merge((*work[name].missing, *work[name].restated))
+        name: reached(planned, name, merge((*work[name].missing, *work[name].restated)))
         for name in names
         if name in work and (work[name].missing or work[name].restated)
     }

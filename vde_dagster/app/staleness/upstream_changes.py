@@ -18,7 +18,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.restatement import Restatement, read_again, units_reading
-from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+from vde_dagster.core.time.intervals import END_OF_TIME, Interval, common, merge, subtract
 
 Times = Mapping[ModelName, tuple[Interval, ...]]
 _NONE: Final = Restatement(ranges={})
@@ -61,6 +61,17 @@ def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
     if not due:
         return ()
     return common(due, recorded) if rules.is_partitioned else merge(recorded)
+
+
+def reached(planned: Planned, name: ModelName, times: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    """The times at which a model may have other rows if these of its intervals are evaluated.
+
+    One that reads itself goes on after them, while its intervals come out otherwise.
+    """
+    if not (times and planned.graph[name].model.reads_itself):
+        return times
+    after = Interval(times[0].start, END_OF_TIME)
+    return merge((*times, *common([after], planned.holdings.recorded[name])))
 
 
 def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[Interval, ...]:
