@@ -18,7 +18,11 @@ from typing import Final
 FOLDERS: Final = ("vde_dagster", "tests", "docs", "benchmarks", "examples")
 SUFFIXES: Final = (".py", ".md", ".sql", ".yaml", ".toml", ".csv", "")
 GENERATED: Final = ("__pycache__", ".vde")
-ELSEWHERE: Final = ("vde_dagster/examples/nyc_flights", "vde_dagster.files")
+ELSEWHERE: Final = (
+    "vde_dagster/examples/nyc_flights",
+    "vde_dagster/examples/customer_lifecycle",
+    "vde_dagster.files",
+)
 """What is in the wheel only, and a logger's name."""
 
 _RULE: Final = re.compile(r"(?:\bR|\btest_r)(\d+)(?:\b|(?=_))")

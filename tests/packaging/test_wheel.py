@@ -52,7 +52,7 @@ def tracked(folder: str) -> set[str]:
 )
 def test_the_wheel_holds_the_package_and_the_example(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    example = {f"vde_dagster/{each}" for each in tracked("examples/nyc_flights")}
+    example = {f"vde_dagster/{each}" for each in tracked("examples")}
     assert example
     assert example | tracked("vde_dagster") <= names
     assert "vde_dagster/py.typed" in names

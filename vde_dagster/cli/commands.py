@@ -22,7 +22,7 @@ class Listed:
 
 COMMANDS: Final = {
     "demo": Listed(
-        module="vde_dagster.cli.demo", summary="Set up the flights example, build it and show it."
+        module="vde_dagster.cli.demo", summary="Set up an example, build it and show it."
     ),
     "init": Listed(
         module="vde_dagster.cli.init", summary="Create a small project that is ready to run."

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from importlib.resources import as_file, files
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options
-from vde_dagster.cli.copying import Copied, copy_project
+from vde_dagster.cli import demo_lifecycle, options
+from vde_dagster.cli.demo_copy import copied_example, module_of
 from vde_dagster.cli.printing import console, instant, note, print_json
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused, SetupError
@@ -49,12 +46,19 @@ class Shown:
     answer: Answer
 
 
-@click.command("demo", short_help="Set up the flights example, build it and show it.")
+@click.command("demo", short_help="Set up an example, build it and show it.")
 @click.argument(
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path(EXAMPLE),
+    required=False,
     metavar="[DIR]",
+)
+@click.option(
+    "--example",
+    type=click.Choice([EXAMPLE, demo_lifecycle.EXAMPLE]),
+    default=EXAMPLE,
+    show_default=True,
+    help="Which example.",
 )
 @click.option(
     "--until",
@@ -70,22 +74,32 @@ class Shown:
 )
 @options.FORMAT
 @options.WITH_DEBUG
-def command(*, folder: Path, until: datetime, late: bool, output: str) -> None:
+def command(*, folder: Path | None, example: str, until: datetime, late: bool, output: str) -> None:
     """Copy the flights example to DIR (./nyc_flights), load three days of sources, and build prod.
 
     Then three more hours of source data arrive, with late flights of the days before. `vde run`
     computes what is due, and of the loaded hours and days only those that changed.
 
+    The example customer_lifecycle tells with a few events how late ones are loaded, from four raw
+    tables to the state of each account; --until and --late are not for it.
+
     Running it again continues: files that you edited stay as they are, and nothing is loaded or
     built twice.
     """
+    folder = folder or Path(example)
+    if example == demo_lifecycle.EXAMPLE:
+        from vde_dagster.lakehouse.java import find_java
+
+        find_java()
+        demo_lifecycle.tell(folder, output)
+        return
     from vde_dagster.composition import VdeProject
     from vde_dagster.lakehouse.java import find_java
 
     _require_data()
     find_java()
     phases = Phases()
-    for kept in _copy(folder).kept:
+    for kept in copied_example(EXAMPLE, folder).kept:
         note(f"Kept your edit of {folder / kept}.")
     project = VdeProject.load(folder)
     with warming(project) as warm:
@@ -167,24 +181,11 @@ def _require_data() -> None:
         )
 
 
-def _copy(folder: Path) -> Copied:
-    packaged = files("vde_dagster") / "examples" / EXAMPLE
-    if packaged.is_dir():
-        with as_file(packaged) as source:
-            return copy_project(source, folder)
-    source = Path(str(files("vde_dagster"))).parent / "examples" / EXAMPLE
-    if not source.is_dir():
-        raise Refused(
-            "this installation of vde-dagster lacks the example", advice="install it again."
-        )
-    return copy_project(source, folder)
-
-
 def _land(project: VdeProject, folder: Path, until: datetime) -> None:
     """Load source data by the copied project's `landing.py`, as its user would."""
     if _is_landed(project, until):
         return  # the landing would read a year of flights to find that out
-    landing = _module(folder / "landing.py")
+    landing = module_of(folder / "landing.py")
     try:
         with landing.progress_report() as report:
             landing.land(project.iceberg_catalog(), until=until, report=report)
@@ -219,17 +220,6 @@ def _sources(project: VdeProject) -> list[dict[str, object]]:
         {"source": name, "valid_to": table.properties.get(VALID_TO) if table else None}
         for name, table in _source_tables(project).items()
     ]
-
-
-def _module(path: Path) -> ModuleType:
-    name = f"vde_demo_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None, f"{path} is a Python file"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # its dataclasses look themselves up there
-    spec.loader.exec_module(module)
-    return module
 
 
 def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:

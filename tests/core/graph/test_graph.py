@@ -69,7 +69,7 @@ def test_a_cycle_is_reported_once_with_its_path(graph_of: Build, members: list[s
 def test_a_model_that_reads_itself_is_reported_as_such(graph_of: Build) -> None:
     texts = {"m.a": "SELECT a FROM m.a", "m.b": "SELECT a FROM m.a"}
     (found,) = reported(graph_of, texts)
-    assert found.message.startswith("m.a reads itself, and this version does not evaluate")
+    assert found.message.startswith("m.a reads itself, which only a SQL model with stateful")
     assert "circle" not in found.message
     assert "models upstream" in found.advice
 
