@@ -89,6 +89,25 @@ def test_stateless_mode_is_a_policy_of_sessions() -> None:
     assert (found.warnings, found.unsupported) == ((), ())
 
 
+@pytest.mark.parametrize(
+    "option,sources",
+    [
+        ("catchup_threshold '7 days'", "raw.orders"),
+        ("load_type range", "raw.orders"),
+        ("offset", "raw.orders (offset '1 hour')"),
+        ("idle_after", "raw.orders (idle_after '1 hour')"),
+    ],
+)
+def test_what_decides_nothing_in_stateless_mode_is_refused(option: str, sources: str) -> None:
+    of_policy = "" if "raw.orders (" in sources else f", {option}"
+    found = sql_model(f"{RANGE}, late_data (mode stateless, sources ({sources}){of_policy})")
+    (problem,) = found.unsupported
+    assert problem.message.startswith(
+        f"{option.split(maxsplit=1)[0]} decides what stateful sessions load"
+    )
+    assert "mode stateful" in problem.advice
+
+
 def test_stateful_mode_is_no_stateless_policy() -> None:
     assert sql_model(f"{RANGE}, late_data (mode stateful, sources raw.orders)").stateless is None
 

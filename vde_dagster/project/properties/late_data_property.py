@@ -58,6 +58,8 @@ def read_late_data(
         assert sources is not None, "the sources were read from somewhere"
         message = "late_data in stateless mode tracks exactly one source"
         problems.add(sources.place, message, "Write one model for each source.")
+    if mode is LateDataMode.STATELESS:
+        _reject_stateful_options(options, problems)
     threshold = _threshold(options.get("catchup_threshold"), problems)
     load_type = _choice(options, "load_type", LoadType, LoadType.CHANGED, problems)
     rewrite = _choice(
@@ -72,6 +74,26 @@ def read_late_data(
         load_type=load_type,
         on_source_rewrite=rewrite,
     )
+
+
+def _reject_stateful_options(options: Mapping[str, Value], problems: Problems) -> None:
+    """Report options that decide nothing where new rows are added one by one."""
+    sources = options["sources"].items() if "sources" in options else ()
+    of_sources = (
+        (key, value)
+        for item in sources
+        for key, value in read_options(item.group() or (), Problems())
+        if key in ("offset", "idle_after")
+    )
+    given = ((key, options[key]) for key in ("catchup_threshold", "load_type") if key in options)
+    for key, value in (*given, *of_sources):
+        if value.written.lower() != "none":
+            problems.reject(
+                value.place,
+                f"{key} decides what stateful sessions load; in stateless mode all new rows are "
+                "added, and it has no effect",
+                "Leave it out, or write `mode stateful`.",
+            )
 
 
 def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Problems) -> None:
