@@ -83,16 +83,19 @@ class Lifecycle:
         done: list[list[str]] = []
         while not isinstance(requests := self.tick(), str):
             assert len(done) < 9, "it does not come to rest"
-            done.append([self.run(each) for each in requests])
+            (request,) = requests
+            done.append(self.run(request))
         return done
 
-    def run(self, request: dg.RunRequest) -> str:
+    def run(self, request: dg.RunRequest) -> list[str]:
+        """Execute a run; the models that were asked for."""
         job = self.definitions.resolve_job_def("vde_catch_up")
         result = job.execute_in_process(
             run_config={**request.run_config, **QUIET}, tags=request.tags, instance=self.instance
         )
         assert result.success
-        return str(request.run_config["ops"]["catch_up"]["config"]["model"])
+        found: list[str] = request.run_config["ops"]["catch_up"]["config"]["models"]
+        return found
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         self.project.open_spark()
@@ -175,10 +178,9 @@ def test_everything_is_loaded_up_to_hour_five(life: Lifecycle) -> None:
 def test_late_events_are_carried_from_the_facts_to_the_dimension(life: Lifecycle) -> None:
     life.land("late")
     ticks = life.until_quiet()
-    assert ticks == [
-        ["lifecycle.account_plans", "lifecycle.cancel_requests", "lifecycle.signups"],
-        [CANCELS],
-        [STATE],
+    # One run: the facts that the tick found, and then what tracks them.
+    assert [sorted(each) for each in ticks] == [
+        ["lifecycle.account_plans", "lifecycle.cancel_requests", "lifecycle.signups"]
     ]
     assert life.wrote("lifecycle.signups") == [2, 3, 6]
     assert life.wrote("lifecycle.account_plans") == [2, 3, 6]
@@ -191,7 +193,7 @@ def test_late_events_are_carried_from_the_facts_to_the_dimension(life: Lifecycle
 
 def test_the_pending_hour_is_loaded_once_signups_and_plans_reach_it(life: Lifecycle) -> None:
     life.land("rest")
-    assert [STATE] in life.until_quiet()
+    assert len(life.until_quiet()) == 1
     assert life.wrote(STATE) == [7]
     assert life.rows(STATE) == states("rest", 8)
     assert life.pending(STATE) == []

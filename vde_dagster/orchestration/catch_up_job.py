@@ -30,6 +30,11 @@ class CatchUpConfig(dg.Config):
         description="The model. Without it, every model with late data that this environment may "
         "write, each in a session of its own.",
     )
+    models: list[str] | None = Field(
+        default=None,
+        description="Several models, each in a session of its own, and those with late data that "
+        "read them, parents first.",
+    )
     explain: bool = Field(default=False, description="Only show what a session would do, and why.")
     reload: bool = Field(
         default=False,
@@ -91,8 +96,29 @@ def _names(location: Location, config: CatchUpConfig) -> tuple[ModelName, ...]:
     if config.model is None:
         if config.reload:
             raise Refused("reload needs the model that is to be loaded again.")
-        return own_late_models(location, location.binding)
-    name = ModelName.parse(config.model).within(location.project.configuration.catalog.name)
+        own = own_late_models(location, location.binding)
+        return own if config.models is None else _with_trackers(location, own, config.models)
+    if config.models is not None:
+        raise Refused("model and models name different things", advice="give one of them.")
+    return (_named(location, config.model),)
+
+
+def _with_trackers(
+    location: Location, own: Sequence[ModelName], names: Sequence[str]
+) -> tuple[ModelName, ...]:
+    """Some models, and those of its own that read them, parents first."""
+    graph = location.binding.graph
+    asked = {_named(location, each) for each in names}
+    return tuple(name for name in own if asked & {node.name for node in graph.upstream([name])})
+
+
+def _named(location: Location, written: str) -> ModelName:
+    """The model of a name.
+
+    Raises:
+        Refused: There is none.
+    """
+    name = ModelName.parse(written).within(location.project.configuration.catalog.name)
     if name not in location.binding.graph:
         known = [str(node.name) for node in location.binding.graph]
         late = ", ".join(map(str, late_models(location.binding)))
@@ -100,7 +126,7 @@ def _names(location: Location, config: CatchUpConfig) -> tuple[ModelName, ...]:
             f"{location.environment} has no model {name}",
             advice=f"{guess(str(name), known)}With late data: {late}.",
         )
-    return (name,)
+    return name
 
 
 def _explained(location: Location, names: Sequence[ModelName], *, reload: bool) -> list[str]:

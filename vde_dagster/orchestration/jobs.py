@@ -146,9 +146,9 @@ def _execute(
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
 
 
-def catch_up_config(name: ModelName) -> dict[str, object]:
-    """The run configuration of one model's session."""
-    return {"ops": {CATCH_UP_OP: {"config": {"model": str(name)}}}}
+def catch_up_config(*names: ModelName) -> dict[str, object]:
+    """The run configuration of these models' sessions, and of those that track them."""
+    return {"ops": {CATCH_UP_OP: {"config": {"models": [str(name) for name in names]}}}}
 
 
 @dataclass(kw_only=True)

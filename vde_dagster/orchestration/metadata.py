@@ -29,7 +29,7 @@ PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer
 
 ENVIRONMENT: Final = "vde/environment"
 PLAN: Final = "vde/plan"
-CATCH_UP: Final = "vde/catchup"
+CATCH_UP: Final = "vde/catchup."
 REFRESH: Final = "vde/refresh"
 AUTOMATION: Final = "vde/automation"
 """The tag of runs of an environment's automation: the project and the environment."""

@@ -7,7 +7,8 @@ automation of the environment is switched on this sensor does nothing: each mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -16,6 +17,7 @@ import dagster as dg
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import note_detected
+from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.snapshot import VersionKey
@@ -45,7 +47,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Finds new and late rows in the sources' Iceberg metadata, without Spark, and "
-        "requests one catch-up run for each model that has some.",
+        "requests one catch-up run for all models that have some, and those that track them.",
     )
     def late_data(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         other = automation_sensor_name(location.environment)
@@ -61,52 +63,57 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
                 "or materialize one of its assets."
             )
         answers = list(_answers(context.instance, location, binding))
-        requests = [each for each in answers if isinstance(each, dg.RunRequest)]
+        asked = [each for each in answers if isinstance(each, _Session)]
+        if asked:
+            return dg.SensorResult(run_requests=[_request(location.environment, asked)])
         reasons = [each for each in answers if isinstance(each, str)]
-        if requests:
-            return dg.SensorResult(run_requests=requests)
         return dg.SkipReason("; ".join(reasons) or "no model of this environment has late data")
 
     return late_data
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """A session that is to be run: of which model, for which change, the how manieth attempt."""
+
+    name: ModelName
+    change: str
+    attempt: int
+
+
 def _answers(
     instance: dg.DagsterInstance, location: Location, binding: Binding
-) -> Iterator[dg.RunRequest | str]:
+) -> Iterator[_Session | str]:
     """For each model what to run, or why not: facts first, and what tracks them after."""
+    services = location.project.services
     first: set[ModelName] = set()
     for name in own_late_models(location, binding):
-        upstream = {node.name for node in binding.graph.upstream([name])}
-        awaited = sorted(first & upstream)
+        awaited = sorted(first & {node.name for node in binding.graph.upstream([name])})
         if awaited:
             yield f"{name}: {', '.join(map(str, awaited))} is loaded first"
             continue
-        decision = detect(location.project.services, binding, name)
+        decision = detect(services, binding, name)
         match decision:
             case NothingToLoad(reason=reason):
-                note_detected(location.project.services, binding, name, decision)
+                note_detected(services, binding, name, decision)
                 yield f"{name}: {reason}"
             case Stop(reason=reason, advice=advice):
                 yield f"{name} cannot be loaded: {reason}. {advice}"
             case Load():
-                first.add(name)
-                key = binding.key(name)
-                holder = location.project.services.state.lease_holder(version_resource(key))
-                yield _request(instance, location.environment, key, decision, is_held=bool(holder))
+                answer = _asked(instance, services, binding.key(name), decision)
+                if isinstance(answer, _Session):
+                    first.add(name)
+                yield answer
             case unreachable:
                 assert_never(unreachable)
 
 
-def _request(
-    instance: dg.DagsterInstance,
-    environment: str,
-    key: VersionKey,
-    decision: Load,
-    *,
-    is_held: bool,
-) -> dg.RunRequest | str:
+def _asked(
+    instance: dg.DagsterInstance, services: Services, key: VersionKey, decision: Load
+) -> _Session | str:
     change = _change(key, decision)
-    attempts = attempts_with(instance, CATCH_UP, change, is_held=is_held)
+    held = bool(services.state.lease_holder(version_resource(key)))
+    attempts = attempts_with(instance, change_tag(key.model), change, is_held=held)
     if attempts.under_way is not None:
         return f"{key.model}: run {attempts.under_way} is loading the new rows"
     pause = attempts.pause(datetime.now(UTC))
@@ -115,11 +122,23 @@ def _request(
             f"{key.model}: {attempts.ended} runs did not load the new rows; the next one starts "
             f"{pause}"
         )
+    return _Session(name=key.model, change=change, attempt=attempts.ended + 1)
+
+
+def _request(environment: str, asked: Sequence[_Session]) -> dg.RunRequest:
+    """One run for all sessions, in one Spark session: models that track them are loaded, too."""
+    work = "|".join(f"{each.change}:{each.attempt}" for each in asked)
+    changes = {change_tag(each.name): each.change for each in asked}
     return dg.RunRequest(
-        run_key=f"{change}:{attempts.ended + 1}",
-        run_config=catch_up_config(key.model),
-        tags={ENVIRONMENT: environment, CATCH_UP: change},
+        run_key=work,
+        run_config=catch_up_config(*(each.name for each in asked)),
+        tags={ENVIRONMENT: environment, **changes},
     )
+
+
+def change_tag(name: ModelName) -> str:
+    """The tag of a run with what a session of a model loads."""
+    return f"{CATCH_UP}{name}"
 
 
 def _change(key: VersionKey, decision: Load) -> str:
