@@ -6,7 +6,7 @@ about 8 ms for each. Nothing is read for a compaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Final
@@ -19,6 +19,7 @@ from pyiceberg.types import DateType, NestedField, StringType, TimestampType, Ti
 
 from vde_dagster.core.time.formats import iso_day
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, merge
+from vde_dagster.lakehouse.appended import Added, appended
 from vde_dagster.ports.catalog import RowChange
 
 _TIMELY: Final = (DateType, TimestampType, TimestamptzType, StringType)
@@ -38,12 +39,13 @@ def line(table: Table) -> Iterator[Snapshot]:
 def row_changes(table: Table, *, after: int | None, column: str) -> list[RowChange]:
     """What the Iceberg snapshots of a table's line after one did, newest first."""
     field = _time_field(table, column)
-    newer = takewhile(lambda each: each.snapshot_id != after, line(table))
+    newer = list(takewhile(lambda each: each.snapshot_id != after, line(table)))
+    at_once = appended(table, newer[::-1]) or {} if field is not None else {}
     return [
         RowChange(
             iceberg_snapshot_id=each.snapshot_id,
             committed_at=EPOCH + timedelta(milliseconds=each.timestamp_ms),
-            times=_times(table, each, field),
+            times=_times(table, each, field, at_once.get(each.snapshot_id)),
         )
         for each in newer
     ]
@@ -90,14 +92,19 @@ def _time_field(table: Table, column: str) -> NestedField | None:
 
 
 def _times(
-    table: Table, snapshot: Snapshot, field: NestedField | None
+    table: Table, snapshot: Snapshot, field: NestedField | None, added: Sequence[Added] | None
 ) -> tuple[Interval, ...] | None:
-    """The times of all rows that a snapshot added or removed; None where that is not known."""
+    """The times of all rows that a snapshot added or removed; None where that is not known.
+
+    ``added`` is what an append added; None if its manifests are to be read.
+    """
     summary = snapshot.summary
     if summary is not None and summary.operation is Operation.REPLACE:
         return ()
     if summary is None or field is None:
         return None
+    if added is not None:
+        return _covered([entry for _, entry in added], field)
     own = [
         entry
         for manifest in snapshot.manifests(table.io)
