@@ -116,8 +116,11 @@ class Lifecycle:
 
     world: MemoryWorld = field(default_factory=MemoryWorld)
     graph: Graph = field(default_factory=project)
+    made: bool = False
 
     def __post_init__(self) -> None:
+        if self.made:
+            return
         columns = tuple(Column(name=name, type=kind) for name, kind in COLUMNS.items())
         for name in RAW:
             start = {VALID_TO: hour_of(0).isoformat()}
