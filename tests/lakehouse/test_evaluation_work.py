@@ -39,7 +39,8 @@ from vde_dagster.project.model_files import external_source, read_model
 if TYPE_CHECKING:
     from tests.conftest import SparkLake
 
-pytestmark = [pytest.mark.spark, pytest.mark.inotify]
+# Which jobs there are is counted in the short form, too: tests/lakehouse/kinds/test_jobs.py
+pytestmark = [pytest.mark.spark, pytest.mark.inotify, pytest.mark.full]
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 LANDED: Final = {

@@ -41,6 +41,7 @@ def test_every_example_of_the_launchpad_runs_in_its_order(shop: Launchpad) -> No
         "vde_apply",
         "vde_automation",
         "vde_catch_up",
+        "vde_catch_up",
         "vde_refresh",
     ]
     for number, (job, text) in enumerate(EXAMPLES, start=2):

@@ -71,6 +71,7 @@ def versions(folder: Folder) -> dict[ModelName, str]:
     return {name: snapshots[name].version for name in BELOW}
 
 
+@pytest.mark.full  # in memory: tests/app/plan/test_adoption.py
 def test_tables_downstream_of_an_edit_with_equal_rows_are_adopted(folder: Folder) -> None:
     before = versions(folder)
     done = edited(folder, "amount BETWEEN 0 AND 99")
