@@ -13,7 +13,7 @@ SOURCES = """
 - name: raw.events
   columns: {id: bigint, at: timestamp}
 - name: raw.others
-  columns: {id: bigint, at: timestamp}
+  columns: {id: bigint, at: timestamp, day: string}
 """
 FACT = """MODEL (name a.fact, kind INCREMENTAL_BY_TIME_RANGE (time_column at));
 SELECT id, at FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts
@@ -57,6 +57,11 @@ def project(folder: Path, late: str, query: str) -> Path:
             "mode stateful, sources (a.fact (idle_after '1 hour'))",
             JOINED,
             "a.fact is a model of this project",
+        ),
+        (
+            "mode stateful, sources ('raw.others|day')",
+            "SELECT o.id, CAST(@start_ts AS TIMESTAMP) AS at FROM raw.others AS o",
+            "tracks raw.others by day, a string: which of its values are in an interval",
         ),
         (
             "mode stateful, sources (raw.events)",

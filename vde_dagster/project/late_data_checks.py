@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Final
 
 from vde_dagster.core.errors import Problem
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import restricted_sources, tables_read
 from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, TrackedSource
+from vde_dagster.core.time.formats import axis_type
+
+_TIMES: Final = ("date", "timestamp", "timestamp_ntz", "unknown")
 
 
 def wrong_sessions(graph: Graph) -> list[Problem]:
@@ -58,8 +62,18 @@ def _wrong(
 def _untracked(graph: Graph, node: Node, source: TrackedSource) -> Iterator[Problem]:
     """A column that a session would read a source by, and that the source does not have."""
     column = restricted_sources(graph, node).get(source.name)
-    known = {each.name.lower() for each in graph[source.name].columns}
-    if column is not None and known and column.lower() not in known:
+    if column is None:
+        return
+    known = {each.name.lower(): each.type for each in graph[source.name].columns}
+    kind = known.get(column.lower(), "")
+    if kind and axis_type(kind) not in _TIMES:
+        yield Problem(
+            place=source.place or node.model.place,
+            message=f"late_data tracks {source.name} by {column}, a {kind}: which of its values "
+            "are in an interval is not known",
+            advice="Bound the time in the query, or track it by a date or timestamp.",
+        )
+    elif known and column.lower() not in known:
         yield Problem(
             place=source.place or node.model.place,
             message=f"late_data tracks {source.name} by {column}, which is none of its columns",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -25,12 +27,13 @@ from tests.app.catch_up.lifecycle import (
 from tests.app.memory_world import bound, graph_of, hour_of
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inputs.due import Due, due_of
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, subtract
 
 FACTS = (SIGNUPS, PLANS, REQUESTS, CANCELS)
 
@@ -150,6 +153,29 @@ def test_one_plan_brings_late_rows_to_the_last_hour() -> None:
     life.build()
     assert life.rows(STATE) == from_scratch(life, 7)
     assert life.build() == ()
+
+
+def test_an_hour_behind_one_that_is_held_back_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    life = loaded()
+    life.at(9)
+    for table in ("signups", "plans", "requests", "cancels"):
+        life.land(table, until=9)
+    for fact in FACTS:
+        life.catch_up(fact)
+
+    def without_hour_seven(*arguments: Any, **options: Any) -> Due:
+        found = due_of(*arguments, **options)
+        return replace(found, missing=subtract(found.missing, hours(7)))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vde_dagster.app.catch_up.stateful.due_of", without_hour_seven)
+        found = life.decided(STATE)
+        assert isinstance(found, Load)
+        assert found.fill == hours(6)
+    life.catch_up(STATE)
+    assert life.rows(STATE) == from_scratch(life, 9)
 
 
 def test_what_reads_the_dimension_follows_in_the_same_plan_to_the_last_hour() -> None:

@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.late.history import SourceHistory, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.stateful import LateRows, StatefulQuestion, TrackedHistory
 from vde_dagster.core.model.late_data import TrackedSource
-from vde_dagster.core.time.intervals import EVER, Interval, subtract
+from vde_dagster.core.time.intervals import EVER, Interval, common, merge, subtract
 
 
 def stateful_question(
@@ -42,12 +42,14 @@ def stateful_question(
     if reload:
         late = tuple(LateRows(interval=each, sources=policy.sources) for each in loaded)
         policy = replace(policy, catchup_threshold=None)
-    missing = subtract(due.missing, _outside(within))
+    missing = subtract(subtract(due.missing, _outside(within)), loaded)
+    if node.model.reads_itself:  # an interval behind a gap lacks the one before it
+        missing = common(missing, merge([*loaded, *missing])[:1])
     return StatefulQuestion(
         policy=policy,
         sources=tracked,
         late=late,
-        missing=subtract(missing, loaded),
+        missing=missing,
         loaded=loaded,
         unit=node.model.unit,
         start=node.model.start,
