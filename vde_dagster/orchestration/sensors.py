@@ -74,7 +74,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    """A session that is to be run: of which model, for which change, the how manieth attempt."""
+    """A session that is to be run: of which model, for which change, and the number of the attempt."""
 
     name: ModelName
     change: str
