@@ -74,7 +74,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    """A session that is to be run: of which model, for which change, and the number of the attempt."""
+    """A session that is to be run: its model, the change that it loads, the number of the try."""
 
     name: ModelName
     change: str

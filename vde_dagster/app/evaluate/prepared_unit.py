@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vde_dagster.app.evaluate.cumulative import SequentialBatch
@@ -17,6 +17,7 @@ from vde_dagster.core.ledger.entries import (
     Trace,
 )
 from vde_dagster.core.ledger.late.decision import Load
+from vde_dagster.core.ledger.unit_of_work import PlannedWrite
 from vde_dagster.core.model.writes import (
     Write,
 )
@@ -48,6 +49,17 @@ class PreparedUnit:
     where_emptied: str = ""
     follows: frozenset[int] = frozenset()
     held: tuple[RowSum | None, ...] = ()
+
+    def planned_writes(self) -> Iterator[PlannedWrite]:
+        """The parts as the engine stages them, in order."""
+        for number, (reading, write) in enumerate(zip(self.readings, self.writes, strict=True)):
+            yield PlannedWrite(
+                rows=reading.rows,
+                inputs=reading.inputs,
+                write=write,
+                follows=number in self.follows,
+                held=self.held[number] if self.held else None,
+            )
 
     @property
     def rebuilds(self) -> bool:

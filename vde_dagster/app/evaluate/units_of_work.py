@@ -38,7 +38,7 @@ from vde_dagster.core.ledger.entries import (
 )
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.schema_changes import newest_columns
-from vde_dagster.core.ledger.unit_of_work import Intent, PlannedWrite, Publication, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Staged, Staging
 from vde_dagster.core.model.retries import pause_before
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import (
@@ -343,18 +343,7 @@ def _staging(
         work_id=prepared.work_id,
         target=key,
         base=base,
-        parts=tuple(
-            PlannedWrite(
-                rows=reading.rows,
-                inputs=reading.inputs,
-                write=write,
-                follows=number in prepared.follows,
-                held=prepared.held[number] if prepared.held else None,
-            )
-            for number, (reading, write) in enumerate(
-                zip(prepared.readings, prepared.writes, strict=True)
-            )
-        ),
+        parts=tuple(prepared.planned_writes()),
         columns=node.model.columns,
         descriptions={
             column.name: column.description for column in node.columns if column.description

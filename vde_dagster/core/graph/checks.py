@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from vde_dagster.core.errors import Place, Problem
@@ -108,13 +108,20 @@ def in_order(
             edges[cycle[1]] = [each for each in edges[cycle[1]] if each != cycle[0]]
 
 
-def unknown_own_columns(model: Model) -> Problem:
-    """A model that reads itself and does not say which columns it has."""
-    return Problem(
-        place=_place_of_read(model, model.name),
-        message=f"{model.name} reads itself, so its columns have to be known before its query is",
-        advice="Declare them all: `columns (account bigint, ...)`.",
-    )
+def lacks_own_columns(model: Model) -> bool:
+    """Whether a model reads itself and does not say which columns it has."""
+    return model.reads_itself and not model.columns
+
+
+def unknown_own_columns(models: Iterable[Model]) -> Iterator[Problem]:
+    """Models that read themselves and do not say which columns they have."""
+    for model in filter(lacks_own_columns, models):
+        yield Problem(
+            place=_place_of_read(model, model.name),
+            message=f"{model.name} reads itself, so its columns have to be known before its query "
+            "is",
+            advice="Declare them all: `columns (account bigint, ...)`.",
+        )
 
 
 def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:

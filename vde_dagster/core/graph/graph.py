@@ -15,6 +15,7 @@ from vde_dagster.core.graph.checks import (
     duplicates,
     elsewhere,
     in_order,
+    lacks_own_columns,
     missing_parents,
     place_in,
     unknown_own_columns,
@@ -180,7 +181,7 @@ def build_graph(
     problems = [*duplicates(every), *elsewhere(every)]
     by_name = {model.name: model for model in every}
     problems += missing_parents(by_name, unread, disabled)
-    problems += written_models(by_name)
+    problems += [*written_models(by_name), *unknown_own_columns(every)]
     order, cycles = in_order(by_name)
     problems += cycles
     nodes: dict[ModelName, Node] = {}
@@ -192,11 +193,8 @@ def build_graph(
         if start is not None:
             starts[name] = start
             model = model if start == model.start else replace(model, start=start)
-        if any(parent not in nodes for parent in model.parents):
-            continue  # the problem is upstream, and was reported there
-        if model.reads_itself and not model.columns:
-            problems.append(unknown_own_columns(model))
-            continue
+        if any(parent not in nodes for parent in model.parents) or lacks_own_columns(model):
+            continue  # the problem is upstream, or was reported above
         if not undeclared.isdisjoint(model.parents):
             undeclared.add(name)
         try:

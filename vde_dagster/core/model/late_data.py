@@ -65,6 +65,11 @@ class LateDataPolicy:
     load_type: LoadType = LoadType.CHANGED
     on_source_rewrite: OnSourceRewrite = OnSourceRewrite.OVERWRITE
 
+    @property
+    def is_stateful(self) -> bool:
+        """Whether sessions overwrite intervals, and do not add rows to them."""
+        return self.mode is LateDataMode.STATEFUL
+
     def within(self, catalog: str) -> LateDataPolicy:
         """The policy with its sources as the project of this catalog names them."""
         tracked = (replace(each, name=each.name.within(catalog)) for each in self.tracked)

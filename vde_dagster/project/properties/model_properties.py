@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.model.kinds import Embedded, Kind, Seed, View
-from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy
+from vde_dagster.core.model.late_data import LateDataPolicy
 from vde_dagster.core.model.model import Body, Call, Model, ModelSource, OwnAudit, Query
 from vde_dagster.core.model.session_settings import against_translation
 from vde_dagster.core.model.storage import Storage
@@ -363,9 +363,8 @@ def build_model(
     own_audits: tuple[OwnAudit, ...] = (),
 ) -> Model:
     """A model of these properties; with stateful sessions it may read its interval before."""
-    late = properties.late_data
-    stateful = late is not None and late.mode is LateDataMode.STATEFUL
-    reads_itself = stateful and isinstance(body, Query) and properties.name in parents
+    late, reads_itself = properties.late_data, properties.name in parents
+    reads_itself &= late is not None and late.is_stateful and isinstance(body, Query)
     return Model(
         name=properties.name,
         kind=properties.kind,
