@@ -13,10 +13,11 @@ from tests.app.catch_up.lifecycle import (
     hours,
     span,
 )
-from tests.app.memory_world import bound
+from tests.app.memory_world import bound, hour_of
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
 from vde_dagster.core.ledger.late.pending import PendingReason
+from vde_dagster.core.names import TableName
 
 
 def loaded_to_hour_five() -> Lifecycle:
@@ -107,3 +108,22 @@ def test_one_plan_brings_late_rows_from_the_sources_to_the_dimension() -> None:
     assert sorted(life.rows(STATE)) == sorted(expected(life))
     again = life.build()
     assert again == ()
+
+
+def test_a_changed_model_is_loaded_where_another_source_has_lost_rows() -> None:
+    life = loaded_to_hour_five()
+    table = TableName("raw", "cancels")
+    found = life.world.catalog.tables[table]
+    life.land("cancels", (2, 2.9))
+    life.catch_up(CANCELS)
+    rows = [row for row in found.rows_at(found.head) if row[1] != hour_of(2.9)]
+    life.world.catalog.delete(table, rows)
+    life.catch_up(CANCELS)
+    services = life.services()
+    key = bound(services).key(CANCELS)
+    assert [each.reason for each in services.state.pending([key])[key]] == [PendingReason.REMOVED]
+    life.land("requests", (2, 2.1))
+    life.catch_up(REQUESTS)
+    decision = life.decided(CANCELS)
+    assert isinstance(decision, Load)
+    assert decision.fill == hours(2)

@@ -154,6 +154,33 @@ def test_rows_that_a_source_has_lost_are_pending_and_stay_so() -> None:
     assert amounts(world) == [10, 11, 12, 13, 15, 15]
 
 
+def test_rows_that_came_in_an_expired_history_are_not_taken_for_removed() -> None:
+    world = loaded()
+    world.catalog.delete(RAW, kept(world, 10))
+    session(world)
+    world.land((0.6, 77), until=6)
+    world.land((4.6, 1), until=6)
+    world.catalog.expire(RAW)
+    found = decided(world)
+    assert isinstance(found, Load)
+    assert {*hours(0, 4)} <= {cell for each in found.fill for cell in cells(each)}
+    session(world)
+    assert amounts(world) == [77, 11, 12, 13, 15, 15]
+
+
+def test_a_stopped_model_is_loaded_by_the_advice_that_it_gives() -> None:
+    world = loaded(", on_source_rewrite stop")
+    changed = [(n, at, 100 if amount == 13 else amount) for n, at, amount in kept(world)]
+    world.catalog.overwrite(RAW, changed)
+    found = decided(world)
+    assert isinstance(found, Stop)
+    assert "`vde catch-up MODEL --reload`" in found.advice
+    services = world.services()
+    catch_up(services, bound(services), NAME, reload=True)
+    assert amounts(world) == [10, 11, 12, 100, 14, 15]
+    assert isinstance(decided(world), NothingToLoad)
+
+
 def test_a_rollback_overwrites_what_had_been_read_from_what_is_gone() -> None:
     world = loaded()
     table = world.catalog.tables[RAW]

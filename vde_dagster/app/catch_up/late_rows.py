@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.inputs.staying import StaleLook, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation
+from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.ledger.late.stateful import LateRows
 from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, meets
+
+_KNOWN: Final = (SourceStatus.UNCHANGED, SourceStatus.CHANGED)
+"""Where it is known what happened to a source since its mark."""
 
 
 def late_rows(
@@ -74,15 +78,17 @@ class _Removals:
         return all(self._removed(name, stale) for name in stale.inputs)
 
     def _removed(self, name: ModelName, stale: Stale) -> bool:
-        history = self.histories.get(name)
+        history = self.histories.get(name) if self.look.inputs.states.is_source(name) else None
         read = self.look.inputs.read(name, stale.entry)
-        if history is None or read is None:
+        if history is None or read is None or history.status not in _KNOWN:
             return False
         operations = list(self._operations(name, history, read))
         if operations:
             return all(each is SourceOperation.DELETE for each in operations)
         return any(
-            each.reason is PendingReason.REMOVED and meets([each.interval], stale.entry.interval)
+            each.reason is PendingReason.REMOVED
+            and name in each.sources
+            and meets([each.interval], stale.entry.interval)
             for each in self.pending
         )
 

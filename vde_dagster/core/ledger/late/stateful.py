@@ -196,4 +196,4 @@ def _why_nothing(asked: StatefulQuestion, pending: Sequence[Pending]) -> str:
         return f"what has changed is pending: {pending_text(pending)}"
     if moved:
         return "the sources' new snapshots change nothing of what is loaded"
-    return "no new snapshot of a source, and no interval has become due"
+    return "no new snapshot of a source, and no other interval can be loaded yet"
