@@ -17,9 +17,11 @@ from tests.app.memory_world import (
     hour_of,
     made_once,
 )
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
@@ -27,6 +29,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import PendingReason
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
 NAME = ModelName("a", "sums")
@@ -258,4 +261,31 @@ def test_what_is_beyond_the_threshold_is_loaded_by_a_person() -> None:
     evaluate_range(services, bound(services), NAME, span(1, 1))
     assert amounts(world) == [10, 16, 12, 13, 19, 15]
     assert services.state.pending([key]) == {}
+    assert isinstance(decided(world), NothingToLoad)
+
+
+@pytest.mark.parametrize(
+    "options,gone,wanted",
+    [
+        (", catchup_threshold '3 hours'", (), [10, 16, 12, 13, 14, 15]),
+        ("", (11,), [10, 12, 13, 14, 15]),
+    ],
+    ids=["beyond threshold", "removed"],
+)
+def test_a_plan_that_restates_it_loads_what_is_pending(
+    options: str, gone: tuple[int, ...], wanted: list[int]
+) -> None:
+    world = loaded(options)
+    if gone:
+        world.catalog.delete(RAW, kept(world, *gone))
+    else:
+        world.land((1.7, 5), until=6)
+    session(world)
+    assert amounts(world) == [10, 11, 12, 13, 14, 15]
+    services = world.services()
+    again = PlanOptions(restate=("a.sums",), start=hour_of(1), end=hour_of(2))
+    planned = plan_environment(services, project(options), "prod", again)
+    apply_plan(services, planned, lambda _: None)
+    assert amounts(world) == wanted
+    assert services.state.pending([bound(services).key(NAME)]) == {}
     assert isinstance(decided(world), NothingToLoad)
