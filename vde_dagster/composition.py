@@ -65,6 +65,7 @@ class VdeProject:
     def services(self) -> Services:
         """All ports of this project, as the configuration says."""
         from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+        from vde_dagster.lakehouse.late_tables import IcebergLateTables
         from vde_dagster.state.sql_state import SqlState
 
         return Services(
@@ -79,6 +80,11 @@ class VdeProject:
             naming=self.configuration.naming,
             models=self.models,
             algorithm=self.configuration.dsha_algorithm,
+            late_tables=IcebergLateTables(
+                self.iceberg_catalog,
+                sessions=self.configuration.late_data.sessions,
+                marks=self.configuration.late_data.marks,
+            ),
         )
 
     @cached_property

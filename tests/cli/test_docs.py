@@ -29,6 +29,13 @@ def command(name: str) -> click.Command:
     return found
 
 
+def parameters(name: str) -> list[click.Parameter]:
+    """Those of a command, and of the commands below it."""
+    found = command(name)
+    below = found.commands.values() if isinstance(found, click.Group) else ()
+    return [*found.params, *(each for inner in below for each in inner.params)]
+
+
 def test_every_command_has_a_section_and_a_summary_that_is_its_own() -> None:
     assert list(sections()) == list(COMMANDS)
     for name, listed in COMMANDS.items():
@@ -38,15 +45,15 @@ def test_every_command_has_a_section_and_a_summary_that_is_its_own() -> None:
 def test_every_option_is_in_its_commands_section() -> None:
     shared = CLI.split("## `vde")[0]
     for name, text in sections().items():
-        for parameter in command(name).params:
+        for parameter in parameters(name):
             for option in parameter.opts:
                 if option.startswith("--"):
                     assert f"`{option}" in text + shared, f"vde {name} {option}"
 
 
 def test_no_option_is_made_up() -> None:
-    parameters = [each for name in COMMANDS for each in command(name).params]
-    known = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
+    every = [each for name in COMMANDS for each in parameters(name)]
+    known = {option for each in every for option in (*each.opts, *each.secondary_opts)}
     known |= {"--version", "--help"}
     assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
 

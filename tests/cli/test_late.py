@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from tests.cli.calling import call
 from tests.cli.promoted import promote
 from tests.orchestration.lifecycle_landing import EXAMPLE, landing
 from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
+from vde_dagster.core.ledger.unit_of_work import Intent
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
@@ -108,3 +112,82 @@ def test_a_model_without_late_data_is_refused_with_those_that_have_it(
     assert done.exit_code == 1
     assert "raw.signups has no late_data here" in done.stderr
     assert "lifecycle.cancels" in done.stderr
+
+
+def recorded_session(folder: Path, *, other: bool = False) -> str:
+    """A session of signups as it was decided; with ``other`` as another release decided it."""
+    services = VdeProject.load(folder).services
+    binding = bind_environment(services, "prod")
+    assert binding is not None
+    key = binding.key(SIGNUPS)
+    decision = detect(services, binding, SIGNUPS)
+    assert isinstance(decision, Load)
+    stored = replace(decision, fill=decision.fill[:0]) if other else decision
+    resource = f"version:{key.model}:{key.version}"
+    lease = services.state.acquire_lease(resource, holder="test", ttl=timedelta(minutes=1))
+    intent = Intent(
+        work_id="w1",
+        key=key,
+        environment="prod",
+        intervals=decision.fill,
+        inputs={},
+        base=None,
+        execution_time=SEVEN,
+        session=stored,
+    )
+    services.state.record_intent(intent, lease=lease)
+    services.state.abandon("w1", reason="it was interrupted", lease=lease)
+    services.state.release_lease(lease)
+    return "w1"
+
+
+def test_the_next_decision_is_explained_with_its_evidence(life: Path) -> None:
+    found = asked("explain", "lifecycle.signups", "--project", life)
+    assert (found["decision"], found["session_id"]) == ("load", None)
+    question = found["question"]
+    assert (question["mode"], question["loaded"]) == ("stateless", [])
+    (source,) = question["sources"]
+    assert (source["source"], source["status"], source["mark"]) == ("raw.signups", "initial", None)
+    assert source["complete_to"] == "2023-09-14T06:00:00+00:00"
+    done = call("late", "explain", "lifecycle.signups", "--project", life)
+    assert "source raw.signups: initial; no mark" in done.stdout
+    assert "so these are loaded whole: [2023-09-14, 2023-09-14 06:00)" in done.stdout
+
+
+def test_a_stateful_decision_is_explained_with_the_limit_of_each_source(life: Path) -> None:
+    found = asked("explain", "lifecycle.cancels", "--project", life)
+    sources = {each["source"]: each["complete_to"] for each in found["question"]["sources"]}
+    assert sources.keys() == {"raw.cancels", "lifecycle.cancel_requests"}
+    done = call("late", "explain", "lifecycle.cancels", "--project", life)
+    assert "mode stateful; on_source_rewrite overwrite; load_type changed" in done.stdout
+    assert "all sources are complete to: " in done.stdout
+
+
+def test_a_past_session_is_explained_and_decided_again_from_the_store(life: Path) -> None:
+    session = recorded_session(life)
+    found = asked("explain", "lifecycle.signups", "--session", session, "--project", life)
+    assert (found["decision"], found["session_id"]) == ("load", "w1")
+    again = asked("replay", "lifecycle.signups", "--project", life)
+    (each,) = again["sessions"]
+    assert (each["session_id"], each["is_stored"], each["is_same"]) == ("w1", True, True)
+    done = call("late", "replay", "lifecycle.signups", "--session", "w1", "--project", life)
+    assert "w1, begun" in done.stdout
+    assert "the same decision" in done.stdout
+
+
+def test_a_decision_of_another_release_is_told_apart(life: Path) -> None:
+    recorded_session(life, other=True)
+    done = call("late", "replay", "lifecycle.signups", "--project", life)
+    assert done.exit_code == 1
+    assert "another decision" in done.stdout
+    assert "fill: ()" in done.stdout
+    assert "decided otherwise than then: w1" in done.stderr
+
+
+def test_a_session_that_does_not_exist_is_refused_with_where_they_are_listed(life: Path) -> None:
+    done = call("late", "explain", "lifecycle.signups", "--session", "w9", "--project", life)
+    assert done.exit_code == 1
+    assert "lifecycle.signups has no session w9 here" in done.stderr
+    assert "vde late sessions lifecycle.signups" in done.stderr
+    done = call("late", "replay", "lifecycle.signups", "--project", life)
+    assert "No session of lifecycle.signups has run yet." in done.stderr

@@ -92,7 +92,6 @@ def test_stateless_mode_is_a_policy_of_sessions() -> None:
 @pytest.mark.parametrize(
     "option,sources",
     [
-        ("catchup_threshold '7 days'", "raw.orders"),
         ("load_type range", "raw.orders"),
         ("offset", "raw.orders (offset '1 hour')"),
         ("idle_after", "raw.orders (idle_after '1 hour')"),

@@ -14,6 +14,7 @@ from vde_dagster.ports.catalog import Catalog, TableState
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import Engine
 from vde_dagster.ports.ids import Ids
+from vde_dagster.ports.late_tables import LateTables
 from vde_dagster.ports.state import State
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.loading import ProjectFiles
@@ -31,6 +32,7 @@ class Services:
     ``models`` is a cache of parsed models. ``algorithm`` is what rows are hashed with.
     ``lease_ttl`` is how long a lease lasts without being renewed. ``retries`` is whether what
     failed is tried again as often as its model says; else that is up to whoever asked for it.
+    ``late_tables`` is where sessions are listed for people; None for nowhere.
     """
 
     state: State
@@ -44,6 +46,7 @@ class Services:
     algorithm: str = DEFAULT_ALGORITHM
     lease_ttl: timedelta = TTL
     retries: bool = True
+    late_tables: LateTables | None = None
 
     def project_now(self) -> datetime | None:
         """The project's clock (docs/configuration.md): the least valid-to time of its sources.

@@ -9,24 +9,26 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.late_explain import explain, replay
+from vde_dagster.cli.late_facts import late_names, opened, pending_facts
 from vde_dagster.cli.printing import instant, note, print_json
 from vde_dagster.cli.spelling import vde
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
-    from vde_dagster.app.binding import Binding
     from vde_dagster.app.inspect.late_report import LateReport
-    from vde_dagster.composition import VdeProject
     from vde_dagster.core.ledger.late.marks import HighWaterMark
-    from vde_dagster.core.ledger.late.pending import Pending
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 
 
 @click.group("late", short_help="Show high-water marks, what is pending, and past sessions.")
 def command() -> None:
     """Show what is known of late data: high-water marks, what is pending, and past sessions."""
+
+
+command.add_command(explain)
+command.add_command(replay)
 
 
 @command.command("status", short_help="Show marks, what is pending, and what a session would do.")
@@ -43,8 +45,8 @@ def status(*, model: ModelName | None, environment: str, output: str, folder: Pa
     """
     from vde_dagster.app.inspect.late_report import late_reports
 
-    project, binding = _opened(folder, environment)
-    names = _names(project, binding, model)
+    project, binding = opened(folder, environment)
+    names = late_names(project, binding, model)
     found = late_reports(project.services, binding, names)
     if output == "json":
         facts = [_status_facts(each) for each in found]
@@ -73,8 +75,8 @@ def sessions(*, model: ModelName, limit: int, environment: str, output: str, fol
     """Show what the latest sessions of MODEL found, did and left pending."""
     from vde_dagster.app.inspect.late_report import past_sessions
 
-    project, binding = _opened(folder, environment)
-    (name,) = _names(project, binding, model)
+    project, binding = opened(folder, environment)
+    (name,) = late_names(project, binding, model)
     found = past_sessions(project.services, binding, name, limit=limit)
     if output == "json":
         facts = [_session_facts(each) for each in found]
@@ -84,32 +86,6 @@ def sessions(*, model: ModelName, limit: int, environment: str, output: str, fol
         note(f"No session of {name} has run yet.")
     for each in found:
         click.echo("\n".join(_session_lines(each)))
-
-
-def _opened(folder: Path, environment: str) -> tuple[VdeProject, Binding]:
-    from vde_dagster.app.binding import bind_environment
-    from vde_dagster.composition import VdeProject
-
-    project = VdeProject.load(folder)
-    binding = bind_environment(project.services, environment)
-    if binding is None:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
-    return project, binding
-
-
-def _names(project: VdeProject, binding: Binding, model: ModelName | None) -> tuple[ModelName, ...]:
-    from vde_dagster.app.catch_up.detecting import late_models
-
-    late = late_models(binding)
-    if model is None:
-        return late
-    name = model.within(project.configuration.catalog.name)
-    if name not in late:
-        names = ", ".join(map(str, late)) or "none"
-        raise Refused(f"{name} has no late_data here", advice=f"models that have: {names}.")
-    return (name,)
 
 
 def _status_lines(found: LateReport, environment: str) -> list[str]:
@@ -144,7 +120,7 @@ def _status_facts(found: LateReport) -> dict[str, object]:
         "mode": found.mode.value,
         "owner": found.owner,
         "marks": [_mark_facts(each) for each in found.marks],
-        "pending": _pending_facts(found.pending),
+        "pending": pending_facts(found.pending),
         **_decision_facts(found.decision),
     }
 
@@ -170,18 +146,6 @@ def _mark_facts(mark: HighWaterMark) -> dict[str, object]:
         "committed_at": instant(mark.committed_at),
         "complete_to": instant(mark.complete_to) if mark.complete_to else None,
     }
-
-
-def _pending_facts(pending: Sequence[Pending]) -> list[dict[str, object]]:
-    return [
-        {
-            "start": instant(each.interval.start),
-            "end": instant(each.interval.end),
-            "sources": [str(name) for name in each.sources],
-            "reason": each.reason.value,
-        }
-        for each in pending
-    ]
 
 
 def _session_lines(work: UnitOfWork) -> list[str]:
@@ -235,7 +199,7 @@ def _session_facts(work: UnitOfWork) -> dict[str, object]:
             for each in changes
         ],
         "rows": sum(each.rows.rows for each in changes),
-        "pending": _pending_facts(session.pending),
+        "pending": pending_facts(session.pending),
         "rewrite": session.rewrite,
         "reason": work.reason,
     }

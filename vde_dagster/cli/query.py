@@ -138,6 +138,7 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
             f"there is no environment {environment}", advice="`vde environments` lists them."
         )
     read = {name for each in tables_of(query) if (name := model_name_of(each)) is not None}
+    _list_late_data(project, read)
     _refuse_unknown(project, read, shown)
     absent = sorted(name for name in shown.hidden if name in read)
     if absent:
@@ -154,6 +155,17 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
         if not each.is_source
     }
     return written.with_tables(views.get).text, [*views.values()]
+
+
+def _list_late_data(project: VdeProject, read: set[ModelName]) -> None:
+    """Bring the tables of late data up to date, if a query reads one of them."""
+    from vde_dagster.app.catch_up.listing import list_late_data
+
+    settings, tables = project.configuration.late_data, project.services.late_tables
+    names = {TableName(each.schema, each.name) for each in read if not each.catalog}
+    if tables is not None and names & {settings.sessions, settings.marks}:
+        tables.create()
+        list_late_data(project.services)
 
 
 def _refuse_unknown(project: VdeProject, read: set[ModelName], shown: Environment) -> None:

@@ -18,6 +18,7 @@ import dagster as dg
 from pydantic import Field
 
 from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run, set_aside
+from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.inputs.staying import is_computed
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.leases import environment_resource
@@ -159,6 +160,7 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
         busy = _under_way(location, runs)
         if busy:
             return dg.SkipReason(busy)
+        list_late_data(services)
         due = _due(location, runs)
         if due.plan.is_empty:
             end_without_work(services, due.plan)

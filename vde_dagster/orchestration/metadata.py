@@ -30,6 +30,8 @@ PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer
 ENVIRONMENT: Final = "vde/environment"
 PLAN: Final = "vde/plan"
 CATCH_UP: Final = "vde/catchup."
+SESSION: Final = "vde/session."
+"""Tags of a run that ran catch-up sessions: for each model the id of its session."""
 REFRESH: Final = "vde/refresh"
 AUTOMATION: Final = "vde/automation"
 """The tag of runs of an environment's automation: the project and the environment."""

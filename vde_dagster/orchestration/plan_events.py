@@ -21,6 +21,7 @@ from vde_dagster.orchestration.known_events import Event, events_of
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import Keys, Metadata
 from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.session_events import tag_session
 from vde_dagster.orchestration.step_log import log_units, logged_progress
 
 
@@ -67,6 +68,7 @@ class PlanEvents:
                 for evaluated in steps:
                     self.done.append(evaluated)
                     log_units(context.log, self.services, walk.binding, [evaluated])
+                    tag_session(context, evaluated)
                     yield from self._written(context, walk.binding, evaluated)
         except VdeError:
             yield from check_events(audits, self.keys, names=self.names)

@@ -16,6 +16,7 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.sessions import note_detected
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
@@ -63,6 +64,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
                 "or materialize one of its assets."
             )
         answers = list(_answers(context.instance, location, binding))
+        list_late_data(location.project.services)
         asked = [each for each in answers if isinstance(each, _Session)]
         if asked:
             return dg.SensorResult(run_requests=[_request(location.environment, asked)])

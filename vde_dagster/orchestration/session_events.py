@@ -14,7 +14,7 @@ from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.known_events import events_of
-from vde_dagster.orchestration.metadata import Keys, Metadata, session_metadata
+from vde_dagster.orchestration.metadata import SESSION, Keys, Metadata, session_metadata
 from vde_dagster.orchestration.provenance import input_provenance
 from vde_dagster.orchestration.step_log import log_units, logged_progress
 
@@ -58,9 +58,17 @@ def session_events(
         context.log.info(f"{name}: nothing to load: {outcome.reason}")
     else:
         log_units(context.log, services, binding, [outcome])
+        tag_session(context, outcome)
         yield from events_of(context.instance, binding, node, keys, outcome, provenance=provenance)
         yield from check_events([audits], keys, [outcome], names)
     return outcome
+
+
+def tag_session(context: dg.OpExecutionContext, done: Evaluated) -> None:
+    """Give a run the id of a session that it ran, by which the session can be found again."""
+    if done.session is not None:
+        tag = f"{SESSION}{done.key.model}"
+        context.instance.add_run_tags(context.run_id, {tag: done.work_id})
 
 
 def outcome_metadata(outcome: Outcome) -> Metadata:

@@ -23,6 +23,7 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.late_data_records import LateDataRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
 
-class State(Protocol):
+class State(LateDataRecords, Protocol):
     """Everything that has to survive a process."""
 
     # Snapshots and environments
@@ -305,15 +306,7 @@ class State(Protocol):
         """Units of work of a version whose rows were audited, newest first."""
         ...
 
-    # Late data
-    def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
-        """The high-water marks of a version, by source."""
-        ...
-
-    def pending(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[Pending, ...]]:
-        """What is known of the sources of these versions and not loaded; absent if nothing is."""
-        ...
-
+    # Late data (see also `LateDataRecords`)
     def record_detected(
         self,
         key: VersionKey,
@@ -329,10 +322,6 @@ class State(Protocol):
         Raises:
             LeaseLost: The lease on the version is not held any more; nothing was changed.
         """
-        ...
-
-    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
-        """Units of work of a version that were catch-up sessions, newest first."""
         ...
 
     # What was not computed

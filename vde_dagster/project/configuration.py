@@ -24,6 +24,7 @@ from vde_dagster.core.planning.decisions import Mode
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.defaults import Defaults, defaults_of
 from vde_dagster.project.environment_settings import read_environments, read_mode
+from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -38,6 +39,7 @@ _KEYS: Final = (
     "dsha_algorithm",
     "environment_suffix_target",
     "environments",
+    "late_data",
     "name",
     "spark",
     "state",
@@ -72,7 +74,7 @@ class Configuration:
     ``categorize_in`` are the environments with a mode of their own. ``outside_variables`` are the
     names of variables whose value is, or contains, that of an environment variable.
     ``translator`` is the dotted path of the class that says how models look in Dagster, ``pool``
-    the name of the Dagster pool of all of their steps.
+    the name of the Dagster pool of all of their steps. ``late_data`` is where sessions are listed.
     """
 
     folder: Path
@@ -92,6 +94,7 @@ class Configuration:
     outside_variables: frozenset[str] = frozenset()
     translator: str | None = None
     pool: str | None = None
+    late_data: LateDataSettings = field(default_factory=LateDataSettings)
 
     @property
     def naming(self) -> ViewNaming:
@@ -191,6 +194,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         outside_variables=_outside(keys.get("variables")),
         translator=dagster.get("translator"),
         pool=dagster.get("pool"),
+        late_data=read_late_data(keys.get("late_data"), catalog.name, reader),
     )
 
 

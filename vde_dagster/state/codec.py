@@ -24,7 +24,9 @@ from vde_dagster.core.ledger.last_look import LastLook, SeenInput
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.ledger.late.question import Question
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.late_data import TrackedSource
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
@@ -41,6 +43,14 @@ def encode_instant(instant: datetime) -> int:
 def decode_instant(microseconds: int) -> datetime:
     """The instant, in UTC."""
     return EPOCH + microseconds * _MICROSECOND
+
+
+def _encode_length(length: timedelta) -> int:
+    return length // _MICROSECOND
+
+
+def _decode_length(microseconds: int) -> timedelta:
+    return microseconds * _MICROSECOND
 
 
 def encode_model(name: ModelName) -> str:
@@ -79,13 +89,19 @@ def _decode_sum(found: tuple[int, str, str]) -> RowSum:
 _CODEC: Final = Codec(
     forms={
         datetime: form(encode_instant, decode_instant),
+        timedelta: form(_encode_length, _decode_length),
         ModelName: form(encode_model, decode_model),
         Interval: form(_encode_interval, _decode_interval),
         Column: form(lambda each: [each.name, each.type, each.description], _decode_column),
         SeenInput: form(lambda each: [each.table, each.number], _decode_seen),
         RowSum: form(lambda each: [each.rows, *map(str, each.halves)], _decode_sum),
     },
-    left_out={Holding: ("number", "removed"), Intent: ("key",)},
+    left_out={
+        Holding: ("number", "removed"),
+        Intent: ("key",),
+        Load: ("question",),
+        TrackedSource: ("place",),
+    },
     stored_names={LedgerChange: {"status": "standing"}, Load: {"loaded": "held"}},
     is_checked=False,
 )
@@ -171,6 +187,16 @@ def encode_pending(pending: tuple[Pending, ...]) -> str:
 def decode_pending(text: str) -> tuple[Pending, ...]:
     """What is pending."""
     return _CODEC.read(tuple[Pending, ...], json.loads(text))
+
+
+def encode_question(question: Question) -> str:
+    """What a session is decided from as a JSON text."""
+    return _encode(Question, question)
+
+
+def decode_question(text: str) -> Question:
+    """The question."""
+    return cast("Question", _CODEC.read(Question, json.loads(text)))
 
 
 def encode_intent(intent: Intent) -> str:

@@ -1,27 +1,31 @@
-"""High-water marks of versions, and what is pending. Functions of one transaction each."""
+"""Marks, what is pending, and what is to be listed. Functions of one transaction each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from vde_dagster.core.ledger.late.marks import HighWaterMark, marks_after
+from vde_dagster.core.ledger.late.marks import HighWaterMark, MarkMove, marks_after
 from vde_dagster.core.ledger.late.pending import Pending, pending_after
+from vde_dagster.core.ledger.late.question import Question
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, few_pairs, in_pairs, upsert
+from vde_dagster.state.database import chunks, few_pairs, in_pairs, insert_absent, now, upsert
 from vde_dagster.state.ledger import of_version
 
 _marks = schema.marks
 _pending = schema.pending
+_questions = schema.questions
+_unlisted = schema.unlisted
 
 _PENDING: Final = select(_pending).where(few_pairs(_pending.c.model, _pending.c.version))
 _OWN_MARKS: Final = (
-    select(_marks.c.mark_json)
+    select(_marks)
     .where(_marks.c.model == bindparam("model"), _marks.c.version == bindparam("version"))
     .order_by(_marks.c.source)
 )
@@ -32,6 +36,58 @@ def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterM
     rows = connection.execute(_OWN_MARKS, of_version(key)).all()
     found = [codec.decode_mark(row.mark_json) for row in rows]
     return {mark.source: mark for mark in found}
+
+
+def mark_moves(connection: Connection, key: VersionKey) -> tuple[MarkMove, ...]:
+    """How the marks of a version moved last, by source."""
+    rows = connection.execute(_OWN_MARKS, of_version(key)).all()
+    return tuple(
+        MarkMove(
+            latest=codec.decode_mark(row.mark_json),
+            previous=codec.decode_mark(row.previous_json) if row.previous_json else None,
+            session_id=row.work_id,
+            moved_at=None if row.moved_at is None else codec.decode_instant(row.moved_at),
+        )
+        for row in rows
+    )
+
+
+def record_question(connection: Connection, work_id: str, question: Question) -> None:
+    """Store what a session was decided from. Doing it again changes nothing."""
+    row = {"work_id": work_id, "question_json": codec.encode_question(question)}
+    insert_absent(connection, _questions, [row])
+
+
+def question(connection: Connection, work_id: str) -> Question | None:
+    """What a session was decided from; None if that is not stored."""
+    query = select(_questions.c.question_json).where(_questions.c.work_id == work_id)
+    found = connection.execute(query).scalar_one_or_none()
+    return None if found is None else codec.decode_question(found)
+
+
+def list_later(connection: Connection, key: VersionKey, work_id: str | None = None) -> None:
+    """Note that a session has ended or, without its id, that a mark has moved."""
+    own = {"model": codec.encode_model(key.model), "version": key.version}
+    connection.execute(insert(_unlisted), {**own, "work_id": work_id})
+
+
+def unlisted(connection: Connection, *, limit: int) -> tuple[Unlisted, ...]:
+    """What `list_later` has noted, oldest first."""
+    rows = connection.execute(select(_unlisted).order_by(_unlisted.c.number).limit(limit))
+    return tuple(
+        Unlisted(
+            number=row.number,
+            key=VersionKey(codec.decode_model(row.model), row.version),
+            session_id=row.work_id,
+        )
+        for row in rows
+    )
+
+
+def record_listed(connection: Connection, numbers: Iterable[int]) -> None:
+    """Forget what is listed now."""
+    for chunk in chunks(numbers):
+        connection.execute(delete(_unlisted).where(_unlisted.c.number.in_(chunk)))
 
 
 def pending(
@@ -62,7 +118,7 @@ def move_marks(
     known = pending(connection, [key]).get(key, ())
     is_session = bool(publication.marks)
     left = publication.pending if is_session else pending_after(known, publication.changes)
-    _write_marks(connection, key, before, after)
+    _write_marks(connection, key, before, after, session_id=intent.work_id)
     if left != known:
         _write_pending(connection, key, left)
 
@@ -75,7 +131,8 @@ def record_detected(
 ) -> None:
     """Move marks of a version to what is known of its sources, of which nothing is loaded."""
     before = marks(connection, key)
-    _write_marks(connection, key, before, {**before, **{each.source: each for each in moved}})
+    after = {**before, **{each.source: each for each in moved}}
+    _write_marks(connection, key, before, after, session_id="")
     _write_pending(connection, key, left)
 
 
@@ -84,7 +141,11 @@ def _write_marks(
     key: VersionKey,
     before: Mapping[ModelName, HighWaterMark],
     after: Mapping[ModelName, HighWaterMark],
+    *,
+    session_id: str,
 ) -> None:
+    if before == after:
+        return
     for source in before.keys() - after.keys():
         connection.execute(
             delete(_marks).where(
@@ -93,19 +154,24 @@ def _write_marks(
                 _marks.c.source == codec.encode_model(source),
             )
         )
-    moved = [mark for source, mark in after.items() if before.get(source) != mark]
-    upsert(connection, _marks, [_encode_mark(key, mark) for mark in moved])
+    at = now(connection)
+    rows = [
+        {
+            "model": codec.encode_model(key.model),
+            "version": key.version,
+            "source": codec.encode_model(source),
+            "mark_json": codec.encode_mark(mark),
+            "previous_json": codec.encode_mark(before[source]) if source in before else None,
+            "work_id": session_id,
+            "moved_at": at,
+        }
+        for source, mark in after.items()
+        if before.get(source) != mark
+    ]
+    upsert(connection, _marks, rows)
+    list_later(connection, key)
 
 
 def _write_pending(connection: Connection, key: VersionKey, left: tuple[Pending, ...]) -> None:
     own = {"model": codec.encode_model(key.model), "version": key.version}
     upsert(connection, _pending, [{**own, "pending_json": codec.encode_pending(left)}])
-
-
-def _encode_mark(key: VersionKey, mark: HighWaterMark) -> dict[str, object]:
-    return {
-        "model": codec.encode_model(key.model),
-        "version": key.version,
-        "source": codec.encode_model(mark.source),
-        "mark_json": codec.encode_mark(mark),
-    }

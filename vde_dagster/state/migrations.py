@@ -157,7 +157,50 @@ _CHANGE_SESSION: Final = """
 UPDATE vde_work SET intent_json = :intent, publication_json = :publication WHERE number = :number
 """
 
-_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth, 5: _fifth, 6: _sixth}
+
+def _seventh(connection: Connection) -> None:
+    """Version 7: what sessions were decided from, how marks moved, and what is not listed yet.
+
+    Before, the question was not stored, nor the mark before; sessions that ended are listed now.
+    """
+    for column in ("previous_json TEXT", "work_id VARCHAR", "moved_at BIGINT"):
+        connection.execute(text(f"ALTER TABLE vde_marks ADD COLUMN {column}"))
+    number = "BIGSERIAL" if connection.dialect.name == "postgresql" else "INTEGER"
+    for statement in (_QUESTIONS, _UNLISTED.format(number=number), *_UNLISTED_SO_FAR):
+        connection.execute(text(statement))
+
+
+_QUESTIONS: Final = """
+CREATE TABLE vde_questions (
+  work_id VARCHAR NOT NULL, question_json TEXT NOT NULL, PRIMARY KEY (work_id)
+)
+"""
+_UNLISTED: Final = """
+CREATE TABLE vde_unlisted (
+  number {number} NOT NULL, model VARCHAR NOT NULL, version VARCHAR NOT NULL, work_id VARCHAR,
+  PRIMARY KEY (number)
+)
+"""
+_UNLISTED_SO_FAR: Final = (
+    """
+INSERT INTO vde_unlisted (model, version, work_id)
+SELECT model, version, work_id FROM vde_work
+WHERE is_session AND state IN ('done', 'abandoned') ORDER BY number
+""",
+    """
+INSERT INTO vde_unlisted (model, version)
+SELECT DISTINCT model, version FROM vde_marks ORDER BY model, version
+""",
+)
+
+_STEPS: Final[Mapping[int, Step]] = {
+    2: _second,
+    3: _third,
+    4: _fourth,
+    5: _fifth,
+    6: _sixth,
+    7: _seventh,
+}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

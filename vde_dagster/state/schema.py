@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 6
+VERSION: Final = 7
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -176,6 +176,30 @@ marks: Final = Table(
     Column("version", String, primary_key=True),
     Column("source", String, primary_key=True),
     Column("mark_json", Text, nullable=False),
+    # The mark before it, and what moved it when: a session's id, or '' for a look that found
+    # nothing to load. All three are NULL for a mark of schema version 6 or before.
+    Column("previous_json", Text),
+    Column("work_id", String),
+    Column("moved_at", BigInteger),
+)
+
+# What each session was decided from.
+questions: Final = Table(
+    "vde_questions",
+    metadata,
+    Column("work_id", String, primary_key=True),
+    Column("question_json", Text, nullable=False),
+)
+
+# Sessions that ended (with an id) and marks that moved (without), which the tables of late data in
+# the catalog do not show yet. A row is deleted once they do.
+unlisted: Final = Table(
+    "vde_unlisted",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("model", String, nullable=False),
+    Column("version", String, nullable=False),
+    Column("work_id", String),
 )
 
 # What is known of a version's sources and not loaded.

@@ -38,9 +38,10 @@ from vde_dagster.state import (
 )
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
+from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
 
 
-class SqlState:
+class SqlState(SqlLateDataRecords):
     """The state in a database. Threads may share it; processes open their own.
 
     Args:
@@ -324,17 +325,7 @@ class SqlState:
         with self._database.read() as connection:
             return units_of_work.audited(connection, key, limit=limit)
 
-    # Late data
-    def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
-        """The high-water marks of a version, by source."""
-        with self._database.read() as connection:
-            return late_data.marks(connection, key)
-
-    def pending(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[Pending, ...]]:
-        """What is known of the sources of these versions and not loaded."""
-        with self._database.read() as connection:
-            return late_data.pending(connection, keys)
-
+    # Late data (see also `SqlLateDataRecords`)
     def record_detected(
         self,
         key: VersionKey,
@@ -351,11 +342,6 @@ class SqlState:
         with self._database.write() as connection:
             leases.check(connection, lease)
             late_data.record_detected(connection, key, marks, pending)
-
-    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
-        """Catch-up sessions of a version, newest first."""
-        with self._database.read() as connection:
-            return units_of_work.sessions(connection, key, limit=limit)
 
     # What was not computed
     def record_saving(self, saving: Saving) -> None:

@@ -19,7 +19,7 @@ from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, in_pairs, now, pairs
-from vde_dagster.state.late_data import move_marks
+from vde_dagster.state.late_data import list_later, move_marks, record_question
 from vde_dagster.state.ledger import entries_within, of_version, write_difference
 
 _work = schema.work
@@ -88,6 +88,8 @@ def record_intent(connection: Connection, intent: Intent) -> None:
     before = _row(connection, intent.work_id)
     if before is None:
         connection.execute(insert(_work), row)
+        if intent.session is not None and intent.session.question is not None:
+            record_question(connection, intent.work_id, intent.session.question)
     elif codec.decode_intent(before.intent_json) != intent:
         raise Refused(
             f"work {intent.work_id} is recorded with another intent", advice="take a new id"
@@ -135,6 +137,8 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     )
     write_difference(connection, key, before, after)
     move_marks(connection, key, codec.decode_intent(row.intent_json), publication)
+    if row.is_session:
+        list_later(connection, key, work_id)
     _set(connection, work_id, state=UnitOfWorkState.DONE.value, finished_at=now(connection))
     return entries_of(after, publication.changes)
 
@@ -157,6 +161,9 @@ def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
         reason=reason,
         finished_at=now(connection),
     )
+    if row.is_session:
+        key = VersionKey(codec.decode_model(row.model), row.version)
+        list_later(connection, key, work_id)
 
 
 def record_audits(connection: Connection, work_id: str, results: Sequence[AuditResult]) -> None:

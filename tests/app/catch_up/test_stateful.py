@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tests.app.catch_up.lifecycle import (
     CANCELS,
     MODELS,
@@ -21,6 +23,12 @@ from vde_dagster.core.names import TableName
 
 
 def loaded_to_hour_five() -> Lifecycle:
+    found = _loaded_to_hour_five()
+    return Lifecycle(world=found.world.copied(), graph=found.graph, made=True)
+
+
+@cache
+def _loaded_to_hour_five() -> Lifecycle:
     life = Lifecycle()
     life.at(6)
     for hour in range(6):

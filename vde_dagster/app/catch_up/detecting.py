@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.stateful import stateful_question
+from vde_dagster.app.inputs.input_look import input_look
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.late.deciding import decide
 from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
-from vde_dagster.core.ledger.late.stateful import decide_stateful
-from vde_dagster.core.ledger.late.stateless import decide_stateless
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.question import Question, StatelessQuestion
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.readiness import held_back
+from vde_dagster.core.sql.reads.input_ranges import affected
 from vde_dagster.core.time.intervals import Interval, due, subtract
 from vde_dagster.project.signals import ready_intervals
 
@@ -37,6 +42,25 @@ def detect(
 ) -> Decision:
     """What a session of this model would do now. Starts no Spark and writes nothing.
 
+    See `question` for the arguments and for what is raised.
+    """
+    found = question(services, binding, name, reload=reload, within=within, asked=asked)
+    return found if isinstance(found, NothingToLoad) else decide(found)
+
+
+def question(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    *,
+    reload: bool = False,
+    within: Interval | None = None,
+    asked: Interval | None = None,
+) -> Question | NothingToLoad:
+    """All that a session of this model is decided from, by metadata and state.
+
+    There is none yet if the project's clock has no time.
+
     With ``reload`` it is decided as if there was no high-water mark: everything is overwritten from
     the source as it is now, and its current state becomes the mark. With ``within`` no interval
     outside of this time is begun; loaded intervals are brought up to date all the same. An interval
@@ -53,8 +77,7 @@ def detect(
     if now is None:
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
     if node.model.stateless is None:
-        question = stateful_question(services, binding, node, now, reload=reload, within=within)
-        return decide_stateful(question)
+        return stateful_question(services, binding, node, now, reload=reload, within=within)
     return _stateless(services, binding, node, now, reload=reload, within=within, asked=asked)
 
 
@@ -67,26 +90,51 @@ def _stateless(
     reload: bool,
     within: Interval | None,
     asked: Interval | None,
-) -> Decision:
+) -> StatelessQuestion:
     policy, key = node.model.stateless, binding.key(node.name)
     assert policy is not None, f"{node.name} has sessions in stateless mode"
     source = policy.sources[0]
     mark = None if reload else services.state.marks(key).get(source)
+    history = services.catalog.history(source, mark)
     ends = [each for each in (now, node.model.end, within.end if within else None) if each]
     start = node.model.start if within is None else max(node.model.start, within.start)
     loaded = loaded_late(services, key)
-    return decide_stateless(
+    return StatelessQuestion(
+        policy=replace(policy, catchup_threshold=None) if reload else policy,
         mark=mark,
-        history=services.catalog.history(source, mark),
+        history=history,
         loaded=loaded,
+        touched=_touched(services, binding, node, mark, loaded) if history.changes else None,
+        pending=services.state.pending([key]).get(key, ()),
         start=start,
         now=min(ends),
         unit=node.model.unit,
-        on_rewrite=policy.on_source_rewrite,
         held_back=_held_back(
             services, node, start, min(ends), [*loaded, *([asked] if asked else [])]
         ),
     )
+
+
+def _touched(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    mark: HighWaterMark | None,
+    loaded: Sequence[Interval],
+) -> tuple[Interval, ...] | None:
+    """The loaded time that rows of the source's new files can belong to; None if not known."""
+    if mark is None or not loaded:
+        return None
+    states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
+    look = input_look(binding.graph, states, node, ()).by_times(binding.graph)
+    if mark.source not in look.bounds:
+        return None
+    column = look.bounds[mark.source].column
+    changed = states.changed_since(mark.source, mark.iceberg_snapshot_id, column=column)
+    if changed is None:
+        return None
+    within = Interval(loaded[0].start, loaded[-1].end)
+    return affected(look.reads, mark.source, changed, unit=node.model.unit, within=within)
 
 
 def _held_back(

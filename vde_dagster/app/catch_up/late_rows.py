@@ -12,7 +12,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
-from vde_dagster.core.ledger.late.stateful import LateRows
+from vde_dagster.core.ledger.late.question import LateRows
 from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, meets

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect, loaded_late
+from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.stateful_session import run_stateful
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import (
@@ -33,9 +34,10 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import SchemaOutgrown
+from vde_dagster.core.ledger.late.deciding import without_adding
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.late.stateless import overwriting
+from vde_dagster.core.ledger.late.stateless import added_ranges
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
@@ -68,6 +70,22 @@ def catch_up(
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     node = writable(services, binding, name)
+    try:
+        return _caught_up(services, binding, node, reload=reload, within=within, asked=asked)
+    finally:
+        list_late_data(services)
+
+
+def _caught_up(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    *,
+    reload: bool,
+    within: Interval | None,
+    asked: Interval | None,
+) -> Evaluated | NothingToLoad:
+    name = node.name
     key = binding.key(name)
     with writing(services, binding, key) as lease:
         recover(services, key, lease)
@@ -219,7 +237,7 @@ def _loaded(
         prepared = _session(services, binding, node, decision, where_emptied=where_emptied)
         return run_unit_of_work(services, binding, node, prepared, lease)
     except SchemaOutgrown as error:
-        decision = overwriting(decision, error.intervals)
+        decision = without_adding(decision, error.intervals)
         prepared = _session(services, binding, node, decision, where_emptied=where_emptied)
         return run_unit_of_work(services, binding, node, prepared, lease)
 
@@ -232,19 +250,18 @@ def _session(
     axis = _axis(node)
     readings: list[PinnedReading] = []
     writes: list[Write] = []
-    if decision.evidence and decision.only.before is not None:
-        for interval in decision.loaded:
-            readings.append(
-                _added(services, binding, node, interval, decision=decision, work_id=work_id)
-            )
-            writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
+    for interval in added_ranges(decision):
+        readings.append(
+            _new_rows(services, binding, node, interval, decision=decision, work_id=work_id)
+        )
+        writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
     for interval in decision.fill:
         readings.append(
             _fill(services, binding, node, interval, mark=decision.only.after, work_id=work_id)
         )
         writes.append(OverwriteIntervals(intervals=(interval,), axis=axis))
     traces = traces_of_parts(services, binding, node, writes, readings)
-    touched = merge([*decision.fill, *(decision.loaded if decision.evidence else ())])
+    touched = merge([*decision.fill, *added_ranges(decision)])
     return PreparedUnit(
         work_id=work_id,
         interval=Interval(touched[0].start, touched[-1].end),
@@ -276,7 +293,7 @@ def _fill(
     )
 
 
-def _added(
+def _new_rows(
     services: Services,
     binding: Binding,
     node: Node,

@@ -13,7 +13,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.late.stateful import LateRows, StatefulQuestion, TrackedHistory
+from vde_dagster.core.ledger.late.question import LateRows, StatefulQuestion, TrackedHistory
 from vde_dagster.core.model.late_data import TrackedSource
 from vde_dagster.core.time.intervals import EVER, Interval, common, merge, subtract
 

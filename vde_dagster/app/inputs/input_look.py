@@ -24,7 +24,7 @@ from vde_dagster.core.ledger.staleness import (
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import Reads, WholeTable
-from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.core.time.intervals import Interval, common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +73,18 @@ class InputLook:
         """The intervals of entries to which a session may add rows, merged."""
         source, before = load.only.name, load.only.before
         if before is None or load.rewrite:
-            return merge(each.interval for each in self.entries)
+            return common((each.interval for each in self.entries), load.fill)
         if not load.evidence:
             return ()
         column = self.bounds[source].column if source in self.bounds else ""
         mark = before.iceberg_snapshot_id
-        return merge(
+        met = (
             each.interval
             for each in self.entries
             if (read := self.read(source, each)) is None
             or self.states.has_changed(source, mark, (read,), column=column)
         )
+        return common(met, load.loaded)
 
     def read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
         """The time that an entry's interval reads of a source; None if it is not bounded."""

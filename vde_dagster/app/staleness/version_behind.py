@@ -164,8 +164,11 @@ class VersionLook:
         """The late rows that a session has to load, or why they are not known; None if none."""
         loaded = self.planned.holdings.recorded[self.node.name]
         match detect(self.services, self.planned.binding, self.node.name):
-            case NothingToLoad():
-                return None
+            case NothingToLoad(reason=reason, pending=pending):
+                left = merge(each.interval for each in pending)
+                if not left:
+                    return None
+                return Behind(intervals=left, reason=reason, lost=left, why_lost=reason)
             case Stop(reason=reason):
                 again = f"`vde catch-up {self.node.name} --reload` loads all of it again"
                 lacks = f"{reason}, so that no session can load what it lacks"

@@ -85,7 +85,7 @@ def _reject_stateful_options(options: Mapping[str, Value], problems: Problems) -
         for key, value in read_options(item.group() or (), Problems())
         if key in ("offset", "idle_after")
     )
-    given = ((key, options[key]) for key in ("catchup_threshold", "load_type") if key in options)
+    given = [("load_type", options["load_type"])] if "load_type" in options else []
     for key, value in (*given, *of_sources):
         if value.written.lower() != "none":
             problems.reject(

@@ -17,12 +17,8 @@ from vde_dagster.core.ledger.late.history import (
 )
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
-from vde_dagster.core.ledger.late.stateful import (
-    LateRows,
-    StatefulQuestion,
-    TrackedHistory,
-    decide_stateful,
-)
+from vde_dagster.core.ledger.late.question import LateRows, StatefulQuestion, TrackedHistory
+from vde_dagster.core.ledger.late.stateful import decide_stateful
 from vde_dagster.core.model.late_data import (
     LateDataMode,
     LateDataPolicy,

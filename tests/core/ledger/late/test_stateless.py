@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,8 +23,15 @@ from vde_dagster.core.ledger.late.history import (
     SourceStatus,
 )
 from vde_dagster.core.ledger.late.marks import HighWaterMark, marks_after
-from vde_dagster.core.ledger.late.stateless import decide_stateless, overwriting
-from vde_dagster.core.model.late_data import OnSourceRewrite
+from vde_dagster.core.ledger.late.pending import Pending, PendingReason
+from vde_dagster.core.ledger.late.question import StatelessQuestion
+from vde_dagster.core.ledger.late.stateless import added_ranges, decide_stateless
+from vde_dagster.core.model.late_data import (
+    LateDataMode,
+    LateDataPolicy,
+    OnSourceRewrite,
+    TrackedSource,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, merge
 
@@ -66,15 +74,33 @@ def decide(
     loaded: tuple[Interval, ...] = (),
     now: float = 3,
     policy: OnSourceRewrite = OnSourceRewrite.STOP,
+    outgrown: tuple[Interval, ...] = (),
+    touched: tuple[Interval, ...] | None = None,
+    threshold: float | None = None,
+    pending: tuple[Pending, ...] = (),
 ) -> Decision:
+    far = None if threshold is None else threshold * HOUR
     return decide_stateless(
-        on_rewrite=policy,
-        mark=before,
-        history=SourceHistory(status=status, head=head, changes=changes),
-        loaded=loaded,
-        start=at(0),
-        now=at(now),
-        unit=IntervalUnit.HOUR,
+        StatelessQuestion(
+            policy=replace(policy_of(policy), catchup_threshold=far),
+            touched=touched,
+            pending=pending,
+            mark=before,
+            history=SourceHistory(status=status, head=head, changes=changes),
+            loaded=loaded,
+            start=at(0),
+            now=at(now),
+            unit=IntervalUnit.HOUR,
+            outgrown=outgrown,
+        )
+    )
+
+
+def policy_of(on_rewrite: OnSourceRewrite) -> LateDataPolicy:
+    return LateDataPolicy(
+        mode=LateDataMode.STATELESS,
+        tracked=(TrackedSource(name=SOURCE),),
+        on_source_rewrite=on_rewrite,
     )
 
 
@@ -161,18 +187,105 @@ def test_without_a_mark_all_that_is_loaded_is_overwritten_with_all_that_is_due()
     )
 
 
-def test_a_session_overwrites_some_of_what_it_would_add_to() -> None:
-    asked = load(
+def test_a_session_overwrites_what_it_cannot_add_rows_to() -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(1)),
         before=mark(1),
-        after=mark(2),
-        fill=(Interval(at(3), at(4)),),
+        head=mark(2),
         loaded=HELD,
-        evidence=(uri(1),),
+        now=4,
+        outgrown=(Interval(at(1), at(2)),),
     )
-    found = overwriting(asked, [Interval(at(1), at(2))])
+    assert isinstance(found, Load)
     assert found.fill == (Interval(at(1), at(2)), Interval(at(3), at(4)))
     assert found.loaded == (Interval(at(0), at(1)), Interval(at(2), at(3)))
-    assert found.sources == asked.sources
+    assert found.evidence == (uri(1),)
+
+
+def left(first: float, end: float) -> Pending:
+    return Pending(
+        interval=Interval(at(first), at(end)),
+        sources=(SOURCE,),
+        reason=PendingReason.BEYOND_THRESHOLD,
+    )
+
+
+def one_file(**more: Any) -> Decision:
+    """What is decided if a file has come since the mark, and three hours are loaded."""
+    news = change(APPEND, uri(3))
+    return decide(SourceStatus.CHANGED, news, before=mark(1), head=mark(2), loaded=HELD, **more)
+
+
+def test_rows_are_added_only_where_new_files_have_some() -> None:
+    found = one_file(touched=(Interval(at(1), at(2)), Interval(at(7), at(8))))
+    assert isinstance(found, Load)
+    assert (found.loaded, found.fill) == ((Interval(at(1), at(2)),), ())
+    assert added_ranges(found) == (Interval(at(1), at(2)),)
+
+
+def test_files_with_rows_of_other_hours_move_the_mark_alone() -> None:
+    found = one_file(touched=(Interval(at(3), at(4)),))
+    assert isinstance(found, NothingToLoad)
+    assert [each.after for each in found.sources] == [mark(2)]
+
+
+def test_rows_are_read_in_one_go_for_hours_between_which_all_is_loaded() -> None:
+    found = one_file(touched=(Interval(at(0), at(1)), Interval(at(2), at(3))))
+    assert isinstance(found, Load)
+    assert found.loaded == (Interval(at(0), at(1)), Interval(at(2), at(3)))
+    assert added_ranges(found) == HELD
+
+
+def test_rows_are_never_added_to_an_hour_that_is_overwritten_or_not_loaded() -> None:
+    gap = (Interval(at(0), at(1)), Interval(at(2), at(3)))
+    news = change(APPEND, uri(3))
+    found = decide(SourceStatus.CHANGED, news, before=mark(1), head=mark(2), loaded=gap)
+    assert isinstance(found, Load)
+    assert (added_ranges(found), found.fill) == (gap, (Interval(at(1), at(2)),))
+    outgrown = one_file(outgrown=(Interval(at(1), at(2)),))
+    assert isinstance(outgrown, Load)
+    assert added_ranges(outgrown) == gap
+
+
+def test_rows_beyond_the_threshold_are_pending() -> None:
+    found = one_file(touched=HELD, threshold=1)  # it is hour 3
+    assert isinstance(found, Load)
+    assert found.loaded == (Interval(at(2), at(3)),)
+    assert found.pending == (left(0, 2),)
+    assert added_ranges(found) == (Interval(at(2), at(3)),)
+
+
+def test_the_threshold_is_counted_in_whole_hours() -> None:
+    found = one_file(touched=HELD, threshold=1.5)  # from 1:30 on: the hour that this is in
+    assert isinstance(found, Load)
+    assert (found.loaded, found.pending) == ((Interval(at(1), at(3)),), (left(0, 1),))
+
+
+def test_what_was_pending_stays_so_if_nothing_comes() -> None:
+    found = decide(
+        SourceStatus.UNCHANGED,
+        before=mark(1),
+        head=mark(1),
+        loaded=HELD,
+        threshold=1,
+        pending=(left(0, 1),),
+    )
+    assert isinstance(found, NothingToLoad)
+    assert found.pending == (left(0, 1),)
+    assert not found.has_moved
+
+
+def test_a_threshold_holds_nothing_back_that_is_not_loaded() -> None:
+    found = decide(SourceStatus.INITIAL, head=mark(1), threshold=1)
+    assert isinstance(found, Load)
+    assert (found.fill, found.pending) == (HELD, ())
+
+
+def test_what_has_no_mark_is_pending_beyond_the_threshold() -> None:
+    found = decide(SourceStatus.INITIAL, head=mark(1), loaded=HELD, threshold=1)
+    assert isinstance(found, Load)
+    assert (found.fill, found.pending) == ((Interval(at(2), at(3)),), (left(0, 2),))
 
 
 def recorded(
@@ -369,13 +482,15 @@ class World:
 
     def session(self) -> None:
         decision = decide_stateless(
-            mark=self.mark,
-            history=self.history(),
-            loaded=self.loaded,
-            start=at(2),
-            now=at(self.now),
-            unit=IntervalUnit.HOUR,
-            on_rewrite=OnSourceRewrite.OVERWRITE,
+            StatelessQuestion(
+                policy=policy_of(OnSourceRewrite.OVERWRITE),
+                mark=self.mark,
+                history=self.history(),
+                loaded=self.loaded,
+                start=at(2),
+                now=at(self.now),
+                unit=IntervalUnit.HOUR,
+            )
         )
         if not isinstance(decision, Load):
             return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from vde_dagster.core.ledger.late.history import ProcessingUri
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.ledger.late.question import Question
 from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
@@ -83,6 +84,7 @@ class Load:
     late: tuple[Interval, ...] = ()
     limit: datetime | None = None
     pending: tuple[Pending, ...] = ()
+    question: Question | None = field(default=None, compare=False, repr=False)
 
     @property
     def only(self) -> SourceFound:

@@ -28,6 +28,20 @@ class HighWaterMark:
     complete_to: datetime | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkMove:
+    """The last move of a mark: from where to where, when, and by which session.
+
+    ``session_id`` is empty if a look that found nothing to load has moved it. What is not known of
+    a mark of an earlier release is None.
+    """
+
+    latest: HighWaterMark
+    previous: HighWaterMark | None
+    session_id: str | None
+    moved_at: datetime | None
+
+
 def marks_after(
     marks: Mapping[ModelName, HighWaterMark],
     changes: Iterable[LedgerChange],

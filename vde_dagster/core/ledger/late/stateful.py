@@ -9,8 +9,6 @@ input of the next decision; it stays known from the traces alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from vde_dagster.core.ledger.late.decision import (
     RELOAD,
@@ -20,64 +18,18 @@ from vde_dagster.core.ledger.late.decision import (
     SourceFound,
     Stop,
 )
-from vde_dagster.core.ledger.late.history import SourceHistory, SourceStatus, added_by
-from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.history import SourceStatus, added_by
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason, pending_text
-from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, LoadType, OnSourceRewrite
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.ledger.late.question import LateRows, StatefulQuestion, TrackedHistory
+from vde_dagster.core.model.late_data import LateDataMode, LoadType, OnSourceRewrite
 from vde_dagster.core.time.intervals import (
     EVER,
     Interval,
-    IntervalUnit,
     common,
     due,
     merge,
     subtract,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrackedHistory:
-    """A tracked source: its mark, what happened to it since, and up to when it is complete."""
-
-    name: ModelName
-    mark: HighWaterMark | None
-    history: SourceHistory
-    complete_to: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LateRows:
-    """Loaded time of a version of which these sources have other rows now.
-
-    ``removed`` if rows were only taken away, as by a source that keeps its last days. It is not
-    ``tracked`` if late_data names none of the sources.
-    """
-
-    interval: Interval
-    sources: tuple[ModelName, ...]
-    removed: bool = False
-    tracked: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatefulQuestion:
-    """All that a stateful session is decided from.
-
-    ``late`` are disjoint. ``missing`` is what is due, not loaded, and can be computed now.
-    ``unit`` and ``start`` are the model's, and ``now`` is the project's clock. ``limit`` is up to
-    when all sources are complete; None if that is not known of one.
-    """
-
-    policy: LateDataPolicy
-    sources: tuple[TrackedHistory, ...]
-    late: tuple[LateRows, ...]
-    missing: tuple[Interval, ...]
-    loaded: tuple[Interval, ...]
-    unit: IntervalUnit
-    start: datetime
-    now: datetime
-    limit: datetime | None
 
 
 def decide_stateful(asked: StatefulQuestion) -> Decision:
@@ -101,6 +53,7 @@ def decide_stateful(asked: StatefulQuestion) -> Decision:
         late=common(fill, asked.loaded),
         limit=asked.limit,
         pending=pending,
+        question=asked,
     )
 
 

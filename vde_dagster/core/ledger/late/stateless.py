@@ -7,6 +7,10 @@ the rows of the data files added in between, intervals that become due are loade
 new mark. A row with an event time after all loaded intervals therefore needs no bookkeeping: its
 interval is not loaded yet and will read it when it is first loaded.
 
+Late rows that are further back than ``catchup_threshold`` are not added: their intervals are
+pending, so that mark and pending together lose nothing. They are overwritten as of the mark when a
+person asks for them (rule R8).
+
 Without a mark nothing is known of the rows that are loaded, so that appending to them could lose or
 double some: all of it is overwritten as of the new mark (rule R7).
 """
@@ -15,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Final, assert_never
 
 from vde_dagster.core.ledger.late.decision import (
@@ -28,68 +31,124 @@ from vde_dagster.core.ledger.late.decision import (
     Stop,
 )
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceStatus, added_by
-from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending, PendingReason, pending_text
+from vde_dagster.core.ledger.late.question import StatelessQuestion
 from vde_dagster.core.model.late_data import OnSourceRewrite
-from vde_dagster.core.time.intervals import Interval, IntervalUnit, due, merge, subtract
+from vde_dagster.core.time.intervals import EVER, Interval, common, due, merge, subtract
 
 
-def decide_stateless(
-    *,
-    mark: HighWaterMark | None,
-    history: SourceHistory,
-    loaded: Sequence[Interval],
-    start: datetime,
-    now: datetime,
-    unit: IntervalUnit,
-    on_rewrite: OnSourceRewrite,
-    held_back: Sequence[Interval] = (),
-) -> Decision:
-    """What the next stateless session of a version does.
-
-    Args:
-        mark: The version's high-water mark; None where none is true of what is loaded, as before
-            the first load. Then everything that is loaded is overwritten, too.
-        history: The source since ``mark``.
-        loaded: Intervals that the version's table holds, merged.
-        start: The model's start.
-        now: The project's clock.
-        unit: The model's interval unit.
-        on_rewrite: What to do where rows that are loaded may have changed.
-        held_back: What the model's signals hold back of what is not loaded.
-    """
-    another = _another_table(history)
-    if another is not None:
-        return another
-    rewrite, head = history.rewrite if loaded else "", history.head
-    if rewrite and (head is None or on_rewrite is OnSourceRewrite.STOP):
-        return Stop(reason=rewrite, advice=RELOAD)
+def decide_stateless(asked: StatelessQuestion) -> Decision:
+    """What the next stateless session of a version does."""
+    stop, head = _stop(asked), asked.history.head
+    if stop is not None:
+        return stop
     if head is None:
-        return NothingToLoad(reason="the source has no rows yet")
-    complete = due(start, min(now, head.complete_to or now), unit)
-    whole = subtract([complete] if complete else [], held_back)
-    found = SourceFound(before=mark, after=head)
-    if mark is None or rewrite:
-        fill = merge([*whole, *loaded])
-        return Load(sources=(found,), fill=fill, rewrite=rewrite) if fill else _NOT_DUE
-    fill = subtract(whole, loaded)
-    added = added_by(history.changes) if loaded else ()
-    if not fill and not added:
-        moved = head.sequence_number != mark.sequence_number
-        return NothingToLoad(reason=_NOTHING_ADDED, sources=(found,)) if moved else _NOT_DUE
-    found = replace(found, evidence=added)
-    return Load(sources=(found,), fill=fill, loaded=tuple(loaded))
+        return NothingToLoad(reason="the source has no rows yet", pending=asked.pending)
+    found = SourceFound(before=asked.mark, after=head)
+    if asked.mark is None or _rewrite(asked):
+        return _overwritten(asked, found)
+    return _added(asked, found)
 
 
-def overwriting(load: Load, intervals: Sequence[Interval]) -> Load:
-    """A session that overwrites these of the intervals that it would add rows to (rule R7)."""
-    fill = merge([*load.fill, *intervals])
-    return replace(load, fill=fill, loaded=subtract(load.loaded, intervals))
+def added_ranges(load: Load) -> tuple[Interval, ...]:
+    """The ranges to which a session adds rows of new files, as few as possible.
+
+    What lies between late intervals is loaded and may get rows, too, but the new files have none.
+    """
+    asked = load.question
+    if not load.evidence or not isinstance(asked, StatelessQuestion):
+        return ()
+    closed = (*_beyond_threshold(asked), *asked.outgrown)
+    parts = (common(load.loaded, [each]) for each in subtract(asked.loaded, closed))
+    return tuple(Interval(part[0].start, part[-1].end) for part in parts if part)
+
+
+def _stop(asked: StatelessQuestion) -> Stop | None:
+    another, rewrite = _another_table(asked.history), _rewrite(asked)
+    is_stopped = asked.policy.on_source_rewrite is OnSourceRewrite.STOP
+    if another is None and rewrite and (asked.history.head is None or is_stopped):
+        return Stop(reason=rewrite, advice=RELOAD)
+    return another
+
+
+def _rewrite(asked: StatelessQuestion) -> str:
+    """What was done to rows that are loaded, for people; empty if rows were only added."""
+    return asked.history.rewrite if asked.loaded else ""
+
+
+def _overwritten(asked: StatelessQuestion, found: SourceFound) -> Decision:
+    """What is due is loaded, and all that is loaded is overwritten, as far back as is allowed."""
+    old = common(asked.loaded, _beyond_threshold(asked))
+    fill = subtract([*_due(asked), *asked.loaded], old)
+    pending = _left(asked, old, fill)
+    if not fill:
+        moved = (found,) if old else ()
+        return NothingToLoad(reason=_why_nothing(moved, pending), sources=moved, pending=pending)
+    return Load(
+        sources=(found,), fill=fill, rewrite=_rewrite(asked), pending=pending, question=asked
+    )
+
+
+def _added(asked: StatelessQuestion, found: SourceFound) -> Decision:
+    """Late rows are added, as far back as is allowed, and what is due is loaded."""
+    new = added_by(asked.history.changes) if asked.loaded else ()
+    met = _met(asked) if new else ()
+    old = common(met, _beyond_threshold(asked))
+    late = subtract(met, old)
+    fill = subtract(_due(asked), asked.loaded)
+    pending = _left(asked, old, fill)
+    if not fill and not late:
+        moved = (found,) if found.has_moved else ()
+        return NothingToLoad(reason=_why_nothing(moved, pending), sources=moved, pending=pending)
+    return Load(
+        sources=(replace(found, evidence=new if late else ()),),
+        fill=merge([*fill, *asked.outgrown]),
+        loaded=subtract(late, asked.outgrown),
+        pending=pending,
+        question=asked,
+    )
+
+
+def _due(asked: StatelessQuestion) -> tuple[Interval, ...]:
+    """What has ended, is complete in the source, and is not held back."""
+    complete_to = asked.history.head.complete_to if asked.history.head is not None else None
+    complete = due(asked.start, min(asked.now, complete_to or asked.now), asked.unit)
+    return subtract([complete] if complete else [], asked.held_back)
+
+
+def _met(asked: StatelessQuestion) -> tuple[Interval, ...]:
+    """The loaded time that rows of new files can belong to."""
+    return asked.loaded if asked.touched is None else common(asked.loaded, asked.touched)
+
+
+def _beyond_threshold(asked: StatelessQuestion) -> tuple[Interval, ...]:
+    """The time that is further back than late rows are loaded without being asked for."""
+    threshold = asked.policy.catchup_threshold
+    if threshold is None:
+        return ()
+    return (Interval(EVER.start, asked.unit.floor(asked.now - threshold)),)
+
+
+def _left(
+    asked: StatelessQuestion, old: Sequence[Interval], fill: Sequence[Interval]
+) -> tuple[Pending, ...]:
+    """What is pending after a session that overwrites ``fill`` and leaves ``old``."""
+    before = (each.interval for each in asked.pending)
+    return tuple(
+        Pending(interval=each, sources=asked.policy.sources, reason=PendingReason.BEYOND_THRESHOLD)
+        for each in subtract(merge([*before, *old]), fill)
+    )
+
+
+def _why_nothing(moved: Sequence[SourceFound], pending: Sequence[Pending]) -> str:
+    """Why there is nothing to load, for people."""
+    if pending:
+        return f"what has changed is pending: {pending_text(pending)}"
+    return _NOTHING_ADDED if moved else _NOT_DUE
 
 
 _NOTHING_ADDED: Final = "the source's new snapshots add no rows to what is loaded"
-_NOT_DUE: Final = NothingToLoad(
-    reason="no new snapshot of the source, and no interval has become due"
-)
+_NOT_DUE: Final = "no new snapshot of the source, and no interval has become due"
 
 
 def _another_table(history: SourceHistory) -> Stop | None:

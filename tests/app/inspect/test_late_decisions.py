@@ -1,0 +1,100 @@
+"""Decisions of sessions, explained and made again from what is stored of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.app.catch_up.lifecycle import CANCELS, MODELS, SIGNUPS, STATE, span
+from tests.app.catch_up.test_sessions import NAME, TWICE, amounts, project
+from tests.app.catch_up.test_stateful import late_data_comes, loaded_to_hour_five
+from tests.app.memory_world import MemoryWorld, bound, build
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.late_decisions import (
+    Replayed,
+    differences,
+    explain_next,
+    explain_session,
+    replay,
+)
+from vde_dagster.app.inspect.late_report import past_sessions
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
+from vde_dagster.core.ledger.late.question import StatefulQuestion, StatelessQuestion
+from vde_dagster.core.names import TableName
+
+
+def test_every_session_is_decided_again_the_same_from_what_is_stored() -> None:
+    life = loaded_to_hour_five()
+    late_data_comes(life)
+    for name in MODELS:
+        life.catch_up(name)
+    services = life.services()
+    binding = bound(services)
+    life.world.catalog.expire(TableName("raw", "signups"))  # what was found is gone meanwhile
+    found = [
+        each
+        for name in MODELS
+        for each in replay(past_sessions(services, binding, name, limit=9), services)
+    ]
+    assert len(found) == 2 * len(MODELS)
+    assert all(each.is_same for each in found)
+
+
+def test_a_decision_that_would_be_another_one_now_is_told_apart() -> None:
+    life = loaded_to_hour_five()
+    services = life.services()
+    (work,) = past_sessions(services, bound(services), STATE, limit=1)
+    session = work.intent.session
+    assert session is not None
+    other = replace(session, fill=(span(0, 4),))
+    found = Replayed(work=work, again=other)
+    assert not found.is_same
+    (line,) = differences(session, other)
+    assert line.startswith("fill:")
+    assert differences(session, NothingToLoad(reason="no source")) == [
+        "it would load nothing now: no source"
+    ]
+
+
+def test_the_next_decision_is_explained_with_all_that_it_is_made_from() -> None:
+    life = loaded_to_hour_five()
+    late_data_comes(life)
+    services = life.services()
+    found = explain_next(services, bound(services), SIGNUPS)
+    assert isinstance(found.question, StatelessQuestion)
+    assert isinstance(found.decision, Load)
+    assert len(found.question.history.changes) == 3
+    assert found.question.loaded == (span(0, 5),)
+    assert explain_next(services, bound(services), SIGNUPS).decision == found.decision
+
+
+def test_a_past_session_is_explained_from_the_store() -> None:
+    life = loaded_to_hour_five()
+    services = life.services()
+    binding = bound(services)
+    (work,) = past_sessions(services, binding, CANCELS, limit=1)
+    found = explain_session(services, binding, CANCELS, work.intent.work_id)
+    assert isinstance(found.question, StatefulQuestion)
+    assert found.question.missing == (span(0, 5),)
+    assert found.decision == work.intent.session
+    with pytest.raises(Refused, match="has no session"):
+        explain_session(services, binding, SIGNUPS, work.intent.work_id)
+
+
+def test_rows_of_earlier_columns_are_part_of_what_is_stored() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 5), until=2)
+    build(world.services(), project())
+    build(world.services(), project(more=TWICE))
+    world.land((0.6, 100), until=2)
+    services = world.services()
+    catch_up(services, bound(services), NAME)
+    assert amounts(world) == [5, 10, 100]
+    found = replay(past_sessions(services, bound(services), NAME, limit=1), services)
+    (latest,) = found
+    assert latest.is_same
+    asked = services.state.question(latest.work.intent.work_id)
+    assert isinstance(asked, StatelessQuestion)
+    assert asked.outgrown

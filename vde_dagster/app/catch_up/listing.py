@@ -1,0 +1,55 @@
+"""Listing what sessions did in the tables that people query.
+
+The state notes what is to be listed in the transaction that ends a session or moves a mark, and
+forgets it once it is in the tables. So whoever comes next lists what a process that died did not.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from vde_dagster.app.leases import holder_of, leased
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.ledger.late.listed import ListedMark, listed_marks, listed_session
+from vde_dagster.ports.late_data_records import Unlisted
+from vde_dagster.ports.late_tables import LateTables
+
+_BATCH: Final = 100
+_RESOURCE: Final = "late data tables"
+_LOG = logging.getLogger(__name__)
+
+
+def list_late_data(services: Services) -> None:
+    """Bring the tables of late data up to date. Cheap if they are.
+
+    What is recorded stays recorded whatever happens to the tables: if they cannot be written, that
+    is a warning, and the next session or tick of a sensor tries again.
+    """
+    tables = services.late_tables
+    if tables is None or not services.state.unlisted(limit=1):
+        return
+    holder = holder_of(services.ids, "list late data")
+    try:
+        with leased(services.state, _RESOURCE, holder=holder, ttl=services.lease_ttl):
+            while found := services.state.unlisted(limit=_BATCH):
+                _list(services, tables, found)
+    except Conflict:
+        return  # another process lists them
+    except Exception as error:
+        _LOG.warning("the tables of late data could not be brought up to date yet: %s", error)
+
+
+def _list(services: Services, tables: LateTables, found: tuple[Unlisted, ...]) -> None:
+    works = services.state.works(each.session_id for each in found if each.session_id)
+    keys = tuple(dict.fromkeys(each.key for each in found if not each.session_id))
+
+    def marks() -> tuple[ListedMark, ...]:
+        return tuple(
+            mark for key in keys for mark in listed_marks(key, services.state.mark_moves(key))
+        )
+
+    tables.add_sessions([listed_session(each) for each in works.values()])
+    tables.set_marks(keys, marks)
+    services.state.record_listed(each.number for each in found)

@@ -1,0 +1,235 @@
+"""The tables of sessions and high-water marks in the Iceberg catalog, written without Spark.
+
+Each commit is made on the Iceberg snapshot that was looked at before, or fails: pyiceberg's retries
+are switched off for these tables. So a session is never there twice, even if two processes write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Final
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.table import Table
+
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.late.listed import ListedMark, ListedSession
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import TableName
+
+_KIND: Final = "vde.kind"
+_LISTED: Final = "vde.sessions"
+"""In an Iceberg snapshot's summary: the ids of the sessions that it added."""
+_PROPERTIES: Final = {
+    "commit.retry.num-retries": "0",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+_KEPT: Final = 100
+"""So many Iceberg snapshots of each table are kept."""
+
+_TEXT: Final = pa.string()
+_COUNT: Final = pa.int64()
+_INSTANT: Final = pa.timestamp("us", tz="UTC")
+_URI: Final = pa.struct(
+    {"source": _TEXT, "partition": _TEXT, "files": _COUNT, "rows": _COUNT},
+)
+_SOURCE: Final = pa.struct(
+    {
+        "source": _TEXT,
+        "table_uuid": _TEXT,
+        "previous_snapshot_id": _COUNT,
+        "latest_snapshot_id": _COUNT,
+        "files": _COUNT,
+        "rows": _COUNT,
+    }
+)
+_PENDING: Final = pa.struct(
+    {"start": _INSTANT, "end": _INSTANT, "reason": _TEXT, "sources": pa.list_(_TEXT)}
+)
+_SESSIONS: Final = pa.schema(
+    {
+        "process_name": _TEXT,
+        "version": _TEXT,
+        "session_id": _TEXT,
+        "environment": _TEXT,
+        "mode": _TEXT,
+        "outcome": _TEXT,
+        "reason": _TEXT,
+        "started_at": _INSTANT,
+        "finished_at": _INSTANT,
+        "processing_uris": pa.list_(_URI),
+        "sources": pa.list_(_SOURCE),
+        "from_event_date": pa.date32(),
+        "from_event_hour": pa.int32(),
+        "to_event_date": pa.date32(),
+        "to_event_hour": pa.int32(),
+        "from_processing_date": pa.date32(),
+        "from_processing_hour": pa.int32(),
+        "to_processing_date": pa.date32(),
+        "to_processing_hour": pa.int32(),
+        "complete_to": _INSTANT,
+        "rows_written": _COUNT,
+        "pending": pa.list_(_PENDING),
+    }
+)
+_MARKS: Final = pa.schema(
+    {
+        "process_name": _TEXT,
+        "version": _TEXT,
+        "source": _TEXT,
+        "table_uuid": _TEXT,
+        "latest_snapshot_id": _COUNT,
+        "latest_sequence_number": _COUNT,
+        "latest_committed_at": _INSTANT,
+        "previous_snapshot_id": _COUNT,
+        "previous_sequence_number": _COUNT,
+        "previous_committed_at": _INSTANT,
+        "complete_to": _INSTANT,
+        "session_id": _TEXT,
+        "moved_at": _INSTANT,
+    }
+)
+
+
+class IcebergLateTables:
+    """Implements `vde_dagster.ports.late_tables.LateTables` over pyiceberg.
+
+    Args:
+        catalog: Opens the project's catalog.
+        sessions: The table of sessions, partitioned by process name.
+        marks: The table of marks, partitioned by process name and version.
+    """
+
+    def __init__(
+        self, catalog: Callable[[], PyIcebergCatalog], *, sessions: TableName, marks: TableName
+    ) -> None:
+        self._catalog = catalog
+        self._sessions = sessions
+        self._marks = marks
+
+    def create(self) -> None:
+        """Create both tables where there are none yet; see the port."""
+        self._of_sessions()
+        self._of_marks()
+
+    def add_sessions(self, sessions: Sequence[ListedSession]) -> None:
+        """Add sessions that the table does not have yet; see the port."""
+        if not sessions:
+            return
+        table = self._of_sessions()
+        known = _added_before(table)
+        new = {each.session_id: each for each in sessions if each.session_id not in known}
+        if not new:
+            return
+        rows = pa.Table.from_pylist([asdict(each) for each in new.values()], schema=_SESSIONS)
+        with _Committing(self._sessions):
+            table.append(rows, snapshot_properties={_LISTED: ",".join(new)})
+            _expire(table)
+
+    def set_marks(
+        self, keys: Collection[VersionKey], read: Callable[[], Sequence[ListedMark]]
+    ) -> None:
+        """Replace the marks of some versions; see the port."""
+        if not keys:
+            return
+        table = self._of_marks()
+        rows = pa.Table.from_pylist([asdict(each) for each in read()], schema=_MARKS)
+        own = " OR ".join(map(_of_version, keys))
+        is_there = any(True for _ in table.scan(row_filter=own).plan_files())
+        with _Committing(self._marks):
+            if is_there and rows.num_rows:
+                table.overwrite(rows, overwrite_filter=own)
+            elif is_there:
+                table.delete(own)
+            elif rows.num_rows:
+                table.append(rows)
+            _expire(table)
+
+    def _of_sessions(self) -> Table:
+        return self._opened(self._sessions, "sessions", _SESSIONS, ["process_name"])
+
+    def _of_marks(self) -> Table:
+        return self._opened(self._marks, "high-water marks", _MARKS, ["process_name", "version"])
+
+    def _opened(
+        self, name: TableName, what: str, schema: pa.Schema, partitions: Sequence[str]
+    ) -> Table:
+        """One of the tables, which is created if there is none.
+
+        Raises:
+            Refused: Another program has a table of this name.
+        """
+        catalog, identifier = self._catalog(), (name.namespace, name.name)
+        properties = {**_PROPERTIES, _KIND: what}
+        try:
+            table = catalog.load_table(identifier)
+        except NoSuchTableError:
+            catalog.create_namespace_if_not_exists(name.namespace)
+            with suppress(TableAlreadyExistsError):  # another process was faster
+                _create(catalog, identifier, schema, partitions, properties)
+            table = catalog.load_table(identifier)
+        if table.metadata.properties.get(_KIND) != what:
+            raise Refused(
+                f"{name} is a table of another program, so that {what} cannot be listed there",
+                advice="Choose another name under `late_data` in vde.yaml.",
+            )
+        return table
+
+
+def _create(
+    catalog: PyIcebergCatalog,
+    identifier: tuple[str, str],
+    schema: pa.Schema,
+    partitions: Sequence[str],
+    properties: Mapping[str, str],
+) -> None:
+    made = catalog.create_table_transaction(identifier, schema, properties=dict(properties))
+    with made, made.update_spec() as spec:
+        for column in partitions:
+            spec.add_identity(column)
+
+
+def _added_before(table: Table) -> frozenset[str]:
+    """The sessions that the retained Iceberg snapshots added.
+
+    Whoever adds sessions adds all that are not listed: one that was added before, and whose answer
+    was lost, is among those of the newest snapshots.
+    """
+    summaries = (each.summary for each in table.metadata.snapshots if each.summary is not None)
+    added = (each.additional_properties.get(_LISTED) or "" for each in summaries)
+    return frozenset(each for ids in added for each in ids.split(","))
+
+
+def _of_version(key: VersionKey) -> str:
+    """The condition on rows of a version; its parts are plain identifiers."""
+    return f"(process_name = '{key.model}' AND version = '{key.version}')"
+
+
+def _expire(table: Table) -> None:
+    """Let the oldest Iceberg snapshots go, many at once."""
+    snapshots = sorted(table.metadata.snapshots, key=lambda each: each.sequence_number or 0)
+    if len(snapshots) > 2 * _KEPT:
+        old = [each.snapshot_id for each in snapshots[:-_KEPT]]
+        table.maintenance.expire_snapshots().by_ids(old).commit()
+
+
+class _Committing:
+    """A commit to one of the tables: whoever else changes it meanwhile comes first."""
+
+    def __init__(self, name: TableName) -> None:
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, CommitFailedException):
+            raise Conflict(f"another process changed {self._name} meanwhile") from error
