@@ -171,7 +171,7 @@ PROJECTS: dict[str, st.SearchStrategy[Files]] = {
     ),
     "macros": MACRO_MODELS.map(lambda each: {SQL: each}),
 }
-SHORT, LONG = 12, 5000
+SHORT, LONG = 12, 3000
 LONG_OF = {"audits": 1500}  # later examples take five times as long as the first ones
 
 

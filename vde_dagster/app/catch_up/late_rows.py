@@ -9,7 +9,7 @@ from typing import Final
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.inputs.staying import StaleLook, stale_looks
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.ledger.late.question import LateRows
@@ -57,8 +57,7 @@ def late_rows(
 
 def _look(services: Services, binding: Binding, node: Node) -> StaleLook | None:
     """A look at the version, from where the last one ended; None if nothing is stale."""
-    names = {each.name for each in binding.graph.upstream([node.name])}
-    graph = Graph({each: binding.graph[each] for each in binding.graph.nodes if each in names})
+    graph = binding.graph.above([node.name])
     snapshots = {name: binding.snapshots[name] for name in graph.nodes}
     loaded = services.state.holdings(each.key for each in snapshots.values())
     looks = stale_looks(services, graph, snapshots, loaded)

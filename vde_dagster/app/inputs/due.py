@@ -9,7 +9,7 @@ from datetime import datetime
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of, tracked_times
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph.graph import Graph, sources
+from vde_dagster.core.graph.graph import sources
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS
 from vde_dagster.core.planning.plan import NO_TRACKED
@@ -41,8 +41,7 @@ def due_of(services: Services, binding: Binding, name: ModelName, *, alone: bool
         name: The model.
         alone: Whether what upstream models lack is not evaluated before.
     """
-    upstream = {node.name for node in binding.graph.upstream([name])}
-    graph = Graph({each: node for each, node in binding.graph.nodes.items() if each in upstream})
+    graph = binding.graph.above([name])
     snapshots = {each: binding.snapshots[each] for each in graph.nodes}
     now, tables = services.project_now(), {each: services.source(each) for each in sources(graph)}
     holdings = holdings_of(services, binding.environment, snapshots)

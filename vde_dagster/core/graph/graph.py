@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from sqlglot import exp
 
@@ -83,11 +83,20 @@ class Node:
         return self.model.kind.write(what)
 
 
+_Derived = TypeVar("_Derived")
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All models by name, in an order in which parents come before their children."""
+    """All models by name, in an order in which parents come before their children.
+
+    ``derived`` has what was found out about models already: see `once`.
+    """
 
     nodes: Mapping[ModelName, Node]
+    derived: dict[tuple[str, ModelName], object] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes.values())
@@ -97,6 +106,24 @@ class Graph:
 
     def __contains__(self, name: ModelName) -> bool:
         return name in self.nodes
+
+    def once(self, what: str, name: ModelName, derive: Callable[[], _Derived]) -> _Derived:
+        """Something that follows from a model and those upstream of it, found out once.
+
+        Args:
+            what: A name for it.
+            name: The model.
+            derive: Finds it out. Nobody may change what it returns.
+        """
+        if (what, name) not in self.derived:
+            self.derived[what, name] = derive()
+        return cast("_Derived", self.derived[what, name])
+
+    def above(self, names: Iterable[ModelName]) -> Graph:
+        """These models and those upstream of them, as a graph that shares what is found out."""
+        kept = {each.name for each in self.upstream(names)}
+        nodes = {name: node for name, node in self.nodes.items() if name in kept}
+        return Graph(nodes, self.derived)
 
     def upstream(
         self, names: Iterable[ModelName], *, through: Callable[[Node], bool] = lambda _: True

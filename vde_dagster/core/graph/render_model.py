@@ -164,6 +164,10 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
     VIEW and EMBEDDED parents are looked through, down to tables. Of a Python model it is what its
     ``depends_on`` declares.
     """
+    return graph.once("reads", name, lambda: _reads_of(graph, name))
+
+
+def _reads_of(graph: Graph, name: ModelName) -> Reads:
     node = graph[name]
     query = query_over_tables(graph, name)
     if query is None:
@@ -256,6 +260,10 @@ def restricted_sources(graph: Graph, node: Node) -> Mapping[ModelName, str]:
     """The tracked sources that are read for the interval alone, with their time columns."""
     if node.model.stateful is None or node.canonical is None:
         return {}
+    return graph.once("restricted sources", node.name, lambda: _restricted(graph, node))
+
+
+def _restricted(graph: Graph, node: Node) -> Mapping[ModelName, str]:
     return tracked_columns(graph, node, inline(_tree(node), _inlined_bodies(graph, node, None, {})))
 
 
