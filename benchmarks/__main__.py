@@ -15,6 +15,7 @@ from benchmarks import (
     dsha,
     growth,
     imports,
+    late_data,
     peer,
     planning,
     staleness,
@@ -32,8 +33,9 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "dsha": dsha.main,
     "growth": growth.main,
     "staleness": staleness.main,
+    "late": late_data.main,
 }
-ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness")
+ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness", "late")
 """Benchmarks that download another tool, or keep the machine busy for long."""
 
 

@@ -18,6 +18,7 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.sessions import note_detected
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -89,12 +90,14 @@ def _answers(
     """For each model what to run, or why not: facts first, and what tracks them after."""
     services = location.project.services
     first: set[ModelName] = set()
-    for name in own_late_models(location, binding):
+    names = own_late_models(location, binding)
+    seen = Seen.above(services, binding, names)
+    for name in names:
         awaited = sorted(first & {node.name for node in binding.graph.upstream([name])})
         if awaited:
             yield f"{name}: {', '.join(map(str, awaited))} is loaded first"
             continue
-        decision = detect(services, binding, name)
+        decision = detect(services, binding, name, seen=seen)
         match decision:
             case NothingToLoad(reason=reason):
                 note_detected(services, binding, name, decision)

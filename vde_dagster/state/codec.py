@@ -218,12 +218,6 @@ def encode_publication(publication: Publication) -> str:
     return _encode(Publication, publication)
 
 
-def decode_published(text: str) -> int | None:
-    """The Iceberg snapshot of a publication, without decoding the rest."""
-    found: int | None = json.loads(text)["iceberg_snapshot_id"]
-    return found
-
-
 def decode_publication(text: str) -> Publication:
     """The publication. The first release did not write the hash algorithm."""
     return _CODEC.read(Publication, {"algorithm": FIRST_ALGORITHM, **json.loads(text)})

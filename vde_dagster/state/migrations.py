@@ -162,7 +162,12 @@ def _seventh(connection: Connection) -> None:
     """Version 7: what sessions were decided from, how marks moved, and what is not listed yet.
 
     Before, the question was not stored, nor the mark before; sessions that ended are listed now.
+    What a unit of work published was known from its publication alone.
     """
+    connection.execute(text("ALTER TABLE vde_work ADD COLUMN iceberg_snapshot_id BIGINT"))
+    for number, publication in connection.execute(text(_PUBLICATIONS)).all():
+        published = {"number": number, "published": json.loads(publication)["iceberg_snapshot_id"]}
+        connection.execute(text(_PUBLISHED), published)
     for column in ("previous_json TEXT", "work_id VARCHAR", "moved_at BIGINT"):
         connection.execute(text(f"ALTER TABLE vde_marks ADD COLUMN {column}"))
     number = "BIGSERIAL" if connection.dialect.name == "postgresql" else "INTEGER"
@@ -170,6 +175,10 @@ def _seventh(connection: Connection) -> None:
         connection.execute(text(statement))
 
 
+_PUBLICATIONS: Final = """
+SELECT number, publication_json FROM vde_work WHERE publication_json IS NOT NULL
+"""
+_PUBLISHED: Final = "UPDATE vde_work SET iceberg_snapshot_id = :published WHERE number = :number"
 _QUESTIONS: Final = """
 CREATE TABLE vde_questions (
   work_id VARCHAR NOT NULL, question_json TEXT NOT NULL, PRIMARY KEY (work_id)

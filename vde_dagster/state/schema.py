@@ -160,6 +160,8 @@ work: Final = Table(
     Column("is_session", Boolean, nullable=False),
     Column("intent_json", Text, nullable=False),
     Column("publication_json", Text),
+    # Of the publication: what is published is asked for more often than what was changed.
+    Column("iceberg_snapshot_id", BigInteger),
     Column("audits_json", Text),
     Column("reason", Text),
     Column("started_at", BigInteger, nullable=False),

@@ -32,7 +32,7 @@ _WORK_OF: Final = select(_work).where(
     _work.c.model == bindparam("model"), _work.c.version == bindparam("version")
 )
 _OPEN_WORK: Final = _WORK_OF.where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
-_LAST_DONE: Final = select(_work).where(
+_LAST_DONE: Final = select(_work.c.model, _work.c.version, _work.c.iceberg_snapshot_id).where(
     _work.c.number.in_(
         select(func.max(_work.c.number))
         .where(pairs(_work.c.model, _work.c.version), _work.c.state == UnitOfWorkState.DONE.value)
@@ -47,9 +47,9 @@ def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey
     found: dict[VersionKey, int] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         for row in connection.execute(_LAST_DONE, in_pairs(chunk)):
-            published = codec.decode_published(row.publication_json)
-            if published is not None:
-                found[VersionKey(codec.decode_model(row.model), row.version)] = published
+            if row.iceberg_snapshot_id is not None:
+                key = VersionKey(codec.decode_model(row.model), row.version)
+                found[key] = row.iceberg_snapshot_id
     return found
 
 
@@ -108,7 +108,13 @@ def record_staged(connection: Connection, work_id: str, publication: Publication
         return
     if row.state not in _OPEN:
         raise Refused(f"work {work_id} is {row.state}; it cannot be staged any more")
-    _set(connection, work_id, state=UnitOfWorkState.STAGED.value, publication_json=encoded)
+    _set(
+        connection,
+        work_id,
+        state=UnitOfWorkState.STAGED.value,
+        publication_json=encoded,
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+    )
 
 
 def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:

@@ -10,6 +10,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.stateful import stateful_question
 from vde_dagster.app.inputs.input_look import input_look
 from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
@@ -39,12 +40,13 @@ def detect(
     reload: bool = False,
     within: Interval | None = None,
     asked: Interval | None = None,
+    seen: Seen | None = None,
 ) -> Decision:
     """What a session of this model would do now. Starts no Spark and writes nothing.
 
     See `question` for the arguments and for what is raised.
     """
-    found = question(services, binding, name, reload=reload, within=within, asked=asked)
+    found = question(services, binding, name, reload=reload, within=within, asked=asked, seen=seen)
     return found if isinstance(found, NothingToLoad) else decide(found)
 
 
@@ -56,6 +58,7 @@ def question(
     reload: bool = False,
     within: Interval | None = None,
     asked: Interval | None = None,
+    seen: Seen | None = None,
 ) -> Question | NothingToLoad:
     """All that a session of this model is decided from, by metadata and state.
 
@@ -73,17 +76,17 @@ def question(
     node = binding.node(name)
     if node.model.late_data is None:
         raise Refused(f"{name} has no late_data property, so it has no sessions.")
-    now = services.project_now()
+    seen = seen or Seen.above(services, binding, [name])
+    now = seen.now
     if now is None:
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
     if node.model.stateless is None:
-        return stateful_question(services, binding, node, now, reload=reload, within=within)
-    return _stateless(services, binding, node, now, reload=reload, within=within, asked=asked)
+        return stateful_question(seen, node, now, reload=reload, within=within)
+    return _stateless(seen, node, now, reload=reload, within=within, asked=asked)
 
 
 def _stateless(
-    services: Services,
-    binding: Binding,
+    seen: Seen,
     node: Node,
     now: datetime,
     *,
@@ -91,6 +94,7 @@ def _stateless(
     within: Interval | None,
     asked: Interval | None,
 ) -> StatelessQuestion:
+    services, binding = seen.services, seen.binding
     policy, key = node.model.stateless, binding.key(node.name)
     assert policy is not None, f"{node.name} has sessions in stateless mode"
     source = policy.sources[0]
@@ -98,14 +102,14 @@ def _stateless(
     history = services.catalog.history(source, mark)
     ends = [each for each in (now, node.model.end, within.end if within else None) if each]
     start = node.model.start if within is None else max(node.model.start, within.start)
-    loaded = loaded_late(services, key)
+    loaded = seen.holding(key).written
     return StatelessQuestion(
         policy=replace(policy, catchup_threshold=None) if reload else policy,
         mark=mark,
         history=history,
         loaded=loaded,
         touched=_touched(services, binding, node, mark, loaded) if history.changes else None,
-        pending=services.state.pending([key]).get(key, ()),
+        pending=seen.pending.get(key, ()),
         start=start,
         now=min(ends),
         unit=node.model.unit,

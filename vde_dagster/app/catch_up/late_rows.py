@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.inputs.staying import StaleLook, stale_looks
-from vde_dagster.app.services import Services
-from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.graph import Node, sources
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.ledger.late.question import LateRows
@@ -22,8 +21,7 @@ _KNOWN: Final = (SourceStatus.UNCHANGED, SourceStatus.CHANGED)
 
 
 def late_rows(
-    services: Services,
-    binding: Binding,
+    seen: Seen,
     node: Node,
     histories: Mapping[ModelName, SourceHistory],
     pending: tuple[Pending, ...],
@@ -31,13 +29,12 @@ def late_rows(
     """The loaded intervals whose inputs have other rows now, by the traces of what is loaded.
 
     Args:
-        services: The ports.
-        binding: The versions.
+        seen: What is read of it and of what is upstream.
         node: A model with sessions in stateful mode.
         histories: The tracked sources since the marks.
         pending: What an earlier session left.
     """
-    look = _look(services, binding, node)
+    look = _look(seen, node)
     if look is None:
         return ()
     policy = node.model.stateful
@@ -55,12 +52,14 @@ def late_rows(
     )
 
 
-def _look(services: Services, binding: Binding, node: Node) -> StaleLook | None:
+def _look(seen: Seen, node: Node) -> StaleLook | None:
     """A look at the version, from where the last one ended; None if nothing is stale."""
-    graph = binding.graph.above([node.name])
-    snapshots = {name: binding.snapshots[name] for name in graph.nodes}
-    loaded = services.state.holdings(each.key for each in snapshots.values())
-    looks = stale_looks(services, graph, snapshots, loaded)
+    graph = seen.binding.graph.above([node.name])
+    snapshots = {name: seen.binding.snapshots[name] for name in graph.nodes}
+    tables = {each: seen.source(each) for each in sources(graph)}
+    looks = stale_looks(
+        seen.services, graph, snapshots, seen.holdings, tables, last=seen.last_looks
+    )
     return next((look for _, look, _ in looks.found([node.name])), None)
 
 

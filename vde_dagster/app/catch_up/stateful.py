@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.late_rows import late_rows
 from vde_dagster.app.inputs.due import Due, due_of
-from vde_dagster.app.services import Services
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.question import LateRows, StatefulQuestion, TrackedHistory
@@ -19,8 +17,7 @@ from vde_dagster.core.time.intervals import EVER, Interval, common, merge, subtr
 
 
 def stateful_question(
-    services: Services,
-    binding: Binding,
+    seen: Seen,
     node: Node,
     now: datetime,
     *,
@@ -28,17 +25,15 @@ def stateful_question(
     within: Interval | None,
 ) -> StatefulQuestion:
     """All that a session of a model is decided from; see `detect` for the arguments."""
+    services, binding = seen.services, seen.binding
     policy, key = node.model.stateful, binding.key(node.name)
     assert policy is not None, f"{node.name} has sessions in stateful mode"
-    due = due_of(services, binding, node.name, alone=True)
+    due = due_of(services, binding, node.name, alone=True, seen=seen)
     marks = {} if reload else services.state.marks(key)
-    tracked = tuple(
-        _history(services, binding, each, marks.get(each.name), due) for each in policy.tracked
-    )
-    loaded = services.state.holdings([key]).get(key, NOTHING).recorded
-    pending = services.state.pending([key]).get(key, ())
+    tracked = tuple(_history(seen, each, marks.get(each.name), due) for each in policy.tracked)
+    loaded, pending = seen.holding(key).recorded, seen.pending.get(key, ())
     histories = {each.name: each.history for each in tracked}
-    late = late_rows(services, binding, node, histories, pending)
+    late = late_rows(seen, node, histories, pending)
     if reload:
         late = tuple(LateRows(interval=each, sources=policy.sources) for each in loaded)
         policy = replace(policy, catchup_threshold=None)
@@ -63,31 +58,28 @@ def _outside(within: Interval | None) -> tuple[Interval, ...]:
 
 
 def _history(
-    services: Services,
-    binding: Binding,
+    seen: Seen,
     tracked: TrackedSource,
     mark: HighWaterMark | None,
     due: Due,
 ) -> TrackedHistory:
     name = tracked.name
-    if binding.graph[name].model.kind.is_source:
-        history = services.catalog.history(name, mark)
+    if seen.binding.graph[name].model.kind.is_source:
+        history = seen.services.catalog.history(name, mark)
     else:
-        history = _of_model(services, binding, tracked, mark, due)
+        history = _of_model(seen, tracked, mark, due)
     return TrackedHistory(name=name, mark=mark, history=history, complete_to=due.inputs.get(name))
 
 
 def _of_model(
-    services: Services,
-    binding: Binding,
+    seen: Seen,
     tracked: TrackedSource,
     mark: HighWaterMark | None,
     due: Due,
 ) -> SourceHistory:
     """A model of the project as a source: its mark counts the changes of its ledger."""
-    name, key = tracked.name, binding.key(tracked.name)
-    holding = services.state.holdings([key]).get(key, NOTHING)
-    head = services.state.heads([key]).get(key)
+    name, key = tracked.name, seen.binding.key(tracked.name)
+    holding, head = seen.holding(key), seen.heads.get(key)
     if head is None:
         return SourceHistory(status=SourceStatus.INITIAL, head=None)
     now = HighWaterMark(
@@ -95,7 +87,7 @@ def _of_model(
         table_uuid=key.version,
         iceberg_snapshot_id=head,
         sequence_number=holding.number,
-        committed_at=services.clock.now(),
+        committed_at=seen.services.clock.now(),
         complete_to=due.inputs.get(name),
     )
     if mark is None:

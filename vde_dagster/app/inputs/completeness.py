@@ -24,11 +24,13 @@ def holdings_of(
     environment: str,
     snapshots: Mapping[ModelName, ModelSnapshot],
     loaded: Mapping[VersionKey, Holding] | None = None,
+    owners: Mapping[VersionKey, str] | None = None,
 ) -> Holdings:
     """The loaded intervals of these snapshots' versions, as already read, or from the state."""
     if loaded is None:
         loaded = services.state.holdings(each.key for each in snapshots.values())
-    owners = services.state.owners(each.key for each in snapshots.values())
+    if owners is None:
+        owners = services.state.owners(each.key for each in snapshots.values())
     owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
     return Holdings.of(
         environment,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of, tracked_times
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import sources
 from vde_dagster.core.names import ModelName
@@ -32,7 +33,14 @@ class Due:
     inputs: Mapping[ModelName, datetime | None]
 
 
-def due_of(services: Services, binding: Binding, name: ModelName, *, alone: bool = False) -> Due:
+def due_of(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    *,
+    alone: bool = False,
+    seen: Seen | None = None,
+) -> Due:
     """What is due of a model in the environment that runs these versions. Starts no Spark.
 
     Args:
@@ -40,11 +48,13 @@ def due_of(services: Services, binding: Binding, name: ModelName, *, alone: bool
         binding: The versions.
         name: The model.
         alone: Whether what upstream models lack is not evaluated before.
+        seen: What was read already of it and of what is upstream.
     """
+    seen = seen or Seen.above(services, binding, [name])
     graph = binding.graph.above([name])
     snapshots = {each: binding.snapshots[each] for each in graph.nodes}
-    now, tables = services.project_now(), {each: services.source(each) for each in sources(graph)}
-    holdings = holdings_of(services, binding.environment, snapshots)
+    now, tables = seen.now, {each: seen.source(each) for each in sources(graph)}
+    holdings = holdings_of(services, binding.environment, snapshots, seen.holdings, seen.owners)
     if alone:
         holdings = replace(holdings, writes=holdings.writes & {name})
     sessions = tracked_times(services, graph, tables)

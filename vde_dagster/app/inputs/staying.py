@@ -179,9 +179,15 @@ def stale_looks(
     snapshots: Mapping[ModelName, ModelSnapshot],
     loaded: Mapping[VersionKey, Holding],
     tables: Mapping[ModelName, TableState | None] | None = None,
+    *,
+    last: Mapping[VersionKey, LastLook] | None = None,
 ) -> StaleLooks:
-    """Looks at these versions, from where the last ones ended; ``tables`` are known sources."""
-    last = services.state.last_looks(each.key for each in snapshots.values())
+    """Looks at these versions, from where the last ones ended.
+
+    ``tables`` are known sources, and ``last`` the last looks, if they were read already.
+    """
+    if last is None:
+        last = services.state.last_looks(each.key for each in snapshots.values())
     return StaleLooks(
         state=services.state,
         graph=graph,

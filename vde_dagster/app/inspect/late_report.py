@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Decision
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -37,6 +38,7 @@ def late_reports(
     """The late data of some models that load it by sessions. Starts no Spark and writes nothing."""
     keys = [binding.key(name) for name in names]
     owners, pending = services.state.owners(keys), services.state.pending(keys)
+    seen = Seen.above(services, binding, names)
     return tuple(
         LateReport(
             name=key.model,
@@ -44,7 +46,7 @@ def late_reports(
             owner=owners.get(key),
             marks=tuple(services.state.marks(key).values()),
             pending=pending.get(key, ()),
-            decision=detect(services, binding, key.model),
+            decision=detect(services, binding, key.model, seen=seen),
         )
         for key in keys
         if (policy := binding.graph[key.model].model.late_data) is not None

@@ -97,6 +97,9 @@ class Graph:
     derived: dict[tuple[str, ModelName], object] = field(
         default_factory=dict, compare=False, repr=False
     )
+    _places: dict[ModelName, int] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes.values())
@@ -121,9 +124,10 @@ class Graph:
 
     def above(self, names: Iterable[ModelName]) -> Graph:
         """These models and those upstream of them, as a graph that shares what is found out."""
-        kept = {each.name for each in self.upstream(names)}
-        nodes = {name: node for name, node in self.nodes.items() if name in kept}
-        return Graph(nodes, self.derived)
+        if not self._places:
+            self._places.update((name, place) for place, name in enumerate(self.nodes))
+        kept = sorted((each.name for each in self.upstream(names)), key=self._places.__getitem__)
+        return Graph({name: self.nodes[name] for name in kept}, self.derived)
 
     def upstream(
         self, names: Iterable[ModelName], *, through: Callable[[Node], bool] = lambda _: True
