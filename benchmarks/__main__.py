@@ -16,6 +16,7 @@ from benchmarks import (
     growth,
     imports,
     late_data,
+    lookback,
     peer,
     planning,
     staleness,
@@ -34,8 +35,9 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "growth": growth.main,
     "staleness": staleness.main,
     "late": late_data.main,
+    "lookback": lookback.main,
 }
-ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness", "late")
+ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness", "late", "lookback")
 """Benchmarks that download another tool, or keep the machine busy for long."""
 
 

@@ -98,3 +98,20 @@ def differences(
         "(FROM have EXCEPT ALL FROM wanted) UNION ALL (FROM wanted EXCEPT ALL FROM have)"
     ).fetchall()
     return found
+
+
+def changed_hours(
+    name: ModelName, start: datetime, before: datetime, after: datetime
+) -> frozenset[datetime]:
+    """The hours of a model whose rows are others if all is loaded to ``after`` than to ``before``.
+
+    Its first column is the hour.
+    """
+    cursor = _database().cursor()
+    cursor.register("old", expected_rows(name, start, before))
+    cursor.register("new", expected_rows(name, start, after))
+    found = cursor.sql(
+        "SELECT DISTINCT hour FROM ((FROM old EXCEPT ALL FROM new) UNION ALL "
+        "(FROM new EXCEPT ALL FROM old))"
+    ).fetchall()
+    return frozenset(hour for (hour,) in found)

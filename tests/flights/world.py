@@ -7,7 +7,7 @@ the hour in which it should have left, since which it was waiting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -30,7 +30,6 @@ from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.cache.models import known_models
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
@@ -74,10 +73,10 @@ def landed(name: str, first: datetime, end: datetime) -> pa.Table:
     return pa.concat_tables([empty, *batches]).select(list(columns_of(feed)))
 
 
-def project(*more: str) -> Graph:
-    """The two stateless models of the example, the stateful one, and other models."""
+def project(*, change: Callable[[str], str] | None = None) -> Graph:
+    """The two stateless models of the example with the stateful one; or, changed, they alone."""
     texts = [(_STAGING / f"{name}.sql").read_text("utf-8") for name in ("departures", "arrivals")]
-    texts += [_STATE_FILE.read_text("utf-8"), *more]
+    texts = [*texts, _STATE_FILE.read_text("utf-8")] if change is None else [*map(change, texts)]
     place = Place(path=Path("external_models.yaml"))
     sources = [
         external_source(
@@ -145,9 +144,3 @@ class FlightsWorld:
 
 def tuples(rows: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-
-
-def hours_between(first: datetime, end: datetime) -> Sequence[Interval]:
-    """The single hours of a time."""
-    count = int((end - first) / HOUR)
-    return [Interval(first + n * HOUR, first + (n + 1) * HOUR) for n in range(count)]

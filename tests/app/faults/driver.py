@@ -130,9 +130,29 @@ def fail(folder: str, then: str, points: Mapping[str, str], writing: str) -> Ite
     yield {"ended": evaluations.go_on(), "caught": caught}
 
 
+def sessions(folder: str, points: Mapping[str, str], then: str = "") -> Iterator[object]:
+    """Bring sessions of models to their points, and ``kill`` the process or wait there."""
+    evaluations = Evaluations.of(folder, SHORT if then else None)
+    evaluations.come_to(points, None)
+    if then == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    _begun[folder] = evaluations
+    yield "there"
+
+
+def session(folder: str, models: Sequence[str]) -> Iterator[object]:
+    """Run a session of each of these models, and say how it ended."""
+    evaluations = Evaluations.of(folder)
+    services, _ = evaluations.services()
+    yield [evaluations.session(services, name) for name in models]
+
+
 JOBS: Final = {
     each.__name__: each
-    for each in (start, apply, converge, read, begin, go_on, hold, compete, compete_on, fail)
+    for each in (
+        *(start, apply, converge, read, begin, go_on, hold, compete, compete_on, fail),
+        *(session, sessions),
+    )
 }
 
 
