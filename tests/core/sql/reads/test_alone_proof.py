@@ -67,7 +67,7 @@ def test_rows_of_a_unit_that_are_called_independent_are_the_same_alone_and_toget
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(12))
 def test_many_more_of_them_are(connection: duckdb.DuckDBPyConnection, part: int) -> None:
     check(connection, range(10_000 + 400 * part, 10_000 + 400 * (part + 1)), tables=4)
 
