@@ -105,6 +105,7 @@ def test_the_data_set_has_the_flights_keys_and_never_arriving_flights_that_are_d
     assert facts["longest_delay_minutes"] == 1_301
 
 
+@pytest.mark.full
 def test_landing_two_days_lands_exactly_what_upstream_had_committed(lake: SqlCatalog) -> None:
     assert_holds(lake, expected.landed_rows(TWO_DAYS))
 

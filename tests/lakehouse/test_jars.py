@@ -78,6 +78,7 @@ def test_a_warm_cache_needs_neither_java_nor_network(
         assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.full
 def test_a_repository_is_configured_in_sparks_own_words_and_a_damaged_folder_is_mended(
     repository: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,6 +75,7 @@ def cut_off(applied: "Sample") -> "Sample":
     return applied
 
 
+@pytest.mark.full
 @applied_on_spark
 def test_a_reused_step_starts_no_spark_and_reports_what_it_saved(
     cut_off: "Sample", instance: dg.DagsterInstance

@@ -60,6 +60,7 @@ def test_a_run_loads_what_is_missing_and_nothing_that_is_loaded(
     assert applied.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
 
 
+@pytest.mark.full
 @applied_on_spark
 def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_twice(
     applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch

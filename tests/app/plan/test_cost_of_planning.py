@@ -156,10 +156,16 @@ def planned(models: int, parent: Names, kind: str) -> tuple[MemoryWorld, Graph]:
 @pytest.mark.parametrize(
     "parent,kind",
     [
-        *((chain, "full"), (layers, "by time")),
+        (chain, "full"),
         *(
             pytest.param(*each, marks=pytest.mark.full)
-            for each in ((chain, "by time"), (layers, "full"), (fan, "full"), (fan, "by time"))
+            for each in (
+                (layers, "by time"),
+                (chain, "by time"),
+                (layers, "full"),
+                (fan, "full"),
+                (fan, "by time"),
+            )
         ),
     ],
 )

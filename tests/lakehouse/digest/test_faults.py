@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from _pytest.mark import ParameterSet
 
-from tests.depth import is_full
 from tests.lakehouse.digest import faulty_writes, reference
 from tests.lakehouse.digest.rows import LONG, STRING
 from tests.lakehouse.digest.spark_cluster import cluster
 from vde_dagster.core.ledger.dsha import MODULUS
 
+pytestmark = pytest.mark.full
 ROOT: Final = Path(__file__).parents[3]
 HAPPENED: Final = {
     "task": {"ExceptionFailure": 6},  # three tasks, twice each
@@ -29,8 +28,6 @@ HAPPENED: Final = {
     "action": {"ExceptionFailure": 4},
 }
 """What Spark's event log says of each fault, at least."""
-SHORT: Final = ("task, shuffled", "stage, shuffled", "action")
-"""The faults of the short form: of a task, of a stage, and of all."""
 COPIED: Final = ("copy", "copy, shuffled")
 READ_AGAIN: Final = 2
 JOBS: Final = {
@@ -58,8 +55,7 @@ def tell(folder: Path, master: str, *faults: str) -> Mapping[str, Any]:
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """Two cores in one process, and each task has four attempts."""
-    faults = HAPPENED if is_full() else SHORT
-    return tell(tmp_path_factory.mktemp("faults"), "local[2,4]", *faults)
+    return tell(tmp_path_factory.mktemp("faults"), "local[2,4]", *HAPPENED)
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +68,7 @@ def meant() -> Mapping[str, object]:
     return {"rows": len(hashes), "sum": str(sum(hashes) % MODULUS)}
 
 
-def faults(found: Iterable[str]) -> list[ParameterSet]:
-    return [pytest.param(each, marks=[] if each in SHORT else pytest.mark.full) for each in found]
-
-
-@pytest.mark.parametrize("fault", faults(HAPPENED))
+@pytest.mark.parametrize("fault", HAPPENED)
 def test_what_is_recorded_and_what_is_stored_are_the_rows_that_were_meant(
     reported: Mapping[str, Any], meant: Mapping[str, object], fault: str
 ) -> None:
@@ -84,13 +76,13 @@ def test_what_is_recorded_and_what_is_stored_are_the_rows_that_were_meant(
     assert reported[fault]["stored"] == meant
 
 
-@pytest.mark.parametrize("fault", faults(HAPPENED))
+@pytest.mark.parametrize("fault", HAPPENED)
 def test_the_fault_took_place(reported: Mapping[str, Any], fault: str) -> None:
     for event, times in HAPPENED[fault].items():
         assert reported[fault].get(event, 0) >= times, event
 
 
-@pytest.mark.parametrize("fault", faults(fault for fault in JOBS if fault in HAPPENED))
+@pytest.mark.parametrize("fault", [fault for fault in JOBS if fault in HAPPENED])
 def test_rows_are_read_again_where_what_was_observed_is_too_much_and_not_else(
     reported: Mapping[str, Any], fault: str
 ) -> None:
@@ -108,7 +100,6 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         return tell(tmp_path_factory.mktemp("copied"), master, *COPIED)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("fault", COPIED)
 def test_a_task_of_which_there_was_a_copy_is_counted_once(
     copied: Mapping[str, Any], meant: Mapping[str, object], fault: str

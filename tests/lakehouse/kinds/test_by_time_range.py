@@ -96,7 +96,7 @@ RARE: Final = [
 ]
 CASES: Final = both_worlds(
     {each.name: each for each in (*OFTEN, *RARE)},
-    short=("hours", "half an hour", "texts of hours"),
+    short=("half an hour",),
     long=[each.name for each in RARE],
 )
 BEFORE: Final = [0.0, 0.5, 23.99, 24.0, 24.1, 24.3, 24.5, 24.9, 25.0, 26.5, 47.75, 48.0, 24 * 40]

@@ -112,11 +112,7 @@ CASES: Final = [
     "worlds,case",
     both_worlds(
         {case.name: case for case in CASES},
-        short=(
-            "clauses in order, DELETE among them",
-            "a merge filter: what it leaves out is not there for the merge",
-            "names that are words of SQL, and a NULL in the key",
-        ),
+        short=("clauses in order, DELETE among them",),
     ),
     indirect=["worlds"],
 )

@@ -29,8 +29,8 @@ REPLACED: Final = {
     "by time": ("INCREMENTAL_BY_TIME_RANGE (time_column at)", NEW),
     "whole": ("FULL", NEW),
 }
-SHORT: Final = ("by key", "by partition", "by time")
-"""Those that have a write of their own for rows that are there; the short form tries these."""
+SHORT: Final = ("by key",)
+"""The short form tries this one: it looks for what is there by its rows."""
 
 
 def cases(
