@@ -129,16 +129,29 @@ def _snapshots_after(
 def _changes(table: Table, snapshots: Sequence[Snapshot]) -> Iterator[SourceChange]:
     at_once = appended(table, snapshots) or {}
     for each in snapshots:
-        operation = Operation.OVERWRITE if each.summary is None else each.summary.operation
-        if operation is Operation.REPLACE:
+        operation = _operation(each)
+        if operation is SourceOperation.REPLACE:
             added: Iterable[Added] = ()
         else:
             added = at_once.get(each.snapshot_id) or added_files(table, each)
         yield SourceChange(
             iceberg_snapshot_id=each.snapshot_id,
-            operation=_OPERATIONS[operation],
+            operation=operation,
             added=tuple(_by_partition(table, added)),
         )
+
+
+def _operation(snapshot: Snapshot) -> SourceOperation:
+    """What a snapshot did; rows that were deleted one by one were changed, and not whole files.
+
+    Position deletes, equality deletes and deletion vectors are all committed as ``delete`` if no
+    data file comes with them (Iceberg's spec, *Snapshots*).
+    """
+    summary = snapshot.summary
+    if summary is None:
+        return SourceOperation.OVERWRITE
+    by_row = int(summary["added-delete-files"] or 0) > 0
+    return SourceOperation.OVERWRITE if by_row else _OPERATIONS[summary.operation]
 
 
 def _by_partition(table: Table, added: Iterable[Added]) -> Iterator[ProcessingUri]:

@@ -26,7 +26,7 @@ from tests.core.planning.changes.proof.projects import Project
 from tests.core.planning.changes.proof.revisions import WAYS, Revisions, revisions
 from tests.core.planning.changes.proof.smaller import smallest
 
-EXAMPLES, LONG = 100, 20_000
+EXAMPLES, LONG = 200, 20_000
 """How many pairs of revisions are compared, each of them in both directions."""
 PLANTED = 400
 LEAST_SHARE = 0.4
