@@ -16,6 +16,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.definitions import project_definitions
+from vde_dagster.orchestration.jobs import CATCH_UP_JOB
 
 CONFIGURATION = """\
 name: automated
@@ -94,9 +95,12 @@ class AutomatedWorld:
 
     def launch(self, request: dg.RunRequest, *, fails: bool = False) -> dg.ExecuteInProcessResult:
         """Execute a run that was requested."""
-        job = self.definitions().resolve_job_def(request.job_name or "")
+        job = self.definitions().resolve_job_def(request.job_name or CATCH_UP_JOB)
         result = job.execute_in_process(
-            tags=dict(request.tags), instance=self.instance, raise_on_error=False
+            run_config=request.run_config,
+            tags=dict(request.tags),
+            instance=self.instance,
+            raise_on_error=False,
         )
         assert result.success is not fails
         return result

@@ -18,11 +18,14 @@ import dagster as dg
 from pydantic import Field
 
 from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run, set_aside
+from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.listing import list_late_data
+from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.inputs.staying import is_computed
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
+from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused, VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.ownership import may_write
@@ -236,21 +239,33 @@ def _due(location: Location, runs: Sequence[dg.RunRecord]) -> Due:
     services = location.project.services
     plan = plan_run(services, location.environment)
     tokens = work_tokens(services, plan)
-    pauses = dict(_pauses(runs, tokens))
+    pauses = dict(_pauses(services, location.environment, runs, tokens))
     left = set_aside(plan, pauses.keys(), "it waits until the failed model is tried again")
     return Due(plan=left, token=plan_token(left, tokens), pauses=pauses)
 
 
 def _pauses(
-    runs: Sequence[dg.RunRecord], tokens: Mapping[ModelName, str]
+    services: Services,
+    environment: str,
+    runs: Sequence[dg.RunRecord],
+    tokens: Mapping[ModelName, str],
 ) -> Iterator[tuple[ModelName, str]]:
     """The models whose same work earlier runs have left undone, and when it is tried again."""
     undone = [(each, _undone(each)) for each in runs if _tag(each, UNDONE)]
+    binding = bind_environment(services, environment) if undone else None
     for name, token in tokens.items() if undone else ():
         tried = ended_attempts([run for run, left in undone if left.get(str(name)) == token])
+        refused = _refused(services, binding, name) if tried.ended else ""
         pause = tried.pause(datetime.now(UTC))
-        if pause:
+        if refused:
+            yield name, f"{refused}; `vde run {environment}` tries it all the same"
+        elif pause:
             yield name, f"{tried.ended} runs did not compute it; it is tried again {pause}"
+
+
+def _refused(services: Services, binding: Binding | None, name: ModelName) -> str:
+    is_shown = binding is not None and name in binding.graph
+    return still_refused(services, binding, name) if binding is not None and is_shown else ""
 
 
 def _note_undone(

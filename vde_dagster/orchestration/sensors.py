@@ -18,6 +18,7 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.sessions import note_detected
+from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
@@ -105,7 +106,7 @@ def _answers(
             case Stop(reason=reason, advice=advice):
                 yield f"{name} cannot be loaded: {reason}. {advice}"
             case Load():
-                answer = _asked(instance, services, binding.key(name), decision)
+                answer = _asked(instance, services, binding, name, decision)
                 if isinstance(answer, _Session):
                     first.add(name)
                 yield answer
@@ -114,13 +115,21 @@ def _answers(
 
 
 def _asked(
-    instance: dg.DagsterInstance, services: Services, key: VersionKey, decision: Load
+    instance: dg.DagsterInstance,
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    decision: Load,
 ) -> _Session | str:
+    key = binding.key(name)
     change = _change(key, decision)
     held = bool(services.state.lease_holder(version_resource(key)))
     attempts = attempts_with(instance, change_tag(key.model), change, is_held=held)
     if attempts.under_way is not None:
         return f"{key.model}: run {attempts.under_way} is loading the new rows"
+    refused = still_refused(services, binding, name, of_session=True)
+    if refused:
+        return f"{name}: {refused}. `vde catch-up {name}` tries it all the same."
     pause = attempts.pause(datetime.now(UTC))
     if pause:
         return (

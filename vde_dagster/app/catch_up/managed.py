@@ -6,20 +6,19 @@ since. Checking reads the state and the catalog's metadata, and starts no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.changed_inputs import changed_inputs
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.evaluate.parent_ledgers import gaps_of, read_ledgers
-from vde_dagster.app.evaluate.pinned_reading import pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.unit_of_work import AsOf
 from vde_dagster.core.model.kinds.managed import target_lag
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
@@ -103,7 +102,7 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
     if services.clock.now() < fresh_until:
         reason = f"its target lag lasts until {_instant_text(fresh_until)}"
         return Freshness(name=node.name, is_stale=False, reason=reason, token=work_id)
-    changed = dict(_changed(services, binding, work.intent.inputs))
+    changed = dict(changed_inputs(services, binding, work.intent.inputs))
     same = _same_rows(services, binding, node, entry, changed)
     changed = {name: rows for name, rows in changed.items() if name not in same}
     if changed:
@@ -117,20 +116,6 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
         token=":".join([work_id, *map(str, changed.values())]),
         changed=tuple(changed),
     )
-
-
-def _changed(
-    services: Services, binding: Binding, read: Mapping[ModelName, int | None]
-) -> Iterator[tuple[ModelName, int | None]]:
-    """The tables that were read and have other rows now, with their current Iceberg snapshots.
-
-    A compaction changes no rows.
-    """
-    known = {name: at for name, at in read.items() if name in binding.graph}
-    for name, now in pin(services, binding, sorted(known), {}).items():
-        rows = _rows_at(services, now, now.iceberg_snapshot_id)
-        if rows != _rows_at(services, now, known[name]):
-            yield name, rows
 
 
 def _same_rows(
@@ -150,12 +135,6 @@ def _same_rows(
     ranges = {name: each for name, each in every.items() if name in names}
     known, now = entry.trace.inputs, read_ledgers(services, binding, ranges).tokens
     return {name for name, each in now.items() if each.of(ranges[name]) == known.get(name)}
-
-
-def _rows_at(services: Services, table: AsOf, snapshot_id: int | None) -> int | None:
-    if snapshot_id is None:
-        return None
-    return services.catalog.origin(table.table, snapshot_id)
 
 
 def _instant_text(instant: datetime) -> str:
