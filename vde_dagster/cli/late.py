@@ -11,6 +11,7 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.late_explain import explain, replay
 from vde_dagster.cli.late_facts import late_names, opened, pending_facts
+from vde_dagster.cli.late_init import init
 from vde_dagster.cli.printing import instant, note, print_json
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
@@ -28,6 +29,7 @@ def command() -> None:
 
 
 command.add_command(explain)
+command.add_command(init)
 command.add_command(replay)
 
 

@@ -109,6 +109,10 @@ class IcebergCatalog:
             iceberg_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
             columns=columns_of(table.schema()),
             properties=dict(table.metadata.properties),
+            partition_columns=tuple(
+                table.schema().find_column_name(each.source_id) or ""
+                for each in table.spec().fields
+            ),
         )
 
     def view(self, name: TableName) -> ViewDefinition | None:

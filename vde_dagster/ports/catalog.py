@@ -20,13 +20,17 @@ from vde_dagster.ports.engine import ArrowRows, TableRows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """A table as its current metadata describes it. ``iceberg_snapshot_id`` is None when empty."""
+    """A table as its current metadata describes it. ``iceberg_snapshot_id`` is None when empty.
+
+    ``partition_columns`` are those that new files are partitioned by.
+    """
 
     name: TableName
     uuid: str
     iceberg_snapshot_id: int | None
     columns: tuple[Column, ...]
     properties: Mapping[str, str]
+    partition_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ for the interval alone: its rows whose tracked time is in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
@@ -40,7 +40,7 @@ def tracked_columns(graph: Graph, node: Node, query: exp.Query) -> dict[ModelNam
         for each in tracked
         if each.name in axes
         and (column := tracked_column(graph, each)) is not None
-        and not _is_bounded(graph, node, query, axes, each)
+        and bounding_axis(graph, node, query, each.name, _axes(graph, node, each)) is None
     }
 
 
@@ -74,22 +74,31 @@ def interval_condition(column: str) -> SqlText:
     return macros_placed(f"{written} BETWEEN @{_BORDERS[0]} AND @{_BORDERS[1]}")
 
 
-def _is_bounded(
+def bounding_axis(
     graph: Graph,
     node: Node,
     query: exp.Query,
-    axes: Mapping[ModelName, TimeAxis | None],
-    tracked: TrackedSource,
-) -> bool:
-    """Whether every scan of a source is bounded by a time column of it."""
+    name: ModelName,
+    possible: Iterable[TimeAxis],
+) -> TimeAxis | None:
+    """The first of some time columns of a source by which every scan of it is bounded.
+
+    Args:
+        graph: The models.
+        node: A model.
+        query: Its query over tables, with time macros.
+        name: The source.
+        possible: Its time columns.
+    """
+    axes = axes_of(graph, query, reader=node.name)
     first = node.model.unit.floor(node.model.start)
     example = Interval(first, node.model.unit.following(first))
-    for axis in _axes(graph, node, tracked):
-        known = reads(query, axes={**axes, tracked.name: axis}, kept=input_axis(node))
-        found = known.ranges(Moments.between(example, example)).get(tracked.name)
+    for axis in possible:
+        known = reads(query, axes={**axes, name: axis}, kept=input_axis(node))
+        found = known.ranges(Moments.between(example, example)).get(name)
         if not isinstance(found, WholeTable):
-            return True
-    return False
+            return axis
+    return None
 
 
 def _axes(graph: Graph, node: Node, tracked: TrackedSource) -> Iterator[TimeAxis]:

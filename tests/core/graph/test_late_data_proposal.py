@@ -1,0 +1,76 @@
+"""What late_data is proposed for a query and its sources' metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.memory_world import DEFAULTS, graph_of
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.graph.late_data_proposal import Proposal, SourceMetadata, proposed
+from vde_dagster.core.model.late_data import LateDataMode
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.model_files import external_source
+
+OTHERS, MODEL = ModelName("raw", "others"), ModelName("a", "m")
+COLUMNS = {"id": "bigint", "at": "timestamp", "landed": "timestamp", "day": "date"}
+HEAD = "MODEL (name a.m, kind {kind}, cron '@hourly'); "
+BOTH = (
+    "FROM raw.others AS o JOIN raw.events AS e ON e.id = o.id "
+    "WHERE e.at BETWEEN @start_ts AND @end_ts"
+)
+BY_TIME = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+
+
+def proposal(query: str, *partitions: str, kind: str = BY_TIME) -> Proposal:
+    others = external_source(
+        OTHERS, COLUMNS, place=Place(path=Path("external_models.yaml")), defaults=DEFAULTS
+    )
+    graph = graph_of({"m": HEAD.format(kind=kind) + query}, others)
+    columns = tuple(Column(name=name, type=type_) for name, type_ in COLUMNS.items())
+    known = SourceMetadata(name=OTHERS, columns=columns, partition_columns=partitions)
+    return proposed(graph, MODEL, [known])
+
+
+def test_rows_of_one_source_taken_one_by_one_are_stateless() -> None:
+    found = proposal("SELECT id, at FROM raw.others WHERE at BETWEEN @start_ts AND @end_ts")
+    assert found.mode is LateDataMode.STATELESS
+    assert found.text == "late_data (\n  mode stateless,\n  sources (\n    raw.others\n  )\n)"
+
+
+@pytest.mark.parametrize(
+    "query,partitions,column",
+    [
+        ("SELECT COUNT(*) AS n, MAX(at) AS at FROM raw.others WHERE day = @start_date", (), "day"),
+        (
+            f"SELECT o.landed AS at, COUNT(*) AS n {BOTH} GROUP BY o.landed",
+            ("at",),
+            "landed",
+        ),
+        (
+            f"SELECT e.at, COUNT(*) AS n {BOTH} GROUP BY e.at",
+            ("id", "landed"),
+            "landed",
+        ),
+    ],
+    ids=["the query bounds it", "the time column is made of it", "the table is partitioned by it"],
+)
+def test_a_source_is_tracked_by_the_time_that_says_which_rows_an_interval_reads(
+    query: str, partitions: tuple[str, ...], column: str
+) -> None:
+    found = proposal(query, *partitions)
+    assert found.mode is LateDataMode.STATEFUL
+    assert {each.name: each.tracked_by for each in found.sources}[OTHERS] == column
+
+
+def test_a_source_with_several_times_and_no_reason_for_one_is_left_to_the_author() -> None:
+    ((name, why),) = proposal(f"SELECT e.at, COUNT(*) AS n {BOTH} GROUP BY e.at").left_out
+    assert name == OTHERS
+    assert why == "it has the times at, landed, day; write `tracked_by` with one of them"
+
+
+def test_a_kind_that_cannot_have_it_is_refused() -> None:
+    with pytest.raises(Refused, match="INCREMENTAL_BY_TIME_RANGE"):
+        proposal("SELECT id FROM raw.others", kind="FULL")

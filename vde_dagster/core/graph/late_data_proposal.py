@@ -1,0 +1,186 @@
+"""A `late_data` property for a model that has none, from its query and its sources' metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.lineage import column_lineage
+from vde_dagster.core.graph.render_model import query_over_tables, tables_read
+from vde_dagster.core.graph.session_reads import bounding_axis
+from vde_dagster.core.graph.time_axes import time_axes
+from vde_dagster.core.model.kinds import IncrementalByTimeRange
+from vde_dagster.core.model.late_data import LANDING_COLUMN, LateDataMode
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.row_local import why_not_row_local
+from vde_dagster.core.time.formats import axis_type
+
+_TIMES: Final = ("date", "timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceMetadata:
+    """A source as its table describes it: its columns, and those that it is partitioned by."""
+
+    name: ModelName
+    columns: tuple[Column, ...]
+    partition_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedSource:
+    """A source to track; ``tracked_by`` is empty where it need not be given.
+
+    ``why`` says, for people, why it is that column.
+    """
+
+    name: ModelName
+    tracked_by: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A `late_data` property: its mode, with the reason for people, and its sources.
+
+    ``left_out`` are tables that the model reads and that are not tracked, with the reasons.
+    """
+
+    mode: LateDataMode
+    why: str
+    sources: tuple[ProposedSource, ...]
+    left_out: tuple[tuple[ModelName, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The property as it is written in a MODEL block."""
+        sources = ",\n".join(f"    {_written(each)}" for each in self.sources)
+        return f"late_data (\n  mode {self.mode.value},\n  sources (\n{sources}\n  )\n)"
+
+
+def proposed(graph: Graph, name: ModelName, known: Sequence[SourceMetadata]) -> Proposal:
+    """What late_data could be for a model.
+
+    Args:
+        graph: The models.
+        name: One without late_data.
+        known: The tables of the sources that it reads, as far as they exist.
+
+    Raises:
+        Refused: The model cannot have it, has it already, or reads nothing that can be tracked.
+    """
+    node = graph[name]
+    _check(node)
+    tables = tuple(tables_read(graph, node))
+    why_stateful = _why_stateful(graph, node, tables)
+    if not why_stateful:
+        return Proposal(
+            mode=LateDataMode.STATELESS,
+            why="each row follows from one row of its only source",
+            sources=tuple(ProposedSource(name=each) for each in tables),
+        )
+    metadata = {each.name: each for each in known}
+    tracked, left_out = [], []
+    for each in tables:
+        found = _tracked(graph, node, each, metadata.get(each))
+        if isinstance(found, ProposedSource):
+            tracked.append(found)
+        else:
+            left_out.append((each, found))
+    if not tracked:
+        reasons = "; ".join(f"{each}: {why}" for each, why in left_out)
+        raise Refused(f"{name} reads nothing that a session can track: {reasons or 'no table'}.")
+    return Proposal(
+        mode=LateDataMode.STATEFUL,
+        why=why_stateful,
+        sources=tuple(tracked),
+        left_out=tuple(left_out),
+    )
+
+
+def _check(node: Node) -> None:
+    if node.model.late_data is not None:
+        raise Refused(
+            f"{node.name} has late_data already.",
+            advice=f"`vde late explain {node.name}` shows what its next session would do.",
+        )
+    if not isinstance(node.model.kind, IncrementalByTimeRange) or node.canonical is None:
+        raise Refused(
+            f"{node.name} cannot have late_data: that is for SQL models of kind "
+            "INCREMENTAL_BY_TIME_RANGE."
+        )
+
+
+def _why_stateful(graph: Graph, node: Node, tables: Sequence[ModelName]) -> str:
+    """Why rows cannot be added one by one, for people; empty if they can."""
+    if len(tables) != 1:
+        return f"it reads {len(tables)} tables"
+    if not graph[tables[0]].model.kind.is_source:
+        return f"it reads {tables[0]}, a model of the project"
+    query = query_over_tables(graph, node.name)
+    assert query is not None, "it is a SQL model"
+    found = why_not_row_local(query, tables[0])
+    return f"its query has {found}" if found else ""
+
+
+def _tracked(
+    graph: Graph, node: Node, name: ModelName, known: SourceMetadata | None
+) -> ProposedSource | str:
+    """How a table is tracked, or why it is not, for people."""
+    source = graph[name]
+    if not source.model.kind.is_source:
+        if source.time_axis is None:
+            return "it has no intervals, so that a change of it is one of everything"
+        return ProposedSource(name=name, why=f"{source.time_axis.column} is its time column")
+    columns = known.columns if known is not None else source.columns
+    times = [each.name.lower() for each in columns if axis_type(each.type) in _TIMES]
+    for column, why in _candidates(graph, node, name, known):
+        if column in times:
+            return ProposedSource(name=name, tracked_by=column, why=why)
+    if len(times) == 1:
+        return ProposedSource(name=name, tracked_by=times[0], why="its only time")
+    if times:
+        return f"it has the times {', '.join(times)}; write `tracked_by` with one of them"
+    return "it has no column that is a date or a timestamp" if columns else "it does not exist yet"
+
+
+def _candidates(
+    graph: Graph, node: Node, name: ModelName, known: SourceMetadata | None
+) -> Iterator[tuple[str, str]]:
+    """Columns that a source may be tracked by, the best first, each with the reason."""
+    bounded = _bounded_column(graph, node, name)
+    if bounded:
+        yield bounded, "the query bounds it"
+    for column in _behind_time_column(graph, node, name):
+        yield column, "the model's time column is made of it"
+    for column in known.partition_columns if known is not None else ():
+        yield column.lower(), "the table is partitioned by it"
+    yield LANDING_COLUMN, "it is the time of landing"
+
+
+def _bounded_column(graph: Graph, node: Node, name: ModelName) -> str:
+    """The time column by which a query bounds what it reads of a source; empty if it does not."""
+    query = query_over_tables(graph, node.name)
+    if query is None:
+        return ""
+    possible = time_axes(graph[name], node.model.unit)
+    axis = bounding_axis(graph, node, query, name, possible)
+    return axis.column.lower() if axis is not None else ""
+
+
+def _behind_time_column(graph: Graph, node: Node, name: ModelName) -> Iterator[str]:
+    query = query_over_tables(graph, node.name)
+    if query is None or node.time_axis is None:
+        return
+    behind = column_lineage(query).get(node.time_axis.column.lower(), ())
+    yield from (column.lower() for source, column in behind if source == name)
+
+
+def _written(source: ProposedSource) -> str:
+    if not source.tracked_by or source.tracked_by == LANDING_COLUMN:
+        return str(source.name)
+    return f"{source.name} (tracked_by {source.tracked_by})"
