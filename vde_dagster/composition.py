@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import PRODUCTION, ModelName, TableName
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.loading import ProjectFiles, load_files, load_project, models_kept_in
@@ -60,6 +61,23 @@ class VdeProject:
     def models(self) -> ModelCache | None:
         """The cache of parsed models; None if the environment says ``VDE_CACHE=off``."""
         return models_kept_in(self.configuration.folder)
+
+    def complete_to(self, model: str, *, environment: str = PRODUCTION) -> datetime | None:
+        """Up to when a model has all of its intervals, such as ``lifecycle.cancels``.
+
+        See `vde_dagster.app.inspect.complete_to.complete_to` for what that says. No Spark is
+        started.
+
+        Returns:
+            That instant (UTC); None if the first interval is not loaded.
+
+        Raises:
+            Refused: There is no such environment or model, or the model has no intervals.
+        """
+        from vde_dagster.app.inspect.complete_to import complete_to
+
+        name = ModelName.parse(model).within(self.configuration.catalog.name)
+        return complete_to(self.services, environment, name)
 
     @cached_property
     def services(self) -> Services:

@@ -77,6 +77,9 @@ def test_own_assets_read_models(
     assert materialized(prod, instance, "report", "2024-01-02").metadata["amount"].value == 1
     both = merge_definitions(prod, dg.Definitions(assets=[defined["count"]]))
     assert materialized(both, instance, "count").metadata["events"].value == 2
+    both = merge_definitions(prod, dg.Definitions(assets=[defined["board"]]))
+    until = materialized(both, instance, "board").metadata["complete_to"].value
+    assert until == "2024-01-03T00:00:00+00:00"
     both = merge_definitions(prod, dg.Definitions(assets=[defined["forecast"]]))
     materialized(both, instance, "mart/forecast", "2024-01-01")
     assert world.world.rows("mart.forecast") == [(START.date(), 11.0)]
