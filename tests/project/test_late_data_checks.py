@@ -94,3 +94,54 @@ def test_it_is_refused_with_its_line(tmp_path: Path, late: str, query: str, said
 )
 def test_what_a_session_can_follow_is_taken(tmp_path: Path, late: str, query: str) -> None:
     assert load_project(project(tmp_path, late, query)).warnings == ()
+
+
+FUNCTION = """from vde_dagster import model
+
+
+@model(
+    "a.m",
+    kind={{"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "at"}},
+    columns={{"id": "bigint", "at": "timestamp"}},
+    depends_on={reads},
+    late_data={{"mode": "stateful", "sources": "{source}"}},
+)
+def m(context):
+    return context.table("raw.events")
+"""
+
+
+def with_function(folder: Path, source: str, reads: object) -> Path:
+    """The project with a Python model in place of the query."""
+    made = project(folder, "mode stateful, sources (a.fact)", JOINED)
+    (made / "models/m.sql").unlink()
+    (made / "models/m.py").write_text(FUNCTION.format(source=source, reads=reads))
+    return made
+
+
+@pytest.mark.parametrize(
+    "source,said",
+    [
+        ("raw.events", "by event_landing_ts, which is none of its columns"),
+        ("raw.others|day", "tracks raw.others by day, a string"),
+        ("a.seen", "a.seen, which is a view of this project"),
+    ],
+)
+def test_what_a_function_cannot_be_given_by_its_time_is_refused(
+    tmp_path: Path, source: str, said: str
+) -> None:
+    reads = sorted({"raw.events", source.partition("|")[0]})
+    made = with_function(tmp_path, source, reads)
+    with pytest.raises(ProjectInvalid) as refused:
+        load_project(made)
+    (problem,) = refused.value.problems
+    assert said in problem.message, refused.value.problems
+    assert (problem.place.path.name, problem.place.line) == ("m.py", 9)
+
+
+@pytest.mark.parametrize(
+    "reads", [["raw.events"], {"raw.events": {"before": "1 hour"}}], ids=["alone", "a window"]
+)
+def test_a_function_may_have_sessions(tmp_path: Path, reads: object) -> None:
+    made = with_function(tmp_path, "raw.events|at", reads)
+    assert load_project(made).warnings == ()

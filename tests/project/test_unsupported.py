@@ -49,7 +49,6 @@ UNSUPPORTED = [
     (PYTHON % "allow_partials=True,", 8, "allow_partials", "shorter interval_unit"),
     (f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (\ntime_column ts,\nbatch_concurrency 2));\n{TIMED}", 3, "follow each other, since each is one commit to the model's table", "Leave batch_concurrency out"),
     (f"MODEL (name m.x, kind INCREMENTAL_UNMANAGED,\nlate_data (mode stateless, sources raw.t));\n{TIMED}", 2, "INCREMENTAL_UNMANAGED", "INCREMENTAL_BY_TIME_RANGE"),
-    (PYTHON % "late_data={'mode': 'stateful', 'sources': 'raw.t'},", 8, "stateful", "lookback"),
 ]  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     OwnRows,
     PlannedWrite,
     PythonRows,
+    RowsWithin,
     SqlRows,
     Staged,
     Staging,
@@ -261,6 +262,9 @@ class MemoryEngine:
                 raise EvaluationFailed(
                     f"Iceberg snapshot {wanted.after} is no ancestor of {wanted.until}"
                 )
+            case RowsWithin():
+                found = Frame(table.columns, list(table.rows_at(wanted.iceberg_snapshot_id)))
+                return inside(found, wanted.axis, wanted.intervals)
             case OwnRows():
                 raise AssertionError("own rows are read while they are written")
             case _:

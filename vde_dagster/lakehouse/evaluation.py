@@ -30,6 +30,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     OwnRows,
     PythonRows,
     RowSource,
+    RowsWithin,
     SqlRows,
 )
 from vde_dagster.core.model.module_texts import importable
@@ -37,6 +38,7 @@ from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.lakehouse.tables import quoted
+from vde_dagster.lakehouse.times import rows_inside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,6 +139,9 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
                 .option("end-snapshot-id", str(wanted.until))
                 .load(name)
             )
+        case RowsWithin(table=table, iceberg_snapshot_id=at):
+            rows = input_frame(spark, catalog, AsOf(table=table, iceberg_snapshot_id=at))
+            return rows_inside(rows, wanted.axis, wanted.intervals)
         case OwnRows():
             raise AssertionError("own rows are read while they are written")
         case _:

@@ -10,6 +10,7 @@ from vde_dagster.core.errors import Problem
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import restricted_sources, tables_read
 from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, TrackedSource
+from vde_dagster.core.model.model import PythonFunction
 from vde_dagster.core.time.formats import axis_type
 
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz", "unknown")
@@ -56,12 +57,16 @@ def _wrong(
             advice="Take offset and idle_after out; its own sources may have them.",
         )
     else:
-        yield from _untracked(graph, node, source)
+        yield from _untracked(graph, node, source, is_model=is_model)
 
 
-def _untracked(graph: Graph, node: Node, source: TrackedSource) -> Iterator[Problem]:
+def _untracked(
+    graph: Graph, node: Node, source: TrackedSource, *, is_model: bool
+) -> Iterator[Problem]:
     """A column that a session would read a source by, and that the source does not have."""
-    column = restricted_sources(graph, node).get(source.name)
+    is_function = isinstance(node.model.body, PythonFunction)
+    restricted = restricted_sources(graph, node)
+    column = source.tracked_by if is_function and not is_model else restricted.get(source.name)
     if column is None:
         return
     known = {each.name.lower(): each.type for each in graph[source.name].columns}

@@ -316,13 +316,6 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
             "with them is not known",
             "Write the model in SQL, or leave late_data out.",
         )
-    else:
-        problems.reject(
-            properties.places["late_data"],
-            "late_data in stateful mode has sessions for SQL models only in this version",
-            "Write the model in SQL. Else leave late_data out: `lookback` evaluates the last "
-            "intervals again, and stale ones are found by their inputs.",
-        )
 
 
 def _declared(

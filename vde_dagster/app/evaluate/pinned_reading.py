@@ -19,6 +19,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of, render_model, render_tree
+from vde_dagster.core.graph.session_reads import tracked_axes
 from vde_dagster.core.graph.time_axes import axes_of
 from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.ledger.unit_of_work import (
@@ -28,14 +29,17 @@ from vde_dagster.core.ledger.unit_of_work import (
     OwnRows,
     PythonRows,
     RowSource,
+    RowsWithin,
     SqlRows,
 )
 from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
+    WholeTable,
     input_ranges,
 )
 from vde_dagster.core.sql.text import SqlText
@@ -106,7 +110,7 @@ def read_whole(
             )
             return PinnedReading(
                 rows=_python_rows(node, body, interval, execution_time),
-                inputs={str(name): each for name, each in read.tables.items()},
+                inputs=_python_tables(binding, node, interval, read),
                 pinned=read.pinned,
                 tokens=read.tokens,
             )
@@ -261,6 +265,27 @@ def _python_inputs(
     return _pinned(
         services, binding, node, interval, ranges=ranges, source_pins=source_pins, ledgers=ledgers
     )
+
+
+def _python_tables(
+    binding: Binding, node: Node, interval: Interval, read: _Inputs
+) -> dict[str, Input]:
+    """What a function is given by name: of a source that sessions track, the rows that count."""
+    axes = tracked_axes(binding.graph, node)
+    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
+    found: dict[str, Input] = {str(name): each for name, each in read.tables.items()}
+    for name, axis in axes.items():
+        times = ranges[name]
+        if not isinstance(times, WholeTable):
+            found[str(name)] = RowsWithin(
+                table=read.tables[name].table,
+                iceberg_snapshot_id=read.tables[name].iceberg_snapshot_id,
+                intervals=times,
+                axis=TimeAxisSpec(
+                    column=axis.column, type=axis.type, unit=axis.unit, format=axis.format
+                ),
+            )
+    return found
 
 
 def pin(

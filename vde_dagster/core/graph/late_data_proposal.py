@@ -108,10 +108,15 @@ def _check(node: Node) -> None:
             f"{node.name} has late_data already.",
             advice=f"`vde late explain {node.name}` shows what its next session would do.",
         )
-    if not isinstance(node.model.kind, IncrementalByTimeRange) or node.canonical is None:
+    if not isinstance(node.model.kind, IncrementalByTimeRange):
         raise Refused(
-            f"{node.name} cannot have late_data: that is for SQL models of kind "
+            f"{node.name} cannot have late_data: that is for models of kind "
             "INCREMENTAL_BY_TIME_RANGE."
+        )
+    if node.canonical is None:
+        raise Refused(
+            f"{node.name} is a Python model: a function does not show by which columns it reads.",
+            advice="Name the sources and their columns yourself (docs/late_data.md).",
         )
 
 

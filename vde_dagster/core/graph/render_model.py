@@ -14,7 +14,12 @@ from sqlglot import exp
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.run_text import interval_text, query_text, statement_texts
-from vde_dagster.core.graph.session_reads import interval_condition, interval_query, tracked_columns
+from vde_dagster.core.graph.session_reads import (
+    interval_condition,
+    interval_query,
+    tracked_axes,
+    tracked_columns,
+)
 from vde_dagster.core.graph.time_axes import axes_of, input_axis
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
@@ -24,6 +29,7 @@ from vde_dagster.core.sql.reads.input_ranges import Reads, declared_reads, reads
 from vde_dagster.core.sql.rendering import inline, render_interval, spark_form
 from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.time.windows import Window
 
 Statements = tuple[tuple[SqlText, ...], tuple[SqlText, ...]]
 """The pre-statements, and the post-statements."""
@@ -162,7 +168,8 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
     """What a model reads of the tables upstream, for any interval; nothing for seeds and sources.
 
     VIEW and EMBEDDED parents are looked through, down to tables. Of a Python model it is what its
-    ``depends_on`` declares.
+    ``depends_on`` declares, and of a source that its sessions track the interval alone if that
+    declares no window.
     """
     return graph.once("reads", name, lambda: _reads_of(graph, name))
 
@@ -172,7 +179,9 @@ def _reads_of(graph: Graph, name: ModelName) -> Reads:
     query = query_over_tables(graph, name)
     if query is None:
         parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
-        return declared_reads(parents, node.model.windows if _has_intervals(node) else {})
+        tracked = tracked_axes(graph, node)
+        windows = {**dict.fromkeys(tracked, Window()), **node.model.windows}
+        return declared_reads({**parents, **tracked}, windows if _has_intervals(node) else {})
     found = reads(query, axes=axes_of(graph, query, reader=name), kept=input_axis(node))
     return found.with_whole(_defined_inputs(graph, node))
 

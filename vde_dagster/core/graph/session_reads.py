@@ -56,6 +56,28 @@ def tracked_column(graph: Graph, tracked: TrackedSource) -> str | None:
     return axis.column if axis is not None else None
 
 
+def tracked_axes(graph: Graph, node: Node) -> dict[ModelName, TimeAxis]:
+    """The tracked sources of which a Python model is given the rows of its interval alone.
+
+    A function shows no bounds, so that these are all that have a time.
+    """
+    policy = node.model.stateful
+    found: dict[ModelName, TimeAxis] = {}
+    for each in policy.tracked if policy is not None else ():
+        source = graph[each.name]
+        if source.model.kind.is_source:
+            types = {column.name.lower(): column.type for column in source.columns}
+            kind = types.get(each.tracked_by, "unknown").lower()
+            axis: TimeAxis | None = TimeAxis(
+                column=each.tracked_by, unit=node.model.unit, type=kind
+            )
+        else:
+            axis = input_axis(source)
+        if axis is not None:
+            found[each.name] = axis
+    return found
+
+
 def interval_query(name: ModelName, column: str) -> exp.Query:
     """The rows of a source whose time is in the interval that the macros stand for."""
     start, end = (exp.Parameter(this=exp.Var(this=each)) for each in _BORDERS)

@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Protocol
 
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import query_over_tables
+from vde_dagster.core.graph.render_model import query_over_tables, reads_of
+from vde_dagster.core.graph.session_reads import tracked_axes
 from vde_dagster.core.graph.time_axes import axes_of, input_axis, time_axes
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -97,7 +98,12 @@ def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
     """
     query = query_over_tables(graph, node.name)
     if query is None:
-        return {}
+        known = reads_of(graph, node.name)
+        return {
+            name: SourceTime(column=axis.column, reads=known)
+            for name, axis in tracked_axes(graph, node).items()
+            if graph[name].model.kind.is_source
+        }
     axes = axes_of(graph, query, reader=node.name)
     first = node.model.unit.floor(node.model.start)
     example = Interval(first, node.model.unit.following(first))

@@ -254,7 +254,8 @@ def evaluated_parts(
     Late rows must not decide which units a stateful session evaluates together, so each is
     evaluated by itself where that could make a difference.
     """
-    if node.model.stateful is None or not _why_together(graph, node):
+    is_function = isinstance(node.model.body, PythonFunction) and not node.model.kind.independent
+    if node.model.stateful is None or not (is_function or _why_together(graph, node)):
         return tuple(batches(node.model, intervals))
     return tuple(cell for each in intervals for cell in node.model.unit.cells(each))
 

@@ -55,7 +55,20 @@ class OwnRows:
     axis: TimeAxisSpec
 
 
-Input = AsOf | AddedBetween | OwnRows
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsWithin:
+    """Rows of a table at one Iceberg snapshot whose time is in some intervals.
+
+    What a Python model reads of a source that its sessions track (seed 003, *stateful*).
+    """
+
+    table: TableName
+    iceberg_snapshot_id: int | None
+    intervals: tuple[Interval, ...]
+    axis: TimeAxisSpec
+
+
+Input = AsOf | AddedBetween | OwnRows | RowsWithin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -12,14 +12,13 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.unit_of_work import OwnRows
 from vde_dagster.core.model.layout import are_whole_partitions
-from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec
-from vde_dagster.core.sql.rendering import within
-from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.lakehouse.times import inside, rows_inside, spark_column
 from vde_dagster.lakehouse.unit_sums import unit_sums
 from vde_dagster.lakehouse.writes.written import Written, check_count, put
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, DataFrameWriterV2
 
     from vde_dagster.lakehouse.branch import Branch
@@ -34,16 +33,16 @@ def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteInterv
     Raises:
         EvaluationFailed: An interval does not consist of whole units.
     """
-    inside = _inside(write.axis, write.intervals)
+    condition = inside(write.axis, write.intervals)
     partitions = branch.staging.storage.partitioned_by
     act: Callable[[DataFrameWriterV2], None] = _append
     if are_whole_partitions(partitions, write.axis, write.intervals):
-        act = _overwrite(inside)
+        act = _overwrite(condition)
     elif not branch.is_empty:
-        branch.run(exp.delete(branch.target).where(inside).sql("spark", identify=True))
+        branch.run(exp.delete(branch.target).where(condition).sql("spark", identify=True))
         branch.committed()
-    added, seen = _put(branch, frame.where(_column(inside)), write, act)
-    return _written(branch, branch.rows().where(_column(inside)), write, added, seen)
+    added, seen = _put(branch, frame.where(spark_column(condition)), write, act)
+    return _written(branch, branch.rows().where(spark_column(condition)), write, added, seen)
 
 
 def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToIntervals) -> Written:
@@ -53,7 +52,7 @@ def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToInterva
         EvaluationFailed: An interval does not consist of whole units.
     """
     before = branch.head
-    rows = frame.where(_column(_inside(write.axis, write.intervals)))
+    rows = rows_inside(frame, write.axis, write.intervals)
     added, seen = _put(branch, rows, write, _append)
     return _written(branch, branch.added_since(before), write, added, seen)
 
@@ -62,15 +61,15 @@ def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:
     """The rows of a table that a batch of its own reads."""
     if own is None:
         return rows.where(F.lit(False))
-    return rows.where(_column(_inside(own.axis, [own.interval])))
+    return rows_inside(rows, own.axis, [own.interval])
 
 
 def _append(writer: DataFrameWriterV2) -> None:
     writer.append()
 
 
-def _overwrite(inside: exp.Expr) -> Callable[[DataFrameWriterV2], None]:
-    return lambda writer: writer.overwrite(_column(inside))
+def _overwrite(condition: exp.Expr) -> Callable[[DataFrameWriterV2], None]:
+    return lambda writer: writer.overwrite(spark_column(condition))
 
 
 def _put(
@@ -122,17 +121,3 @@ def _units(write: OverwriteIntervals | AppendToIntervals) -> list[Interval]:
         return [unit for each in write.intervals for unit in write.axis.unit.cells(each)]
     except ValueError as error:
         raise EvaluationFailed(str(error)) from error
-
-
-def _inside(axis: TimeAxisSpec, intervals: Iterable[Interval]) -> exp.Expr:
-    """The condition that a row's time is in one of the intervals."""
-    column = exp.column(axis.column, quoted=True)
-    ranges = [
-        within(column, each, time_type=axis.type, time_format=axis.format)
-        for each in merge(intervals)
-    ]
-    return exp.or_(*ranges) if ranges else exp.false()
-
-
-def _column(condition: exp.Expr) -> SparkColumn:
-    return F.expr(condition.sql("spark"))
