@@ -54,6 +54,23 @@ ALL = {1, 2, 3, 4, 5, 6, 7, 8}
 NONE: set[int] = set()
 
 ROW_CASES = [
+    ("no_missing_events (source := raw.rows, event_id := id, time_column := at)", NONE),
+    (
+        "no_missing_events (source := raw.rows, event_id := id, time_column := at, condition := id > 2)",
+        {1, 2},
+    ),
+    (
+        "no_missing_events (source := raw.rows, event_id := id, time_column := at, condition := id > 2, source_condition := id <> 1)",
+        {2},
+    ),
+    (
+        "no_missing_events (source := raw.rows, event_id := id, source_event_id := id * 10, time_column := at)",
+        {10, 20, 30, 40},
+    ),
+    (
+        "no_missing_events (source := raw.rows, event_id := id, source_event_id := qty, time_column := at)",
+        NONE,
+    ),
     ("not_null (columns := (shop))", {3, 8}),
     ("not_null (columns := shop)", {3, 8}),
     ("not_null (columns := (price, id))", {3}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from sqlglot import exp
@@ -81,7 +81,7 @@ def audits_of(
     if processed is None and times.end is not None:
         processed = (Interval(times.start, times.end),)
     for call in node.model.audits:
-        if base_name(call.name) == COUNT_AUDIT and processed is not None and not processed:
+        if _reads_source(call) and processed is not None and not processed:
             continue
         if call in own:
             found = own[call]
@@ -90,6 +90,11 @@ def audits_of(
         else:
             audits.append(_built_in(graph, node, call, times, processed or ()))
     return tuple(audits)
+
+
+def _reads_source(call: Call) -> bool:
+    found = BUILTINS.get(base_name(call.name))
+    return found is not None and found.reads_source
 
 
 def is_blocking(name: str, arguments: Mapping[str, exp.Expr], *, default: bool = True) -> bool:
@@ -132,8 +137,8 @@ def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Finding]]:
             message = f"the audit {name} names the column {column}, which {node.name} lacks"
             advice = suggested(column, [each.name for each in node.columns])
             yield call, Finding(message=message, advice=advice)
-        if name == COUNT_AUDIT and not wrong_calls(call):
-            yield from ((call, each) for each in _wrong_source(graph, node, parsed(call)))
+        if _reads_source(call) and not wrong_calls(call):
+            yield from ((call, each) for each in _wrong_source(graph, node, name, parsed(call)))
 
 
 def _own_check(
@@ -161,15 +166,13 @@ def _named_in(query: exp.Query) -> frozenset[ModelName]:
     return frozenset(name for name in names if name is not None)
 
 
-def _audit(
-    call: Call, check: Check, reads: frozenset[ModelName] = frozenset(), *, blocking: bool
-) -> Audit:
+def _audit(call: Call, check: Check, reads: Iterable[ModelName] = (), *, blocking: bool) -> Audit:
     return Audit(
         name=call.name,
         arguments=call.shown_arguments,
         blocking=blocking,
         check=check,
-        reads=tuple(sorted(reads)),
+        reads=tuple(sorted(set(reads))),
     )
 
 
@@ -193,10 +196,17 @@ def _built_in(
     given = as_written(given, call, built_in.parameters, times)
     if built_in.check is not None:
         return _audit(call, built_in.check(given), blocking=blocking)
-    source = _source_rows(graph, node, given, times, processed)
-    return _audit(
-        call, _count_check(given, source), frozenset(tables_in(source)), blocking=blocking
+    rows = _source_rows(graph, node, given, processed)
+    if name == COUNT_AUDIT:
+        count = leaf(_text(graph, node, rows.select(_EVERY_ROW.copy()), times))
+        return _audit(call, _count_check(given, count), tables_in(count), blocking=blocking)
+    missing = rows_of_text(
+        _text(graph, node, _missing_events(given, rows), times), f"{OWN_PREFIX}missing"
     )
+    return _audit(call, FailingRows(query=missing), tables_in(missing), blocking=blocking)
+
+
+_EVERY_ROW: Final = exp.Count(this=exp.Star(), big_int=True)
 
 
 def _resolved(node: exp.Expr, times: TimeRange) -> exp.Expr:
@@ -216,17 +226,38 @@ def _count_check(given: Given, source: exp.Expr) -> Total:
     )
 
 
+def _missing_events(given: Given, source: exp.Select) -> exp.Select:
+    """The events of a source that no row has; one without an id is none."""
+    own, found = given.one("event_id"), exp.column(f"{OWN_PREFIX}event")
+    theirs = given.one("source_event_id") if "source_event_id" in given else own.copy()
+    is_it = exp.EQ(this=own, expression=found)
+    there = exp.select(exp.Literal.number(1)).from_(THIS_MODEL).where(is_it)
+    if "condition" in given:
+        there = there.where(given.one("condition"))
+    return (
+        exp.select(exp.alias_(found.copy(), own.output_name or "event_id", quoted=True))
+        .distinct()
+        .from_(source.select(exp.alias_(theirs, found.name)).subquery(f"{OWN_PREFIX}source"))
+        .where(exp.not_(exp.Is(this=found.copy(), expression=exp.Null())))
+        .where(exp.not_(exp.Exists(this=there)))
+    )
+
+
+def _text(graph: Graph, node: Node, query: exp.Select, times: TimeRange) -> SqlText:
+    return render_text(graph, node.name, placed(query.sql("spark"), catalog=""), times)
+
+
 def _source_rows(
-    graph: Graph, node: Node, given: Given, times: TimeRange, processed: Sequence[Interval]
-) -> exp.Expr:
-    """How many rows of a parent belong to what was evaluated, as a query in parentheses."""
+    graph: Graph, node: Node, given: Given, processed: Sequence[Interval]
+) -> exp.Select:
+    """The rows of a parent that belong to what was evaluated, without any columns yet."""
     parent = _parent(node, given.one("source"))
     if parent is None:
         raise Refused(
             f"{node.name} does not read {given.one('source').sql('spark')}", advice="Plan again."
         )
     table = exp.table_(parent.name, db=parent.schema, catalog=parent.catalog or None)
-    query = exp.select(exp.Count(this=exp.Star(), big_int=True)).from_(table)
+    query = exp.select().from_(table)
     if _reads_its_interval(node) and processed:
         time_column = given.one("time_column") if "time_column" in given else None
         axis = _source_axis(graph[parent], time_column)
@@ -247,7 +278,7 @@ def _source_rows(
         query = query.where(exp.or_(*ranges))
     if "source_condition" in given:
         query = query.where(given.one("source_condition"))
-    return leaf(render_text(graph, node.name, placed(query.sql("spark"), catalog=""), times))
+    return query
 
 
 def _source_axis(parent: Node, time_column: exp.Expr | None) -> TimeAxis | None:
@@ -267,11 +298,14 @@ def _parent(node: Node, named: exp.Expr) -> ModelName | None:
     return next((each for each in names if each in node.model.parents), None)
 
 
-def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -> Iterator[Finding]:
+def _wrong_source(
+    graph: Graph, node: Node, name: str, arguments: Mapping[str, exp.Expr]
+) -> Iterator[Finding]:
     parent = _parent(node, arguments["source"])
     if parent is None:
         written = arguments["source"].sql("spark")
-        message = f"the audit {COUNT_AUDIT} counts {written}, which {node.name} does not read"
+        does = "counts" if name == COUNT_AUDIT else "looks for events of"
+        message = f"the audit {name} {does} {written}, which {node.name} does not read"
         parents = suggested(written, map(str, node.model.parents)) if node.model.parents else ""
         yield Finding(message=message, advice=parents or "Name a table that the query reads.")
     elif (
@@ -279,7 +313,7 @@ def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -
         and _reads_its_interval(node)
         and _source_axis(graph[parent], arguments.get("time_column")) is None
     ):
-        message = f"the audit {COUNT_AUDIT} does not know which rows of {parent} are of an interval"
+        message = f"the audit {name} does not know which rows of {parent} are of an interval"
         advice = "Write the argument `time_column := ...` with the column of the source."
         yield Finding(message=message, advice=advice)
 

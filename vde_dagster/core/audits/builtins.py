@@ -20,15 +20,21 @@ NON_BLOCKING: Final = "_non_blocking"
 """The end of the name of an audit that only warns."""
 BLOCKING: Final = "blocking"
 COUNT_AUDIT: Final = "source_to_target_count"
+MISSING_AUDIT: Final = "no_missing_events"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builtin:
-    """An audit that needs no file. ``check`` is None for the one that needs to know its parent."""
+    """An audit that needs no file. ``check`` is None for those that read a parent of the model."""
 
     name: str
     parameters: tuple[Parameter, ...]
     check: Callable[[Given], Check] | None
+
+    @property
+    def reads_source(self) -> bool:
+        """Whether it compares the staged rows with those of a table that the model reads."""
+        return self.check is None
 
 
 def base_name(name: str) -> str:
@@ -127,6 +133,15 @@ _EVERY: Final = (
         None,
         Parameter(name="source", form=Form.TABLE, of_source=True),
         Parameter(name="tolerance", form=Form.FRACTION, required=False),
+        Parameter(name="time_column", form=Form.COLUMN, required=False, of_source=True),
+        Parameter(name="source_condition", form=Form.CONDITION, required=False, of_source=True),
+    ),
+    _builtin(
+        MISSING_AUDIT,
+        None,
+        Parameter(name="source", form=Form.TABLE, of_source=True),
+        Parameter(name="event_id", form=Form.COLUMN),
+        Parameter(name="source_event_id", form=Form.COLUMN, required=False, of_source=True),
         Parameter(name="time_column", form=Form.COLUMN, required=False, of_source=True),
         Parameter(name="source_condition", form=Form.CONDITION, required=False, of_source=True),
     ),

@@ -3,7 +3,10 @@ MODEL (
   kind INCREMENTAL_BY_TIME_RANGE (time_column cancelled_at),
   description 'Every cancellation by the hour in which it was processed, and whether the customer asked for it.',
   late_data (mode stateful, sources ('raw.cancels|processing_ts', lifecycle.cancel_requests)),
-  audits (accepted_values(column := churn, is_in := ('voluntary', 'involuntary')))
+  audits (
+    accepted_values(column := churn, is_in := ('voluntary', 'involuntary')),
+    no_missing_events(source := raw.cancels, event_id := account_id, time_column := processing_ts)
+  )
 );
 
 -- A request counts for a day. A request that comes late changes the hours that it counts for.

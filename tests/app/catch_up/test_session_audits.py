@@ -1,0 +1,72 @@
+"""Audits that compare what a session writes with a source, in memory (docs/late_data.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import MemoryWorld, bound, build, graph_of
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.core.errors import AuditFailed
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName
+
+NAME = ModelName("a", "kept")
+AUDITS = {
+    "count": "source_to_target_count (source := raw.events, time_column := at)",
+    "missing": "no_missing_events (source := raw.events, event_id := id, time_column := at)",
+}
+
+
+def project(mode: str, audit: str) -> Graph:
+    """A model that loses events of large amounts."""
+    text = (
+        "MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly', "
+        f"late_data (mode {mode}), audits ({AUDITS[audit]})); "
+        "SELECT id AS id, at AS at, amount AS amount FROM raw.events "
+        "WHERE at BETWEEN @start_ts AND @end_ts AND amount < 100"
+    )
+    return graph_of({"kept": text})
+
+
+def loaded(mode: str, audit: str) -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 11), until=2)
+    build(world.services(), project(mode, audit))
+    return world
+
+
+def session(world: MemoryWorld) -> None:
+    services = world.services()
+    catch_up(services, bound(services), NAME)
+
+
+STATEFUL = "stateful, sources ('raw.events|at')"
+STATELESS = "stateless, sources (raw.events)"
+
+
+@pytest.mark.parametrize(
+    "audit,found",
+    [("missing", r"1 row fails, which is \(id = 4\)"), ("count", "source_rows = 3")],
+)
+def test_an_event_that_an_overwritten_hour_lacks_stops_the_session(audit: str, found: str) -> None:
+    world = loaded(STATEFUL, audit)
+    world.land((1.2, 12), (1.7, 500), until=2)
+    with pytest.raises(AuditFailed, match=found):
+        session(world)
+    assert [row[2] for row in world.rows("a.kept")] == [10, 11]
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_rows_that_are_added_to_an_hour_are_not_compared_with_all_of_it(audit: str) -> None:
+    world = loaded(STATELESS, audit)
+    world.land((1.2, 12), until=2)
+    session(world)
+    assert sorted(int(str(row[2])) for row in world.rows("a.kept")) == [10, 11, 12]
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_stateless_session_that_only_loads_whole_hours_is_compared(audit: str) -> None:
+    world = loaded(STATELESS, audit)
+    world.land((2.2, 12), (2.7, 500), until=3)
+    with pytest.raises(AuditFailed):
+        session(world)
