@@ -6,6 +6,7 @@ memory, `tests/app/catch_up/test_stateful_faults.py` cuts the power around every
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,13 +21,15 @@ import pyarrow as pa
 import pytest
 
 from tests.app.faults.driver import converge
+from tests.app.faults.gates import Evaluations
 from tests.app.faults.lake import CONFIGURATION, SCHEMA, SOURCES, Lake
 from tests.app.faults.processes import Drivers
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.listing import list_late_data
-from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.core.errors import OutcomeUnknown
+from vde_dagster.app.catch_up.sessions import catch_up, load
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -237,6 +240,35 @@ def test_rows_that_land_while_sessions_run_are_loaded_by_the_next_ones(
     assert left(lake) == []
     for name in ("base", "late", "sums", "total"):
         lake.assert_exact(name)
+
+
+@pytest.mark.parametrize("name", ["late", "sums", "total"])
+@pytest.mark.parametrize("point", ["pinned", "staged", "published"])
+def test_rows_that_land_while_a_person_evaluates_hours_are_loaded_by_the_next_session(
+    tmp_path: Path, spark: SparkSession, name: str, point: str
+) -> None:
+    del spark
+    lake = Hours.over(tmp_path, ["base", name])
+    lake.arrive(FIRST, until=3)
+    assert left(lake) == []
+    model, hours = ModelName("kept", name), Interval(START, START + timedelta(hours=3))
+    evaluations = Evaluations.of(str(lake.folder))
+    services, gate = evaluations.services(point)
+    backfill = threading.Thread(
+        target=load, args=(services, lake.shown, model, hours), kwargs={"force": True}
+    )
+    backfill.start()
+    assert gate.reached.wait(timeout=300)
+    lake.arrive(LATE, until=4)
+    catch_up(lake.project.services, lake.shown, ModelName("kept", "base"))
+    with pytest.raises(Conflict):
+        catch_up(lake.project.services, lake.shown, model)
+    gate.open.set()
+    backfill.join()
+    catch_up(lake.project.services, lake.shown, model)
+    lake.assert_exact(name)
+    assert max(lake.publications(name).values()) == 1
+    assert left(lake) == []
 
 
 @dataclass(frozen=True)
