@@ -29,7 +29,7 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inputs.due import Due, due_of
 from vde_dagster.app.inspect.verify import verify
-from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.errors import ProjectInvalid, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
 from vde_dagster.core.names import ModelName
@@ -174,6 +174,9 @@ def test_an_hour_behind_one_that_is_held_back_waits_for_it(
         found = life.decided(STATE)
         assert isinstance(found, Load)
         assert found.fill == hours(6)
+        services = life.services()
+        with pytest.raises(Refused, match="own rows of the interval before, which is not loaded"):
+            evaluate_range(services, bound(services), STATE, span(8, 8))
     life.catch_up(STATE)
     assert life.rows(STATE) == from_scratch(life, 9)
 

@@ -249,10 +249,8 @@ def test_units_of_a_plan_are_those_that_were_let_pass(world: MemoryWorld) -> Non
     )
 
 
-def late(signals: str) -> str:
-    return events(signals).replace(
-        "signals (", "late_data (mode stateless, sources (raw.events)),\n  signals ("
-    )
+def late(signals: str, mode: str = "stateless, sources (raw.events)") -> str:
+    return events(signals).replace("signals (", f"late_data (mode {mode}),\n  signals (")
 
 
 def test_a_session_loads_late_rows_and_leaves_what_a_signal_holds_back(world: MemoryWorld) -> None:
@@ -268,10 +266,13 @@ def test_a_session_loads_late_rows_and_leaves_what_a_signal_holds_back(world: Me
     assert plan_run(world.services(), "prod").is_empty
 
 
+@pytest.mark.parametrize(
+    "mode", ["stateless, sources (raw.events)", "stateful, sources ('raw.events|at')"]
+)
 def test_what_a_person_asks_for_by_name_is_loaded_whatever_a_signal_says(
-    world: MemoryWorld,
+    world: MemoryWorld, mode: str
 ) -> None:
-    build(world.services(), graph_with(late("until (hours := 40)")))
+    build(world.services(), graph_with(late("until (hours := 40)", mode)))
     asked = Interval(*hours(44, 45))
     evaluate_range(world.services(), bound(world.services()), EVENTS_NAME, asked)
     key = bound(world.services()).key(EVENTS_NAME)

@@ -81,7 +81,7 @@ def question(
     if now is None:
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
     if node.model.stateless is None:
-        return stateful_question(seen, node, now, reload=reload, within=within)
+        return stateful_question(seen, node, now, reload=reload, within=within, asked=asked)
     return _stateless(seen, node, now, reload=reload, within=within, asked=asked)
 
 

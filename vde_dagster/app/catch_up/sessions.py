@@ -6,6 +6,7 @@ again under the version's lease, so what two sensor ticks ask for is loaded once
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from vde_dagster.app.binding import Binding
@@ -42,7 +43,7 @@ from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+from vde_dagster.core.time.intervals import Interval, common, meets, merge, subtract
 from vde_dagster.ports.state import Lease
 
 
@@ -175,13 +176,25 @@ def load(
             filled = loaded.session.fill if loaded.session is not None else ()
         still = subtract([interval], loaded_late(services, key))
         if still:
-            raise Refused(
-                f"{', '.join(map(str, still))} of {name} cannot be loaded: its source is not "
-                "complete up to there yet",
-                advice="Load the source first.",
-            )
+            raise _not_loaded(node, still, loaded_late(services, key))
     again = subtract(common(loaded_before, [interval]), filled)
     return (*done, *(_again(services, binding, node, part, force=force) for part in again))
+
+
+def _not_loaded(node: Node, still: Sequence[Interval], loaded: Sequence[Interval]) -> Refused:
+    """Why a session could not load some intervals that a person asked for."""
+    which = f"{', '.join(map(str, still))} of {node.name} cannot be loaded"
+    if node.model.reads_itself:
+        before = node.model.unit.shifted(still[0].start, -1)
+        first = node.model.unit.ceil(node.model.start)
+        if before >= first and not meets(loaded, Interval(before, still[0].start)):
+            return Refused(
+                f"{which}: it reads its own rows of the interval before, which is not loaded",
+                advice=f"Load {Interval(before, still[0].start)} first.",
+            )
+    return Refused(
+        f"{which}: its sources are not complete up to there yet", advice="Load the sources first."
+    )
 
 
 def _again(

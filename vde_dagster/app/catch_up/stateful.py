@@ -23,12 +23,13 @@ def stateful_question(
     *,
     reload: bool,
     within: Interval | None,
+    asked: Interval | None,
 ) -> StatefulQuestion:
     """All that a session of a model is decided from; see `detect` for the arguments."""
     services, binding = seen.services, seen.binding
     policy, key = node.model.stateful, binding.key(node.name)
     assert policy is not None, f"{node.name} has sessions in stateful mode"
-    due = due_of(services, binding, node.name, alone=True, seen=seen)
+    due = due_of(services, binding, node.name, alone=True, asked=asked, seen=seen)
     marks = {} if reload else services.state.marks(key)
     tracked = tuple(_history(seen, each, marks.get(each.name), due) for each in policy.tracked)
     loaded, pending = seen.holding(key).recorded, seen.pending.get(key, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,11 +11,12 @@ from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of, 
 from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import sources
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS
 from vde_dagster.core.planning.plan import NO_TRACKED
 from vde_dagster.core.planning.workload import workloads
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, meets, merge
 from vde_dagster.project.signals import ready_intervals
 
 
@@ -39,6 +40,7 @@ def due_of(
     name: ModelName,
     *,
     alone: bool = False,
+    asked: Interval | None = None,
     seen: Seen | None = None,
 ) -> Due:
     """What is due of a model in the environment that runs these versions. Starts no Spark.
@@ -48,6 +50,7 @@ def due_of(
         binding: The versions.
         name: The model.
         alone: Whether what upstream models lack is not evaluated before.
+        asked: What a person asks for of it, whatever its signals hold back.
         seen: What was read already of it and of what is upstream.
     """
     seen = seen or Seen.above(services, binding, [name])
@@ -57,6 +60,13 @@ def due_of(
     holdings = holdings_of(services, binding.environment, snapshots, seen.holdings, seen.owners)
     if alone:
         holdings = replace(holdings, writes=holdings.writes & {name})
+
+    def ready(model: Model, units: Sequence[Interval]) -> tuple[Interval, ...]:
+        passing = [each for each in units if model.name == name and asked and meets([asked], each)]
+        held = [each for each in units if each not in passing]
+        now = services.clock.now()
+        return merge([*passing, *ready_intervals(model, held, execution_time=now)])
+
     sessions = tracked_times(services, graph, tables)
     complete_to = complete_times_of(services, graph, now, holdings, tables, sessions=sessions)
     work = workloads(
@@ -65,9 +75,7 @@ def due_of(
         DEFAULT_OPTIONS,
         now=now,
         complete_to=complete_to,
-        ready=lambda model, units: ready_intervals(
-            model, units, execution_time=services.clock.now()
-        ),
+        ready=ready,
     )
     own = sessions.get(name, NO_TRACKED)
     missing = work[name].missing if name in work else ()
