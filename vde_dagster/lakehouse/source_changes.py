@@ -150,8 +150,10 @@ def _operation(snapshot: Snapshot) -> SourceOperation:
     summary = snapshot.summary
     if summary is None:
         return SourceOperation.OVERWRITE
+    found = _OPERATIONS[summary.operation]
     by_row = int(summary["added-delete-files"] or 0) > 0
-    return SourceOperation.OVERWRITE if by_row else _OPERATIONS[summary.operation]
+    is_compaction = found is SourceOperation.REPLACE  # it writes deletes again, too
+    return SourceOperation.OVERWRITE if by_row and not is_compaction else found
 
 
 def _by_partition(table: Table, added: Iterable[Added]) -> Iterator[ProcessingUri]:

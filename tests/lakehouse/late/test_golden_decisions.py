@@ -55,6 +55,7 @@ COMPACT: Final = (
     "CALL LAKE.system.rewrite_data_files(table => 'raw.events', "
     "options => map('rewrite-all', 'true'))"
 )
+COMPACT_DELETES: Final = COMPACT.replace("rewrite_data_files", "rewrite_position_delete_files")
 BY_ROW: Final = (
     "ALTER TABLE SOURCE SET TBLPROPERTIES "
     "('write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read')"
@@ -79,10 +80,12 @@ def instant(hour: float) -> datetime:
 class Case:
     """What is done to the source, and what the sessions of the two models then do.
 
+    What is done ``before`` is there when the hours are loaded.
     Where a session is ``refused``, the model holds what it held.
     """
 
     does: Sequence[str | Callable[[SparkSession, str], None]]
+    before: Sequence[str] = ()
     stateless: str
     stateful: str
     partitioned: bool = True
@@ -138,6 +141,12 @@ CASES: Final = {
         stateful="overwrites 2",
     ),
     "a compaction": Case(does=[COMPACT], stateless="moves the mark", stateful="moves the mark"),
+    "a compaction of position deletes": Case(
+        before=[BY_ROW, *(f"DELETE FROM SOURCE WHERE id = {ROW + n}" for n in (0, 2))],
+        does=[COMPACT_DELETES],
+        stateless="moves the mark",
+        stateful="moves the mark",
+    ),
     "an append to a source without partitions": Case(
         does=[insert(2.5)],
         stateless="adds to 2",
@@ -218,13 +227,12 @@ def folder(tmp_path: Path, spark: SparkSession) -> Folder:
 def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
     folder: Folder, spark: SparkSession, case: Case
 ) -> None:
-    load_hours(folder, partitioned=case.partitioned)
     catalog = folder.project().configuration.catalog.name
-    for each in case.does:
-        if isinstance(each, str):
-            spark.sql(each.replace("SOURCE", f"{catalog}.raw.events").replace("LAKE", catalog))
-        else:
-            each(spark, catalog)
+    land_hours(folder, partitioned=case.partitioned)
+    folder.project().open_spark()
+    done(spark, catalog, case.before)
+    folder.apply()
+    done(spark, catalog, case.does)
 
     services = folder.project().services
     binding = bound(services)
@@ -253,8 +261,18 @@ def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
             assert not again.has_moved
 
 
-def load_hours(folder: Folder, *, partitioned: bool) -> None:
-    """The hours 0 to 5 of both models, from one commit each."""
+def done(
+    spark: SparkSession, catalog: str, what: Sequence[str | Callable[[SparkSession, str], None]]
+) -> None:
+    for each in what:
+        if isinstance(each, str):
+            spark.sql(each.replace("SOURCE", f"{catalog}.raw.events").replace("LAKE", catalog))
+        else:
+            each(spark, catalog)
+
+
+def land_hours(folder: Folder, *, partitioned: bool) -> None:
+    """The hours 0 to 5, in one commit each."""
     if partitioned:
         with folder.project().iceberg_catalog().load_table("raw.events").update_spec() as spec:
             spec.add_field("at", HourTransform(), "at_hour")
@@ -262,7 +280,6 @@ def load_hours(folder: Folder, *, partitioned: bool) -> None:
         number = FIRST + 2 * hour
         rows = [(number, hour + 0.1, hour), (number + 1, hour + 0.9, 10)]
         folder.land(rows, until=hour + 1)
-    folder.apply()
 
 
 def utc(rows: Sequence[tuple[int, datetime, int]]) -> list[tuple[int, datetime, int]]:
