@@ -257,6 +257,8 @@ def _whole(
         entries = services.state.ledger([key]).get(key, ())
         if not due.missing and _is_recorded_since(services, entries, tried_at):
             return ()
+        if model.late_data is not None and entries and not due.missing:
+            return (entries[-1].interval,)  # a session appends what came late
         wanted = sequential_ranges(model, entries, due.missing, environment=binding.environment)
     else:
         wanted = rules.missing(model, (), due.complete_to or model.start)[:1]

@@ -9,12 +9,13 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.model.history import EVERY_COLUMN
-from vde_dagster.core.model.kinds import Managed, View
+from vde_dagster.core.model.kinds import IncrementalUnmanaged, Managed, View
 from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import AuthorsText, Query
 from vde_dagster.core.model.named_columns import added_columns, clashing_columns, missing_columns
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+from vde_dagster.core.sql.once import why_not_once
 from vde_dagster.core.sql.row_local import why_not_row_local
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.star_macro import is_star_macro
@@ -173,4 +174,10 @@ def _check_late_data(query: exp.Query, properties: Properties, problems: Problem
             properties.places["late_data"],
             f"late_data in stateless mode appends rows one by one, but the query has {why}",
             "Read exactly the one source, row by row, and aggregate in a downstream model.",
+        )
+    elif isinstance(properties.kind, IncrementalUnmanaged) and (why := why_not_once(query)):
+        problems.add(
+            properties.places["late_data"],
+            f"late_data appends each new row of the source once, but {why}",
+            "Filter rows by `column BETWEEN @start_ts AND @end_ts`, or by no time.",
         )

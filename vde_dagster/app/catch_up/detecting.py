@@ -14,14 +14,15 @@ from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.late.deciding import decide
 from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
 from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.late.question import Question, StatelessQuestion
+from vde_dagster.core.ledger.late.question import Question, StatelessQuestion, WithoutTimes
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.readiness import held_back
+from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.sql.reads.input_ranges import affected
 from vde_dagster.core.time.intervals import Interval, due, subtract
 from vde_dagster.project.signals import ready_intervals
@@ -102,7 +103,8 @@ def _stateless(
     history = services.catalog.history(source, mark)
     ends = [each for each in (now, node.model.end, within.end if within else None) if each]
     start = node.model.start if within is None else max(node.model.start, within.start)
-    loaded = seen.holding(key).written
+    holding = seen.holding(key)
+    loaded = holding.written
     return StatelessQuestion(
         policy=replace(policy, catchup_threshold=None) if reload else policy,
         mark=mark,
@@ -116,6 +118,14 @@ def _stateless(
         held_back=_held_back(
             services, node, start, min(ends), [*loaded, *([asked] if asked else [])]
         ),
+        without_times=None if node.time_axis else _without_times(node, holding, reload=reload),
+    )
+
+
+def _without_times(node: Node, holding: Holding, *, reload: bool) -> WithoutTimes:
+    return WithoutTimes(
+        outdated=bool(holding.outdated),
+        may_rebuild=reload or not forbids_restatement(node.model),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.appended_rows import appended_rows
 from vde_dagster.app.catch_up.detecting import detect, loaded_late
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.stateful_session import run_stateful
@@ -155,8 +156,9 @@ def load(
     """Load an interval of a model with late data, and evaluate its loaded part again.
 
     The loaded part of a stateless version is overwritten as of the high-water mark (rule R8), that
-    of a stateful one from its sources as they are. The rest is loaded by a session, which also
-    loads all else that is due, inside ``within`` if that is given, and all that is late. Intervals
+    of a stateful one from its sources as they are; a table without times is only appended to. The
+    rest is loaded by a session, which also loads all else that is due, inside ``within`` if that is
+    given, and all that is late. Intervals
     whose result would be the same are kept, unless ``force`` (rule R2).
 
     Raises:
@@ -169,7 +171,9 @@ def load(
     loaded_before = loaded_late(services, key)
     done: list[Evaluated] = []
     filled: tuple[Interval, ...] = ()
-    if subtract([interval], loaded_before) or node.model.stateful is not None:
+    overwrites = node.time_axis is not None
+    by_session = node.model.stateful is not None or not overwrites
+    if subtract([interval], loaded_before) or by_session:
         loaded = catch_up(services, binding, name, within=within, asked=interval)
         if isinstance(loaded, Evaluated):
             done.append(loaded)
@@ -178,6 +182,10 @@ def load(
         if still:
             raise _not_loaded(node, still, loaded_late(services, key))
     again = subtract(common(loaded_before, [interval]), filled)
+    if not overwrites:
+        if not done:
+            raise _appended_before(node, interval)
+        return tuple(done)
     return (*done, *(_again(services, binding, node, part, force=force) for part in again))
 
 
@@ -194,6 +202,15 @@ def _not_loaded(node: Node, still: Sequence[Interval], loaded: Sequence[Interval
             )
     return Refused(
         f"{which}: its sources are not complete up to there yet", advice="Load the sources first."
+    )
+
+
+def _appended_before(node: Node, interval: Interval) -> Refused:
+    """Why an interval is not loaded again whose rows cannot be told from others."""
+    return Refused(
+        f"{node.name} has loaded {interval} already, and its source has no new rows. Nothing was "
+        "written",
+        advice=f"`vde catch-up {node.name} --reload` rebuilds the whole table from its source.",
     )
 
 
@@ -259,6 +276,8 @@ def _session(
     services: Services, binding: Binding, node: Node, decision: Load, *, where_emptied: str
 ) -> PreparedUnit:
     """One session: late rows into loaded intervals, then due intervals as of the new mark."""
+    if node.time_axis is None:
+        return appended_rows(services, binding, node, decision, where_emptied=where_emptied)
     work_id = services.ids.new()
     axis = _axis(node)
     readings: list[PinnedReading] = []

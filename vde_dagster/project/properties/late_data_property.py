@@ -100,12 +100,13 @@ def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Probl
     """Report a policy that no session can apply to a kind."""
     stateless = policy.mode is LateDataMode.STATELESS
     if isinstance(kind, IncrementalUnmanaged) and stateless:
-        problems.reject(
-            place,
-            "late_data is not for INCREMENTAL_UNMANAGED: without a time column it is not known "
-            "which interval a late row belongs to",
-            "Use INCREMENTAL_BY_TIME_RANGE, or leave late_data out.",
-        )
+        if policy.catchup_threshold is not None:
+            problems.add(
+                place,
+                "catchup_threshold has no effect in INCREMENTAL_UNMANAGED: all new rows of the "
+                "source are appended, whatever their time",
+                "Take it out, or use INCREMENTAL_BY_TIME_RANGE.",
+            )
     elif not isinstance(kind, IncrementalByTimeRange):
         message = "late_data needs the kind INCREMENTAL_BY_TIME_RANGE"
         problems.add(place, message, "Use that kind, or leave late_data out.")

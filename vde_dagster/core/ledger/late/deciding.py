@@ -7,15 +7,23 @@ from dataclasses import replace
 from typing import assert_never
 
 from vde_dagster.core.ledger.late.decision import Decision, Load
-from vde_dagster.core.ledger.late.question import Question, StatefulQuestion, StatelessQuestion
+from vde_dagster.core.ledger.late.question import (
+    Question,
+    StatefulQuestion,
+    StatelessQuestion,
+    WithoutTimes,
+)
 from vde_dagster.core.ledger.late.stateful import decide_stateful
 from vde_dagster.core.ledger.late.stateless import decide_stateless
+from vde_dagster.core.ledger.late.without_times import decide_without_times
 from vde_dagster.core.time.intervals import Interval
 
 
 def decide(asked: Question) -> Decision:
     """What the next session of a version does, or why it does nothing."""
     match asked:
+        case StatelessQuestion(without_times=WithoutTimes() as rules):
+            return decide_without_times(asked, rules)
         case StatelessQuestion():
             return decide_stateless(asked)
         case StatefulQuestion():

@@ -14,6 +14,18 @@ from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutTimes:
+    """What counts if rows belong to no interval, so that nothing but the whole can be overwritten.
+
+    ``outdated`` if somebody asked for all of it again. The table is rebuilt only if
+    ``may_rebuild``: its model may forbid that.
+    """
+
+    outdated: bool = False
+    may_rebuild: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatelessQuestion:
     """All that a stateless session is decided from.
 
@@ -27,6 +39,7 @@ class StatelessQuestion:
       not loaded.
     - To the ``outgrown`` intervals, which have rows of earlier columns, no rows can be added: that
       is known once rows are staged.
+    - ``without_times`` is set for a kind whose rows have no time column.
     """
 
     policy: LateDataPolicy
@@ -40,6 +53,7 @@ class StatelessQuestion:
     unit: IntervalUnit
     held_back: tuple[Interval, ...] = ()
     outgrown: tuple[Interval, ...] = ()
+    without_times: WithoutTimes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

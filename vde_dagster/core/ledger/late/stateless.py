@@ -64,7 +64,7 @@ def added_ranges(load: Load) -> tuple[Interval, ...]:
 
 
 def _stop(asked: StatelessQuestion) -> Stop | None:
-    another, rewrite = _another_table(asked.history), _rewrite(asked)
+    another, rewrite = another_table(asked.history), _rewrite(asked)
     is_stopped = asked.policy.on_source_rewrite is OnSourceRewrite.STOP
     if another is None and rewrite and (asked.history.head is None or is_stopped):
         return Stop(reason=rewrite, advice=RELOAD)
@@ -79,11 +79,11 @@ def _rewrite(asked: StatelessQuestion) -> str:
 def _overwritten(asked: StatelessQuestion, found: SourceFound) -> Decision:
     """What is due is loaded, and all that is loaded is overwritten, as far back as is allowed."""
     old = common(asked.loaded, _beyond_threshold(asked))
-    fill = subtract([*_due(asked), *asked.loaded], old)
+    fill = subtract([*due_now(asked), *asked.loaded], old)
     pending = _left(asked, old, fill)
     if not fill:
         moved = (found,) if old else ()
-        return NothingToLoad(reason=_why_nothing(moved, pending), sources=moved, pending=pending)
+        return NothingToLoad(reason=why_nothing(moved, pending), sources=moved, pending=pending)
     return Load(
         sources=(found,), fill=fill, rewrite=_rewrite(asked), pending=pending, question=asked
     )
@@ -92,14 +92,14 @@ def _overwritten(asked: StatelessQuestion, found: SourceFound) -> Decision:
 def _added(asked: StatelessQuestion, found: SourceFound) -> Decision:
     """Late rows are added, as far back as is allowed, and what is due is loaded."""
     new = added_by(asked.history.changes) if asked.loaded else ()
-    met = _met(asked) if new else ()
+    met = met_by_new_rows(asked) if new else ()
     old = common(met, _beyond_threshold(asked))
     late = subtract(met, old)
-    fill = subtract(_due(asked), asked.loaded)
+    fill = subtract(due_now(asked), asked.loaded)
     pending = _left(asked, old, fill)
     if not fill and not late:
         moved = (found,) if found.has_moved else ()
-        return NothingToLoad(reason=_why_nothing(moved, pending), sources=moved, pending=pending)
+        return NothingToLoad(reason=why_nothing(moved, pending), sources=moved, pending=pending)
     return Load(
         sources=(replace(found, evidence=new if late else ()),),
         fill=merge([*fill, *asked.outgrown]),
@@ -109,14 +109,14 @@ def _added(asked: StatelessQuestion, found: SourceFound) -> Decision:
     )
 
 
-def _due(asked: StatelessQuestion) -> tuple[Interval, ...]:
+def due_now(asked: StatelessQuestion) -> tuple[Interval, ...]:
     """What has ended, is complete in the source, and is not held back."""
     complete_to = asked.history.head.complete_to if asked.history.head is not None else None
     complete = due(asked.start, min(asked.now, complete_to or asked.now), asked.unit)
     return subtract([complete] if complete else [], asked.held_back)
 
 
-def _met(asked: StatelessQuestion) -> tuple[Interval, ...]:
+def met_by_new_rows(asked: StatelessQuestion) -> tuple[Interval, ...]:
     """The loaded time that rows of new files can belong to."""
     return asked.loaded if asked.touched is None else common(asked.loaded, asked.touched)
 
@@ -140,7 +140,7 @@ def _left(
     )
 
 
-def _why_nothing(moved: Sequence[SourceFound], pending: Sequence[Pending]) -> str:
+def why_nothing(moved: Sequence[SourceFound], pending: Sequence[Pending]) -> str:
     """Why there is nothing to load, for people."""
     if pending:
         return f"what has changed is pending: {pending_text(pending)}"
@@ -151,7 +151,7 @@ _NOTHING_ADDED: Final = "the source's new snapshots add no rows to what is loade
 _NOT_DUE: Final = "no new snapshot of the source, and no interval has become due"
 
 
-def _another_table(history: SourceHistory) -> Stop | None:
+def another_table(history: SourceHistory) -> Stop | None:
     """The named cases in which the source is not the table that was loaded."""
     match history.status:
         case SourceStatus.MISSING:

@@ -1,0 +1,65 @@
+"""Whether a query may take each row of its source once, whatever the row's time.
+
+That is so if the interval only says which rows belong to it: then a row that is read for a range
+with all times is what its own interval would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+
+
+def why_not_once(query: exp.Query) -> str:
+    """What else follows from the interval than the rows that belong to it; empty if nothing does.
+
+    Rows belong to an interval by one plain column, compared as ``>= @start_*`` and ``<= @end_*`` or
+    by BETWEEN both.
+
+    Args:
+        query: A SELECT from one table, with its time macros.
+    """
+    where = query.args.get("where")
+    bounds = [bound for each in _conditions(where) for bound in _bounds(each)]
+    if len({column.name.lower() for column, _ in bounds}) > 1:
+        return "several columns say which interval a row belongs to"
+    known = {id(macro) for _, macro in bounds}
+    for name, macro in macros_in(query):
+        is_border = name in TIME_MACROS and not name.startswith("execution_")
+        if is_border and id(macro) not in known:
+            return f"@{name} does more than to bound one of its columns"
+    return ""
+
+
+def _conditions(where: exp.Expr | None) -> Iterator[exp.Expr]:
+    """The conditions that all have to be true of a row."""
+    node = where.this if isinstance(where, exp.Where | exp.Paren) else where
+    if isinstance(node, exp.Paren):
+        yield from _conditions(node)
+    elif isinstance(node, exp.And):
+        yield from _conditions(node.left)
+        yield from _conditions(node.right)
+    elif node is not None:
+        yield node
+
+
+def _bounds(condition: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:
+    """A column and the border of the interval that a condition keeps it within, if it does that."""
+    if isinstance(condition, exp.Between):
+        low, high = condition.args["low"], condition.args["high"]
+        if isinstance(condition.this, exp.Column) and _is(low, "start") and _is(high, "end"):
+            yield from ((condition.this, low), (condition.this, high))
+    elif isinstance(condition, exp.GTE | exp.LTE):
+        left, right, is_above = condition.left, condition.right, isinstance(condition, exp.GTE)
+        for column, macro, is_low in ((left, right, is_above), (right, left, not is_above)):
+            if isinstance(column, exp.Column) and _is(macro, "start" if is_low else "end"):
+                yield column, macro
+
+
+def _is(node: exp.Expr, border: str) -> bool:
+    """Whether a node is a macro of one border; ``hour`` is no place in time."""
+    name = node.name.lower() if isinstance(node, exp.Parameter) else ""
+    return name in TIME_MACROS and name.startswith(f"{border}_") and not name.endswith("_hour")
