@@ -1,7 +1,9 @@
 """What each operation of real writers on a source leads to, in both modes (docs/late_data.md).
 
-The hours 0 to 5 are loaded, of two rows each. Then Spark does something to the source. What the two
-models decide is written here; what they hold after their sessions is computed from the source.
+The hours 0 to 5 are loaded, of two rows each. Then Spark does something to the source. What the
+models decide is written here; what they hold after their sessions is computed from the source. Two
+are in stateless mode, one of them append-only: it decides the same, and rebuilds what it cannot
+append to, unless it would lose rows.
 """
 
 from __future__ import annotations
@@ -34,10 +36,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-KEPT, SUMS = ModelName("a", "kept"), ModelName("a", "sums")
+KEPT, LOG, SUMS = ModelName("a", "kept"), ModelName("a", "log"), ModelName("a", "sums")
 KIND: Final = "kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'"
 MODELS: Final = {
     "a.kept": f"""MODEL (name a.kept, {KIND},
+  late_data (mode stateless, sources (raw.events)));
+SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+""",
+    "a.log": """MODEL (name a.log, kind INCREMENTAL_UNMANAGED, cron '@hourly',
   late_data (mode stateless, sources (raw.events)));
 SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
 """,
@@ -78,7 +84,7 @@ def instant(hour: float) -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is done to the source, and what the sessions of the two models then do.
+    """What is done to the source, and what the sessions of the models then do.
 
     What is done ``before`` is there when the hours are loaded.
     Where a session is ``refused``, the model holds what it held.
@@ -176,29 +182,33 @@ CASES: Final = {
         does=[BY_ROW, f"DELETE FROM SOURCE WHERE id = {ROW}"],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",
+        refused=(LOG,),
     ),
     "a row deleted by a deletion vector": Case(
         does=[THIRD, BY_ROW, f"DELETE FROM SOURCE WHERE id = {ROW}"],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",
         full=False,
+        refused=(LOG,),
     ),
     "a row deleted by its key": Case(
         does=[delete_of_row],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",
         partitioned=False,
+        refused=(LOG,),
     ),
     "retention drops the first two hours": Case(
         does=[f"DELETE FROM SOURCE WHERE at < TIMESTAMP '{instant(2).isoformat()}'"],
         stateless="overwrites 0-5",
         stateful="moves the mark; pending: removed 0-1",
-        refused=(KEPT,),
+        refused=(KEPT, LOG),
     ),
     "a rollback, and other rows": Case(
         does=[roll_back, insert(4.2, 5.2)],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",  # what they were read from is no ancestor of what is there
+        refused=(LOG,),
     ),
     "appends whose history has expired": Case(
         does=[insert(2.5), insert(3.5), expire],
@@ -206,7 +216,7 @@ CASES: Final = {
         stateful="overwrites 0-5",
     ),
     "the table created again": Case(
-        does=[create_again], stateless="stops", stateful="overwrites 0-5", refused=(KEPT,)
+        does=[create_again], stateless="stops", stateful="overwrites 0-5", refused=(KEPT, LOG)
     ),
 }
 
@@ -236,11 +246,11 @@ def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
 
     services = folder.project().services
     binding = bound(services)
-    said = {name: text_of(detect(services, binding, name)) for name in (KEPT, SUMS)}
-    assert said == {KEPT: case.stateless, SUMS: case.stateful}
+    said = {name: text_of(detect(services, binding, name)) for name in (KEPT, LOG, SUMS)}
+    assert said == {KEPT: case.stateless, LOG: case.stateless, SUMS: case.stateful}
 
-    before = {name: folder.rows(str(name)) for name in (KEPT, SUMS)}
-    for name in (KEPT, SUMS):
+    before = {name: folder.rows(str(name)) for name in (KEPT, LOG, SUMS)}
+    for name in (KEPT, LOG, SUMS):
         if name in case.refused:
             with pytest.raises(Refused):
                 catch_up(services, binding, name)
@@ -251,10 +261,10 @@ def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
     for _, at, amount in rows:
         sums[at.replace(minute=0, tzinfo=UTC)] += amount
     removed = before[SUMS][:2] if "removed" in case.stateful else []
-    held = before[KEPT] if KEPT in case.refused else utc(rows)
-    assert folder.rows("a.kept") == held
+    for name in (KEPT, LOG):
+        assert folder.rows(str(name)) == (before[name] if name in case.refused else utc(rows))
     assert folder.rows("a.sums") == sorted([*removed, *sums.items()])
-    for name in (KEPT, SUMS):
+    for name in (KEPT, LOG, SUMS):
         if name not in case.refused:
             again = detect(services, binding, name)
             assert isinstance(again, NothingToLoad)

@@ -1,0 +1,227 @@
+"""Sessions of append-only models, whose rows belong to no interval, in memory."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+import pytest
+
+from tests.app.memory_world import (
+    RAW,
+    SOURCE,
+    START,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    made_once,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.late.decision import NothingToLoad
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.time.intervals import Interval
+
+NAME: Final = ModelName("a", "log")
+BOUNDED: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
+
+
+def project(where: str = BOUNDED, kind: str = "INCREMENTAL_UNMANAGED", more: str = "") -> Graph:
+    return graph_of(
+        {
+            "log": f"MODEL (name a.log, kind {kind}, cron '@hourly', "
+            "late_data (mode stateless, sources (raw.events))); "
+            f"SELECT id AS id, at AS at, amount AS amount{more} FROM raw.events {where}"
+        }
+    )
+
+
+@made_once
+def loaded(where: str = BOUNDED, kind: str = "INCREMENTAL_UNMANAGED") -> MemoryWorld:
+    """Two hours are loaded, of a row each; a row of the fourth hour is there already."""
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 20), until=2)
+    build(world.services(), project(where, kind))
+    return world
+
+
+def amounts(world: MemoryWorld) -> list[int]:
+    return sorted(int(str(row[2])) for row in world.rows("a.log"))
+
+
+def session(world: MemoryWorld, fuse: Fuse | None = None, *, reload: bool = False) -> object:
+    services = world.services(fuse)
+    return catch_up(services, bound(services), NAME, reload=reload)
+
+
+def verified(world: MemoryWorld) -> list[str]:
+    services = world.services()
+    found = verify(services, bound(services), [NAME])
+    return [str(each) for one in found for each in one.mismatches]
+
+
+@pytest.mark.parametrize("where", [BOUNDED, "", "WHERE amount > 0"], ids=["bounded", "all", "some"])
+def test_late_and_new_rows_are_appended_once(where: str) -> None:
+    world = loaded(where)
+    world.land((0.7, 1), until=2)
+    assert isinstance(session(world), Evaluated)
+    assert amounts(world) == [1, 10, 20]
+    world.land((1.7, 2), (2.5, 30), until=3)
+    assert isinstance(session(world), Evaluated)
+    assert amounts(world) == [1, 2, 10, 20, 30]
+    assert isinstance(session(world), NothingToLoad)
+    assert amounts(world) == [1, 2, 10, 20, 30]
+    assert verified(world) == []
+    assert world.state.holdings([bound(world.services()).key(NAME)])[
+        bound(world.services()).key(NAME)
+    ].computed == (Interval(START, hour_of(3)),)
+
+
+def test_rows_of_hours_that_are_not_due_wait_for_them() -> None:
+    world = loaded()
+    world.land((2.5, 30), until=2)
+    assert isinstance(session(world), NothingToLoad)
+    assert amounts(world) == [10, 20]
+    world.land((0.7, 1), until=3)
+    session(world)
+    assert amounts(world) == [1, 10, 20, 30]
+
+
+def test_rows_before_the_first_interval_are_not_loaded() -> None:
+    world = loaded()
+    world.land((-1.5, 1), (0.7, 2), until=2)
+    session(world)
+    assert amounts(world) == [2, 10, 20]
+
+
+def test_a_plan_and_a_run_load_what_is_late_by_a_session() -> None:
+    world, graph = loaded(), project()
+    world.land((0.7, 1), until=2)
+    build(world.services(), graph)
+    assert amounts(world) == [1, 10, 20]
+    world.land((0.8, 2), (2.5, 30), until=3)
+    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    assert amounts(world) == [1, 2, 10, 20, 30]
+    assert not plan_run(world.services(), "prod").backfills
+
+
+def test_changed_rows_rebuild_the_table() -> None:
+    world = loaded()
+    rows = [(1, hour_of(0.5), 11), (2, hour_of(1.5), 20), (3, hour_of(1.6), 21)]
+    world.catalog.overwrite(RAW, rows)
+    session(world)
+    assert amounts(world) == [11, 20, 21]
+    world.land((0.7, 1), until=2)
+    session(world)
+    assert amounts(world) == [1, 11, 20, 21]
+    assert verified(world) == []
+
+
+def test_a_source_with_fewer_rows_does_not_rebuild_the_table_unless_asked() -> None:
+    world = loaded()
+    world.catalog.overwrite(RAW, [(1, hour_of(0.5), 11)])
+    with pytest.raises(Refused, match="fewer rows than before"):
+        session(world)
+    assert amounts(world) == [10, 20]
+    session(world, reload=True)
+    assert amounts(world) == [11]
+
+
+def test_a_table_that_must_not_be_restated_is_not_rebuilt_by_itself() -> None:
+    kind = "INCREMENTAL_UNMANAGED (disable_restatement true)"
+    world = loaded(kind=kind)
+    rows = [(1, hour_of(0.5), 11), (2, hour_of(1.5), 20)]
+    world.catalog.overwrite(RAW, rows)
+    with pytest.raises(Refused, match="reload"):
+        session(world)
+    assert amounts(world) == [10, 20]
+    session(world, reload=True)
+    assert amounts(world) == [11, 20]
+
+
+def test_a_restatement_rebuilds_it_as_of_the_source_now_and_sets_the_mark() -> None:
+    world, graph = loaded(), project()
+    world.land((0.7, 1), (2.2, 5), until=2)
+    services = world.services()
+    plan = plan_environment(services, graph, "prod", PlanOptions(restate=("a.log",)))
+    apply_plan(services, plan, lambda _: None)
+    assert amounts(world) == [1, 5, 10, 20]
+    assert isinstance(session(world), NothingToLoad)
+    world.land((1.7, 2), until=3)
+    session(world)
+    assert amounts(world) == [1, 2, 5, 10, 20]
+    assert verified(world) == []
+
+
+def test_a_loaded_interval_is_refused_and_never_appended_twice() -> None:
+    world = loaded()
+    services = world.services()
+    with pytest.raises(Refused, match=r"has loaded .* already.*no new rows"):
+        evaluate_range(services, bound(services), NAME, Interval(START, hour_of(1)), force=True)
+    assert amounts(world) == [10, 20]
+
+
+def test_new_columns_of_a_kept_table_stay_null_in_older_rows() -> None:
+    world = loaded()
+    graph = project(more=", amount * 2 AS twice")
+    build(world.services(), graph)
+    world.land((0.7, 1), (2.5, 30), until=3)
+    build(world.services(), graph)
+    found = sorted((row[2], row[3]) for row in world.rows("a.log"))  # type: ignore[type-var]
+    assert found == [(1, 2), (10, None), (20, None), (30, 60)]
+    assert verified(world) == []
+
+
+def test_late_rows_that_the_query_leaves_out_change_nothing() -> None:
+    world = loaded("WHERE amount > 5")
+    world.land((0.7, 1), until=2)
+    assert isinstance(session(world), Evaluated)
+    assert amounts(world) == [10, 20]
+    services = world.services()
+    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+
+
+def late() -> MemoryWorld:
+    world = loaded()
+    world.land((0.7, 1), (2.5, 30), until=3)
+    return world
+
+
+def changing_calls() -> list[int]:
+    fuse = Fuse()
+    session(late(), fuse)
+    return fuse.changing
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("number", changing_calls())
+def test_after_a_power_cut_the_next_session_loses_and_doubles_nothing(
+    number: int, after: bool
+) -> None:
+    world = late()
+    fuse = Fuse(cut_at=number, after=after)
+    with suppress(PowerCut):
+        session(world, fuse)
+    assert fuse.blown
+    world.reboot()
+    session(world)
+    assert amounts(world) == [1, 10, 20, 30]
+    assert verified(world) == []
+    key = bound(world.services()).key(NAME)
+    works = world.state.sessions(key, limit=9)
+    assert len([each for each in works if each.state is UnitOfWorkState.DONE]) == 2
+    assert world.state.marks(key)[SOURCE].complete_to == hour_of(3)
