@@ -6,9 +6,15 @@ import pytest
 
 from tests.app.memory_world import EVENTS, PROJECT, RAW
 from tests.orchestration.launchpad import Launchpad, Make, failure, shown, written
+from tests.orchestration.test_assets import materialize
 
 OTHER = EVENTS.replace("staging.events", "staging.others").replace("amount AS", "amount + 1 AS")
 TWO = {**PROJECT, "others": OTHER}
+LOG = """
+MODEL (name staging.log, kind INCREMENTAL_UNMANAGED, cron '@hourly',
+  late_data (mode stateless, sources (raw.events)));
+SELECT id, at, amount FROM raw.events
+"""
 LATE = "2024-01-01-07:00"
 
 
@@ -89,3 +95,19 @@ def test_an_environment_that_owns_no_such_version_says_who_loads_it(shop: Launch
     assert shown(result)["vde/reason"] == (
         "dev may write no model with late data: the environments that own them load it"
     )
+
+
+def test_late_rows_of_an_append_only_model_are_of_no_partition(make: Make) -> None:
+    shop = make({"log": LOG})
+    shop.world.land((7.5, 5), until=48)
+    result = shop.start("vde_catch_up")
+    assert written(result) == {("staging/log", None)}
+    assert shown(result)["vde/rows_written"] == 1
+    assert len(shop.world.rows("staging.log")) == 3
+
+    shop.world.land((7.6, 6), until=48)
+    materialize(shop.definitions(), shop.instance, "staging/log")
+    assert len(shop.world.rows("staging.log")) == 4
+    again = materialize(shop.definitions(), shop.instance, "staging/log", fails=True)
+    assert "its source has no new rows" in failure(again)
+    assert len(shop.world.rows("staging.log")) == 4

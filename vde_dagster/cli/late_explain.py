@@ -192,6 +192,8 @@ def _stateless_lines(asked: StatelessQuestion) -> Iterator[str]:
         yield f"pending before: {_ranges([each.interval for each in asked.pending])}"
     if asked.outgrown:
         yield f"rows of earlier columns, to be overwritten: {_ranges(asked.outgrown)}"
+    if asked.without_times is not None:
+        yield "its rows belong to no interval: new rows are appended, or the table is rebuilt"
 
 
 def _stateful_lines(asked: StatefulQuestion) -> Iterator[str]:

@@ -181,7 +181,7 @@ def test_new_columns_of_a_kept_table_stay_null_in_older_rows() -> None:
     build(world.services(), graph)
     world.land((0.7, 1), (2.5, 30), until=3)
     build(world.services(), graph)
-    found = sorted((row[2], row[3]) for row in world.rows("a.log"))  # type: ignore[type-var]
+    found = sorted((row[2], row[3]) for row in world.rows("a.log"))
     assert found == [(1, 2), (10, None), (20, None), (30, 60)]
     assert verified(world) == []
 

@@ -74,3 +74,20 @@ def test_a_source_with_several_times_and_no_reason_for_one_is_left_to_the_author
 def test_a_kind_that_cannot_have_it_is_refused() -> None:
     with pytest.raises(Refused, match="INCREMENTAL_BY_TIME_RANGE"):
         proposal("SELECT id FROM raw.others", kind="FULL")
+
+
+def test_an_append_only_model_of_rows_taken_one_by_one_is_stateless() -> None:
+    found = proposal("SELECT id, at FROM raw.others", kind="INCREMENTAL_UNMANAGED")
+    assert found.mode is LateDataMode.STATELESS
+
+
+@pytest.mark.parametrize(
+    "query,why",
+    [
+        ("SELECT COUNT(*) AS n FROM raw.others", "its query has an aggregate"),
+        ("SELECT id, @end_ds AS day FROM raw.others", "@end_ds does more"),
+    ],
+)
+def test_an_append_only_model_has_no_other_sessions(query: str, why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        proposal(query, kind="INCREMENTAL_UNMANAGED")

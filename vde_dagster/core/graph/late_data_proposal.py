@@ -13,9 +13,10 @@ from vde_dagster.core.graph.lineage import column_lineage
 from vde_dagster.core.graph.render_model import query_over_tables, tables_read
 from vde_dagster.core.graph.session_reads import bounding_axis
 from vde_dagster.core.graph.time_axes import time_axes
-from vde_dagster.core.model.kinds import IncrementalByTimeRange
+from vde_dagster.core.model.kinds import IncrementalByTimeRange, IncrementalUnmanaged
 from vde_dagster.core.model.late_data import LANDING_COLUMN, LateDataMode
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.once import why_not_once
 from vde_dagster.core.sql.row_local import why_not_row_local
 from vde_dagster.core.time.formats import axis_type
 
@@ -77,6 +78,8 @@ def proposed(graph: Graph, name: ModelName, known: Sequence[SourceMetadata]) -> 
     _check(node)
     tables = tuple(tables_read(graph, node))
     why_stateful = _why_stateful(graph, node, tables)
+    if isinstance(node.model.kind, IncrementalUnmanaged):
+        _refuse_unless_once(graph, node, why_stateful)
     if not why_stateful:
         return Proposal(
             mode=LateDataMode.STATELESS,
@@ -108,15 +111,27 @@ def _check(node: Node) -> None:
             f"{node.name} has late_data already.",
             advice=f"`vde late explain {node.name}` shows what its next session would do.",
         )
-    if not isinstance(node.model.kind, IncrementalByTimeRange):
+    if not isinstance(node.model.kind, IncrementalByTimeRange | IncrementalUnmanaged):
         raise Refused(
             f"{node.name} cannot have late_data: that is for models of kind "
-            "INCREMENTAL_BY_TIME_RANGE."
+            "INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_UNMANAGED."
         )
     if node.canonical is None:
         raise Refused(
             f"{node.name} is a Python model: a function does not show by which columns it reads.",
             advice="Name the sources and their columns yourself (docs/late_data.md).",
+        )
+
+
+def _refuse_unless_once(graph: Graph, node: Node, why_stateful: str) -> None:
+    """Refuse an append-only model of which a session cannot append each new row once."""
+    query = query_over_tables(graph, node.name)
+    why = why_stateful or (why_not_once(query) if query is not None else "")
+    if why:
+        raise Refused(
+            f"{node.name} cannot have late_data: {why}, and rows of INCREMENTAL_UNMANAGED can only "
+            "be appended one by one",
+            advice="Use INCREMENTAL_BY_TIME_RANGE, whose intervals can be overwritten.",
         )
 
 

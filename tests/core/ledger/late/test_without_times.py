@@ -68,26 +68,28 @@ def test_a_compaction_moves_the_mark() -> None:
 
 
 REBUILT = {
-    "rows of the source were changed": {"history": REWRITTEN},
-    "no session has loaded it": {"mark": None},
-    "somebody asked for it": {"without_times": WithoutTimes(outdated=True)},
-    "the model begins earlier now": {"start": at(-2)},
+    "rows of the source were changed": replace(ASKED, history=REWRITTEN),
+    "no session has loaded it": replace(ASKED, mark=None),
+    "somebody asked for it": replace(ASKED, without_times=WithoutTimes(outdated=True)),
+    "the model begins earlier now": replace(ASKED, start=at(-2)),
 }
 
 
-@pytest.mark.parametrize("why", REBUILT.values(), ids=REBUILT.keys())
-def test_the_table_is_rebuilt_where_appending_cannot_give_its_rows(why: dict[str, object]) -> None:
-    found = loads(decide(replace(ASKED, **why)))  # type: ignore[arg-type]
-    first = at(-2) if "start" in why else at(0)
-    assert (found.fill, found.loaded) == ((Interval(first, at(3)),), ())
+@pytest.mark.parametrize("asked", REBUILT.values(), ids=REBUILT.keys())
+def test_the_table_is_rebuilt_where_appending_cannot_give_its_rows(
+    asked: StatelessQuestion,
+) -> None:
+    found = loads(decide(asked))
+    assert (found.fill, found.loaded) == ((Interval(min(asked.start, at(0)), at(3)),), ())
     assert found.rewrite
     assert is_rebuilt(found)
 
 
-@pytest.mark.parametrize("why", REBUILT.values(), ids=REBUILT.keys())
-def test_a_model_that_forbids_restatement_is_not_rebuilt(why: dict[str, object]) -> None:
-    rules = replace(REBUILT["somebody asked for it"]["without_times"], may_rebuild=False)  # type: ignore[type-var]
-    found = decide(replace(ASKED, **{**why, "without_times": rules}))  # type: ignore[arg-type]
+@pytest.mark.parametrize("asked", REBUILT.values(), ids=REBUILT.keys())
+def test_a_model_that_forbids_restatement_is_not_rebuilt(asked: StatelessQuestion) -> None:
+    assert asked.without_times is not None
+    rules = replace(asked.without_times, may_rebuild=False)
+    found = decide(replace(asked, without_times=rules))
     assert isinstance(found, Stop)
     assert "--reload" in found.advice
 
