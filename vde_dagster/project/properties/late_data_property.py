@@ -101,7 +101,7 @@ def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Probl
     stateless = policy.mode is LateDataMode.STATELESS
     if isinstance(kind, IncrementalUnmanaged) and stateless:
         if policy.catchup_threshold is not None:
-            problems.add(
+            problems.reject(
                 place,
                 "catchup_threshold has no effect in INCREMENTAL_UNMANAGED: all new rows of the "
                 "source are appended, whatever their time",
