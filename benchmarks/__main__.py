@@ -17,6 +17,7 @@ from benchmarks import (
     imports,
     late_data,
     lookback,
+    lookback_spark,
     peer,
     planning,
     staleness,
@@ -36,8 +37,9 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "staleness": staleness.main,
     "late": late_data.main,
     "lookback": lookback.main,
+    "lookback-spark": lookback_spark.main,
 }
-ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness", "late", "lookback")
+ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness", "late", "lookback", "lookback-spark")
 """Benchmarks that download another tool, or keep the machine busy for long."""
 
 

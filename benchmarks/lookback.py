@@ -27,7 +27,7 @@ DAYS: Final = 14
 LOOKBACKS: Final = (6, 12, 24)
 SESSIONS: Final = "sessions"
 RESULTS: Final = "lookback.json"
-_LATE_DATA: Final = re.compile(r",\s*late_data \(.*?\n  \)", re.DOTALL)
+LATE_DATA: Final = re.compile(r",\s*late_data \(.*?\n  \)", re.DOTALL)
 
 
 def facts(strategy: str) -> Step:
@@ -40,7 +40,7 @@ def facts(strategy: str) -> Step:
     from vde_dagster.core.time.intervals import Interval
 
     is_session = strategy == SESSIONS
-    graph = project() if is_session else project(change=lambda text: _LATE_DATA.sub("", text))
+    graph = project() if is_session else project(change=lambda text: LATE_DATA.sub("", text))
     life, rows, used = FlightsWorld(graph=graph), 0, 0.0
     life.land(START + 12 * HOUR)
     life.build()
@@ -103,7 +103,7 @@ def main(settings: Settings) -> None:
     whole = found[str(LOOKBACKS[-1])]["rows"]
     rows: list[list[str | float]] = [
         [
-            _title(name),
+            title(name),
             f"{step['rows']:,.0f}",
             f"{step['rows'] / whole:.1%}",
             step["CPU"],
@@ -121,7 +121,8 @@ def main(settings: Settings) -> None:
     print(f"The numbers are in {results}.")
 
 
-def _title(strategy: str) -> str:
+def title(strategy: str) -> str:
+    """What a strategy is called."""
     return strategy if strategy == SESSIONS else f"lookback {strategy} h"
 
 
@@ -144,7 +145,7 @@ def _bars(values: Sequence[tuple[str, str, float]], *, top: int) -> list[str]:
         y, width = top + number * 28, max(1, round(value / most * 400))
         color = "#2a6f4e" if name == SESSIONS else "#b0b7c3"
         parts += [
-            f'<text x="120" y="{y + 14}" text-anchor="end">{_title(name)}</text>',
+            f'<text x="120" y="{y + 14}" text-anchor="end">{title(name)}</text>',
             f'<rect x="130" y="{y}" width="{width}" height="18" fill="{color}"/>',
             f'<text x="{138 + width}" y="{y + 14}">{value:,.0f}</text>',
         ]
