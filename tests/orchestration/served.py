@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterato
     from dagster._core.workspace.context import WorkspaceProcessContext
     from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 
-    module = ModuleType(f"served_{id(definitions)}")
+    module = ModuleType(f"served_{uuid.uuid4().hex}")
     vars(module)["prod"] = definitions
     sys.modules[module.__name__] = module
     target = LoadableTargetOrigin(module_name=module.__name__, attribute="prod")
