@@ -15,7 +15,7 @@ from vde_dagster.core.names import PRODUCTION, ModelName, TableName
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.loading import ProjectFiles, load_files, load_project, models_kept_in
-from vde_dagster.project.machine import RandomIds, SystemClock
+from vde_dagster.project.machine import RandomIds, SystemClock, author
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -98,6 +98,7 @@ class VdeProject:
             naming=self.configuration.naming,
             models=self.models,
             algorithm=self.configuration.dsha_algorithm,
+            author=author(),
             late_tables=IcebergLateTables(
                 self.iceberg_catalog,
                 sessions=self.configuration.late_data.sessions,

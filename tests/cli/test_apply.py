@@ -160,6 +160,7 @@ def test_the_contract_of_the_json_document(sources: Path) -> None:
         "environment",
         "plan_id",
         "base_revision",
+        "taken",
         "now",
         "empty",
         "promotes",

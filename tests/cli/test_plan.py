@@ -90,6 +90,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "environment",
         "plan_id",
         "base_revision",
+        "taken",
         "now",
         "empty",
         "promotes",

@@ -9,7 +9,7 @@ from typing import Final
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, Node, build_graph
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.project.cache.models import ModelCache, known_models
@@ -24,6 +24,7 @@ class Binding:
     ``revision`` is that of the environment when it was read, 0 if it has none yet.
     ``where_emptied`` has the models whose versions a plan shows again. If an interval of one would
     lose all of its rows, that is refused with this text as advice; an empty text permits it.
+    ``taken`` is the revision that was promoted, where that was no plan of files.
     """
 
     environment: str
@@ -31,6 +32,7 @@ class Binding:
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
     where_emptied: Mapping[ModelName, str] = field(default_factory=dict)
+    taken: Revision | None = None
 
     def key(self, name: ModelName) -> VersionKey:
         """The version of a model."""
@@ -75,6 +77,7 @@ def bind_environment(services: Services, environment: str) -> Binding | None:
         revision=shown.revision,
         graph=stored_graph(shown.snapshots, services.models),
         snapshots=shown.snapshots,
+        taken=shown.taken,
     )
 
 

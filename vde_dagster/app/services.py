@@ -32,7 +32,8 @@ class Services:
     ``models`` is a cache of parsed models. ``algorithm`` is what rows are hashed with.
     ``lease_ttl`` is how long a lease lasts without being renewed. ``retries`` is whether what
     failed is tried again as often as its model says; else that is up to whoever asked for it.
-    ``late_tables`` is where sessions are listed for people; None for nowhere.
+    ``late_tables`` is where sessions are listed for people; None for nowhere. ``author`` is who
+    promotes, as histories of environments name them.
     """
 
     state: State
@@ -47,6 +48,7 @@ class Services:
     lease_ttl: timedelta = TTL
     retries: bool = True
     late_tables: LateTables | None = None
+    author: str = ""
 
     def project_now(self) -> datetime | None:
         """The project's clock (docs/configuration.md): the least valid-to time of its sources.

@@ -34,6 +34,15 @@ COMMANDS: Final = {
     "apply": Listed(
         module="vde_dagster.cli.apply", summary="Apply a plan that was saved and reviewed."
     ),
+    "promote": Listed(
+        module="vde_dagster.cli.promote", summary="Show in one environment what another one shows."
+    ),
+    "rollback": Listed(
+        module="vde_dagster.cli.rollback", summary="Show again what an environment showed before."
+    ),
+    "history": Listed(
+        module="vde_dagster.cli.history", summary="List what was promoted to an environment."
+    ),
     "run": Listed(
         module="vde_dagster.cli.run",
         summary="Compute what is due, and what is late or changed upstream.",

@@ -5,40 +5,28 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from vde_dagster.cli import deciding, options
-from vde_dagster.cli.plan_flags import PlanFlags, asked_options, plan_flags
+from vde_dagster.cli.plan_flags import PlanFlags, applying_flags, asked_options, plan_flags
 from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
-    from vde_dagster.core.planning.plan import Plan
-
-
-SAVE: Final = click.option(
-    "--save",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="FILE",
-    help="Write the plan to FILE, for `vde apply FILE`, and apply nothing now.",
-)
+    from vde_dagster.core.planning.plan import ModelChange, Plan
 
 
 @click.command("plan", short_help="Show what would change in an environment, and apply it.")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
-@click.option("--auto-apply", is_flag=True, help="Apply the plan without asking.")
-@click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask.")
-@click.option(
-    "--explain", is_flag=True, help="Show what applying would do, step by step, and apply nothing."
-)
-@SAVE
+@applying_flags
 @plan_flags
 @deciding.CATEGORIZE
 @deciding.DECIDE
@@ -64,20 +52,11 @@ def command(
     intervals have to be computed. On a terminal it asks before it applies anything. Without one it
     applies only with --auto-apply. If there is nothing to do, it ends without starting Spark.
     """
-    if auto_apply and (no_apply or save or explain):
-        other = "--save" if save else "--no-apply" if no_apply else "--explain"
-        raise click.UsageError(f"--auto-apply and {other} exclude each other.")
     options_asked = asked_options(environment, flags)
-    from vde_dagster.app.apply.plan_files import save_plan
     from vde_dagster.composition import VdeProject
 
-    asked = _Asked(
-        folder=folder,
-        output=output,
-        applies=auto_apply,
-        asks=not (auto_apply or no_apply or explain or save),
-        explain=explain,
-        save=save,
+    asked = Asked.of(
+        folder, output, auto_apply=auto_apply, no_apply=no_apply, explain=explain, save=save
     )
     project = VdeProject.load(folder)
     configuration = project.configuration
@@ -91,25 +70,43 @@ def command(
         deciding.mode_of(configuration, environment, categorize),
         asks=output == "text" and not (no_apply or explain) and _on_terminal(),
     )
+    carry_out(project, plan, asked, questions)
+
+
+def carry_out(
+    project: VdeProject, plan: Plan, asked: Asked, questions: Sequence[ModelChange] = ()
+) -> None:
+    """Show a plan, and apply or save it as was asked for.
+
+    Raises:
+        Refused: It cannot be applied, or decisions are missing; nothing was written.
+    """
+    from vde_dagster.app.apply.plan_files import save_plan
+
     waits_for = _without_time(project, plan)
     _show(asked, plan)
-    deciding.report_undecided(questions, refuse=save is not None or not (no_apply or explain))
+    deciding.report_undecided(questions, refuse=asked.save is not None or asked.acts)
     _refuse_hopeless(asked, plan, waits_for)
-    if save is not None:
-        save_plan(configuration, plan, save)
+    if asked.save is not None:
+        save_plan(project.configuration, plan, asked.save)
     applied = not (plan.is_empty or waits_for) and asked.is_wanted(plan)
     done = apply(project, plan) if applied else ()
-    if output == "json":
+    if asked.output == "json":
         facts = _facts(asked, plan, waits_for, [str(each.name) for each in questions])
         print_json(facts | {"applied": applied, "built": built_facts(project, plan, done)})
     elif applied:
-        print_built(project, plan, done)
-    elif save is not None:
-        click.echo(f"Saved. To apply it: {vde('apply', save, *_there(folder))}")
+        print_built(project, plan, done, shows=_shows(plan))
+    elif asked.save is not None:
+        click.echo(f"Saved. To apply it: {vde('apply', asked.save, *_there(asked.folder))}")
+
+
+def _shows(plan: Plan) -> str:
+    """What an environment shows once a plan is applied."""
+    return "this project" if plan.taken is None else f"what {plan.taken} shows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class Asked:
     """What is done with a plan: it is applied, applied after a question, saved or only shown."""
 
     folder: Path
@@ -119,12 +116,45 @@ class _Asked:
     explain: bool
     save: Path | None
 
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        output: str,
+        *,
+        auto_apply: bool,
+        no_apply: bool,
+        explain: bool,
+        save: Path | None,
+    ) -> Asked:
+        """What the options of a command say.
+
+        Raises:
+            click.UsageError: They exclude each other.
+        """
+        if auto_apply and (no_apply or save or explain):
+            other = "--save" if save else "--no-apply" if no_apply else "--explain"
+            raise click.UsageError(f"--auto-apply and {other} exclude each other.")
+        return cls(
+            folder=folder,
+            output=output,
+            applies=auto_apply,
+            asks=not (auto_apply or no_apply or explain or save),
+            explain=explain,
+            save=save,
+        )
+
+    @property
+    def acts(self) -> bool:
+        """Whether the plan is applied, perhaps after a question."""
+        return self.applies or self.asks
+
     def is_wanted(self, plan: Plan) -> bool:
         """Whether the plan is applied; asks where that was not said."""
         return self.applies or (self.asks and _wanted(plan, self.folder, self.output))
 
 
-def _show(asked: _Asked, plan: Plan) -> None:
+def _show(asked: Asked, plan: Plan) -> None:
     """Print a plan, and its stages where they were asked for; JSON is printed at the end."""
     if asked.output != "text":
         return
@@ -135,7 +165,7 @@ def _show(asked: _Asked, plan: Plan) -> None:
         print_stages(plan)
 
 
-def _refuse_hopeless(asked: _Asked, plan: Plan, waits_for: list[str]) -> None:
+def _refuse_hopeless(asked: Asked, plan: Plan, waits_for: list[str]) -> None:
     """Refuse to apply a plan that cannot be applied now.
 
     Raises:
@@ -151,7 +181,7 @@ def _refuse_hopeless(asked: _Asked, plan: Plan, waits_for: list[str]) -> None:
 
 
 def _facts(
-    asked: _Asked, plan: Plan, waits_for: list[str], undecided: list[str]
+    asked: Asked, plan: Plan, waits_for: list[str], undecided: list[str]
 ) -> dict[str, object]:
     """A plan as JSON has it, without what was done."""
     from vde_dagster.cli.plan_facts import plan_facts
@@ -208,10 +238,19 @@ def _wanted(plan: Plan, folder: Path, output: str) -> bool:
     if output == "json":
         return False
     if not _on_terminal():
-        there = _there(folder)
-        click.echo(f"To apply it: {vde('plan', plan.environment, '--auto-apply', *there)}")
+        click.echo(f"To apply it: {vde(*_again(plan), '--auto-apply', *_there(folder))}")
         return False
     return click.confirm(f"Apply this plan to {plan.environment}?", default=False)
+
+
+def _again(plan: Plan) -> list[str]:
+    """The command that makes a plan again."""
+    taken = plan.taken
+    if taken is None:
+        return ["plan", plan.environment]
+    if taken.environment == plan.environment:
+        return ["rollback", plan.environment, "--to", str(taken.number)]
+    return ["promote", taken.environment, plan.environment]
 
 
 def _on_terminal() -> bool:

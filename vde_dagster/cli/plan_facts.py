@@ -33,6 +33,11 @@ def plan_facts(plan: Plan) -> Facts:
         "environment": plan.environment,
         "plan_id": plan.plan_id,
         "base_revision": plan.base_revision,
+        "taken": (
+            {"environment": plan.taken.environment, "revision": plan.taken.number}
+            if plan.taken is not None
+            else None
+        ),
         "now": instant(plan.now) if plan.now else None,
         "empty": plan.is_empty,
         "promotes": plan.promotes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
@@ -31,6 +32,12 @@ class PlanFlags(TypedDict):
     include_unmodified: bool
 
 
+ACCEPT_LOSS = click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Return to an earlier version even if it lacks data that the current one has loaded "
+    "since, and that cannot be computed again.",
+)
 _OPTIONS = (
     click.option(
         "--start",
@@ -75,12 +82,7 @@ _OPTIONS = (
         is_flag=True,
         help="Refuse versions with fewer loaded intervals than those shown now.",
     ),
-    click.option(
-        "--accept-loss",
-        is_flag=True,
-        help="Return to an earlier version even if it lacks data that the current one has loaded "
-        "since, and that cannot be computed again.",
-    ),
+    ACCEPT_LOSS,
     click.option(
         "--select-model",
         "select",
@@ -96,6 +98,31 @@ _OPTIONS = (
         "or only of the others.",
     ),
 )
+
+
+_APPLYING = (
+    click.option("--auto-apply", is_flag=True, help="Apply the plan without asking."),
+    click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask."),
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Show what applying would do, step by step, and apply nothing.",
+    ),
+    click.option(
+        "--save",
+        type=click.Path(path_type=Path),
+        default=None,
+        metavar="FILE",
+        help="Write the plan to FILE, for `vde apply FILE`, and apply nothing now.",
+    ),
+)
+
+
+def applying_flags(command: Command) -> Command:
+    """Give a command the options that say what is done with a plan."""
+    for option in reversed(_APPLYING):
+        command = option(command)
+    return command
 
 
 def plan_flags(command: Command) -> Command:

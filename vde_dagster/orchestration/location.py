@@ -109,6 +109,9 @@ def open_location(
 ) -> Location:
     """Find what an environment runs. Stores nothing and starts no Spark.
 
+    An environment that somebody rolled back, or promoted another one to, does not follow the files
+    until a plan of them is applied to it.
+
     Raises:
         ProjectInvalid: The files are wrong, and the state has nothing to run in their place.
     """
@@ -116,6 +119,7 @@ def open_location(
     loaded = bind_environment(services, environment)
     edited = _plan_of_files(project, environment, fallback=loaded)
     follows = project.configuration.follows_files(environment)
+    follows = follows and (loaded is None or loaded.taken is None)
     if loaded is None or (follows and edited is not None and edited.promotes):
         assert edited is not None, "files that cannot be read were reported"
         binding, plan = bind_plan(edited), edited

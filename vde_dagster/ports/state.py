@@ -20,7 +20,7 @@ from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.late_data_records import LateDataRecords
@@ -32,7 +32,9 @@ class Environment:
 
     ``promoting`` says whether the promotion to this revision was begun and is not finished yet;
     then ``snapshots`` are the ones that are being promoted. ``hidden`` are models that it binds but
-    has no views of.
+    has no views of. ``author`` is who promoted, empty where that is not known. ``taken`` is the
+    revision, of this environment or another one, that was promoted; None where it was a project's
+    files.
     """
 
     name: str
@@ -42,6 +44,8 @@ class Environment:
     snapshots: Mapping[ModelName, ModelSnapshot]
     promoting: bool = False
     hidden: frozenset[ModelName] = frozenset()
+    author: str = ""
+    taken: Revision | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +131,13 @@ class State(LateDataRecords, Protocol):
         snapshots: Sequence[ModelSnapshot],
         lease: Lease,
         hidden: Collection[ModelName] = (),
+        author: str = "",
+        taken: Revision | None = None,
     ) -> Environment:
         """Record that an environment is about to show these stored snapshots, except hidden ones.
 
         Their version, who decided about them, and whether they drifted are recorded as given here;
-        all else is as it was stored.
+        all else is as it was stored. See `Environment` for ``author`` and ``taken``.
 
         Raises:
             Conflict: Its revision is not ``expected_revision`` (0 for a new environment).

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 import time
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -25,3 +28,17 @@ class RandomIds:
     def new(self) -> str:
         """32 hexadecimal digits, different from every other answer."""
         return uuid4().hex
+
+
+def author() -> str:
+    """Who works here, as ``user@machine``; the environment variable VDE_AUTHOR says it otherwise.
+
+    A user id without a name, as in some containers, is given as the number.
+    """
+    if named := os.environ.get("VDE_AUTHOR", "").strip():
+        return named
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

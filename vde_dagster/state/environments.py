@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.model.snapshot import DecidedBy, ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import DecidedBy, ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
@@ -72,6 +72,8 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
         snapshots={each.name: each for each, _ in shows},
         promoting=not row.finished,
         hidden=frozenset(each.name for each, is_hidden in shows if is_hidden),
+        author=row.author,
+        taken=None if row.taken_from is None else Revision(row.taken_from, row.taken_revision),
     )
 
 
@@ -116,6 +118,8 @@ def begin(
     plan_id: str,
     snapshots: Sequence[ModelSnapshot],
     hidden: Collection[ModelName] = (),
+    author: str = "",
+    taken: Revision | None = None,
 ) -> Environment:
     """Add the next revision, not finished.
 
@@ -129,7 +133,15 @@ def begin(
         raise _moved(name, expected_revision, revision)
     _check_stored(connection, snapshots)
     key = {"environment": name, "revision": revision + 1}
-    reserved = {**key, "plan_id": plan_id, "promoted_at": now(connection), "finished": False}
+    reserved = {
+        **key,
+        "plan_id": plan_id,
+        "promoted_at": now(connection),
+        "finished": False,
+        "author": author,
+        "taken_from": None if taken is None else taken.environment,
+        "taken_revision": None if taken is None else taken.number,
+    }
     try:
         connection.execute(insert(_promotions), reserved)
     except IntegrityError as error:  # on Postgres, if there was no row to lock

@@ -202,6 +202,20 @@ SELECT DISTINCT model, version FROM vde_marks ORDER BY model, version
 """,
 )
 
+
+def _eighth(connection: Connection) -> None:
+    """Version 8: who promoted, and which revision of an environment was taken.
+
+    Before, neither was stored, and every promotion was one of a project's files.
+    """
+    for column in (
+        "author VARCHAR DEFAULT '' NOT NULL",
+        "taken_from VARCHAR",
+        "taken_revision INTEGER",
+    ):
+        connection.execute(text(f"ALTER TABLE vde_promotions ADD COLUMN {column}"))
+
+
 _STEPS: Final[Mapping[int, Step]] = {
     2: _second,
     3: _third,
@@ -209,6 +223,7 @@ _STEPS: Final[Mapping[int, Step]] = {
     5: _fifth,
     6: _sixth,
     7: _seventh,
+    8: _eighth,
 }
 """How to reach each version from the one before it; version 1 is created, not reached."""
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 7
+VERSION: Final = 8
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -73,6 +73,10 @@ promotions: Final = Table(
     Column("plan_id", String, nullable=False),
     Column("promoted_at", BigInteger, nullable=False),
     Column("finished", Boolean, nullable=False),
+    Column("author", String, nullable=False, server_default=""),
+    # The revision of an environment whose snapshots it took, if it was no plan of files.
+    Column("taken_from", String),
+    Column("taken_revision", Integer),
 )
 
 promoted_snapshots: Final = Table(

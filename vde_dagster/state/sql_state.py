@@ -23,7 +23,7 @@ from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Environment, Lease, version_resource
@@ -129,6 +129,8 @@ class SqlState(SqlLateDataRecords):
         snapshots: Sequence[ModelSnapshot],
         lease: Lease,
         hidden: Collection[ModelName] = (),
+        author: str = "",
+        taken: Revision | None = None,
     ) -> Environment:
         """Add the next revision of an environment, not finished.
 
@@ -146,6 +148,8 @@ class SqlState(SqlLateDataRecords):
                 plan_id=plan_id,
                 snapshots=snapshots,
                 hidden=hidden,
+                author=author,
+                taken=taken,
             )
 
     def finish_promotion(self, name: str, *, plan_id: str) -> Environment:

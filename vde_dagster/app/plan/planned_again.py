@@ -41,7 +41,9 @@ def planned_again(services: Services, plan: Plan) -> Plan:
     if plan.now is not None:
         services = replace(services, clock=_StoppedClock(at=plan.now), clock_sources=())
     options = replace(plan.options, select=())  # the plan's graph is what they selected
-    return plan_environment(services, plan.graph, plan.environment, options)
+    given = plan.snapshots if plan.taken is not None else None
+    again = plan_environment(services, plan.graph, plan.environment, options, given=given)
+    return replace(again, taken=plan.taken)
 
 
 def refuse_older_rows(services: Services, plan: Plan) -> None:

@@ -45,8 +45,11 @@ def plan_environment(
     options: PlanOptions = DEFAULT_OPTIONS,
     *,
     paced: bool = False,
+    given: Mapping[ModelName, ModelSnapshot] | None = None,
 ) -> Plan:
     """The plan that makes an environment show a project's models, as the options say.
+
+    The models in ``given`` get these snapshots with the version that they have.
 
     An environment that does not exist yet is compared with production, whose versions it shares
     where nothing changed (seed 000, *Virtual Layer*). In a ``paced`` plan, which no person asked
@@ -60,7 +63,7 @@ def plan_environment(
     """
     refuse_senseless(options, environment)
     basis = basis_of(services, environment, options)
-    models = resolve_models(services, graph, basis)
+    models = resolve_models(services, graph, basis, given)
     looked = _look(services, basis, models)
     pace = pace_of(services, looked.now) if paced else None
     return make_plan(

@@ -63,8 +63,16 @@ class Models:
         return {name: each.snapshot for name, each in self.resolved.items()}
 
 
-def resolve_models(services: Services, project: Graph, basis: Basis) -> Models:
-    """Compare a project with what is shown, and decide the version of each model."""
+def resolve_models(
+    services: Services,
+    project: Graph,
+    basis: Basis,
+    given: Mapping[ModelName, ModelSnapshot] | None = None,
+) -> Models:
+    """Compare a project with what is shown, and decide the version of each model.
+
+    See `vde_dagster.core.planning.resolution.resolve_snapshots` for ``given``.
+    """
     mixed, shown = _compared(services, project, basis)
     graph, rules = mixed.graph, basis.options.rules
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
@@ -72,7 +80,13 @@ def resolve_models(services: Services, project: Graph, basis: Basis) -> Models:
 
     def resolve(released: Collection[ModelName]) -> dict[ModelName, Resolved]:
         return resolve_snapshots(
-            graph, shown, stored, rules, elsewhere=elsewhere, released=released
+            graph,
+            shown,
+            stored,
+            rules,
+            elsewhere=elsewhere,
+            released=released,
+            given=given,
         )
 
     return Models(

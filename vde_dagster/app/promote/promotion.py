@@ -69,6 +69,8 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         snapshots=tuple(plan.snapshots[node.name] for node in plan.graph),
         lease=lease,
         hidden=plan.hidden,
+        author=services.author,
+        taken=plan.taken,
     )
     shown = _swap(services, environment, plan.graph)
     _show_added(services, plan)

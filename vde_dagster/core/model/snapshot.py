@@ -55,6 +55,17 @@ class VersionKey:
         return f"{self.model}@{self.version[:8]}"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Revision:
+    """What an environment showed after one of its promotions; the first has the number 1."""
+
+    environment: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"revision {self.number} of {self.environment}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelSnapshot:
     """One model at one fingerprint. Stored once, by the first plan that is applied.

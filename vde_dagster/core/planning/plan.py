@@ -12,7 +12,7 @@ from typing import Final
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.schema_changes import SchemaChange
-from vde_dagster.core.model.snapshot import Category, ModelSnapshot
+from vde_dagster.core.model.snapshot import Category, ModelSnapshot, Revision
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import Reason
@@ -189,7 +189,8 @@ class Plan:
     undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are
     shown, of models that get another one: what is recorded later was not looked at.
     It is ``paced`` where nobody asked for it: what is stale waits as ``freshness`` and
-    ``updates_on`` of its model say.
+    ``updates_on`` of its model say. ``taken`` is the revision of an environment whose snapshots are
+    promoted; None where they are those of a project's files.
     """
 
     plan_id: str
@@ -213,6 +214,7 @@ class Plan:
     unfinished: tuple[ModelName, ...] = ()
     shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
     paced: bool = False
+    taken: Revision | None = None
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:

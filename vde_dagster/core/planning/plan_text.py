@@ -17,12 +17,21 @@ MOST: Final = 20
 """How many models of a sort are shown before the rest is counted."""
 
 
-def heading(plan: Plan, what: str = "Plan for") -> str:
+def heading(plan: Plan, what: str = "") -> str:
     """What a plan is for, and at which time of the project's clock it was made."""
+    what = what or _purpose(plan)
     now = plan.now.replace(second=0, microsecond=0) if plan.now else None
     at = f" at {format_instant(now)}" if now else ""
     new = " (new)" if plan.base_revision == 0 else ""
     return f"{what} {plan.environment}{new}{at}"
+
+
+def _purpose(plan: Plan) -> str:
+    if plan.taken is None:
+        return "Plan for"
+    if plan.taken.environment == plan.environment:
+        return f"Rollback to revision {plan.taken.number} of"
+    return f"Promotion of {plan.taken} to"
 
 
 def work_units(plan: Plan) -> int:

@@ -54,6 +54,7 @@ def resolve_snapshots(
     *,
     elsewhere: Elsewhere = NOWHERE,
     released: Collection[ModelName] = frozenset(),
+    given: Mapping[ModelName, ModelSnapshot] | None = None,
 ) -> dict[ModelName, Resolved]:
     """The snapshot of each model of a project, and how it differs from what is shown.
 
@@ -65,6 +66,8 @@ def resolve_snapshots(
         rules: How changes are judged. What a person decided about a stored snapshot goes on.
         elsewhere: What others have of these models.
         released: Models that have to give back the version that they adopted (rule R6).
+        given: Snapshots that are used with the version that they have, whatever is shown. A view
+            reads the versions of the others, and is named after them. None for none.
 
     Raises:
         DecisionsRefused: The rules decide what there is nothing to decide about.
@@ -85,6 +88,7 @@ def resolve_snapshots(
         stored=stored,
         elsewhere=elsewhere,
         released=released,
+        given=given or {},
         differences=compare_graphs(shown.graph, graph, rules),
     )
     for node in graph:
@@ -123,6 +127,7 @@ class _Resolution:
     stored: Stored
     elsewhere: Elsewhere
     released: Collection[ModelName]
+    given: Mapping[ModelName, ModelSnapshot]
     differences: Mapping[ModelName, Difference]
     resolved: dict[ModelName, Resolved] = field(default_factory=dict)
 
@@ -136,6 +141,8 @@ class _Resolution:
         if node.model.kind.is_view:
             version = self._version_of_view(node, difference, before)
             snapshot = replace(known or self._new(node, difference), version=version)
+        elif node.name in self.given and node.name not in self.released:
+            snapshot = self.given[node.name]
         else:
             snapshot = self._with_version(node, difference, before, known)
         self.resolved[node.name] = Resolved(difference=difference, snapshot=snapshot)

@@ -1,0 +1,257 @@
+"""Promoting what one environment shows to another one, and going back to what one showed before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of
+from tests.app.shop_world import (
+    AMOUNTS,
+    EDITED,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    TENFOLD,
+    TOTAL,
+    day,
+    done,
+    shop_in_production,
+    work,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.history import history
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.model.snapshot import Revision
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
+
+SHOWN: Final = "mart.shown"
+
+
+def with_dev(project: dict[str, str] | None = None) -> MemoryWorld:
+    world = shop_in_production()
+    done(world.services(), graph_of(project or EDITED), "dev")
+    return world
+
+
+def applied(world: MemoryWorld, plan: Plan) -> tuple[Evaluated, ...]:
+    return apply_plan(world.services(), plan, lambda _: None)
+
+
+def promoted(world: MemoryWorld, source: str = "dev", target: str = "prod") -> Plan:
+    plan = plan_promotion(world.services(), source, target)
+    applied(world, plan)
+    return plan
+
+
+def versions(world: MemoryWorld, environment: str) -> dict[ModelName, str]:
+    return {
+        name: each.version for name, each in bound(world.services(), environment).snapshots.items()
+    }
+
+
+def rows(world: MemoryWorld, view: str = SHOWN) -> list[tuple[object, ...]]:
+    return world.rows(view)
+
+
+# Promoting
+def test_production_shows_exactly_the_versions_of_dev_and_computes_nothing() -> None:
+    world = with_dev()
+    plan = plan_promotion(world.services(), "dev", "prod")
+    assert plan.taken == Revision("dev", 1)
+    assert work(plan) == {}
+    assert applied(world, plan) == ()
+    assert versions(world, "prod") == versions(world, "dev")
+    assert rows(world) == TENFOLD
+
+
+def test_it_does_not_matter_what_the_files_say_by_now() -> None:
+    world = with_dev()
+    later = {**EDITED, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
+    done(world.services(), graph_of(later), "other")
+    promoted(world)
+    assert rows(world) == TENFOLD
+
+
+def test_what_production_must_hold_more_is_filled_before_a_view_moves() -> None:
+    world = with_dev()
+    world.land((80, 1), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    plan = plan_promotion(world.services(), "dev", "prod")
+    assert work(plan)["sales"] == [day(4)]
+    applied(world, plan)
+    assert [row[1] for row in rows(world)] == [100, 50, 70, 10]
+
+
+def test_a_model_that_dev_removed_is_removed_and_one_that_it_added_is_there() -> None:
+    project = {name: text for name, text in EDITED.items() if name != "total"}
+    project["least"] = TOTAL.replace("mart.total", "mart.least").replace("SUM", "MIN")
+    world = with_dev(project)
+    plan = promoted(world)
+    assert plan.removed == (ModelName("mart", "total"),)
+    assert rows(world, "mart.least") == [(150,)]
+    assert ModelName("mart", "total") not in versions(world, "prod")
+
+
+def test_promoting_again_has_nothing_to_do() -> None:
+    world = with_dev()
+    promoted(world)
+    assert plan_promotion(world.services(), "dev", "prod").is_empty
+
+
+def test_an_environment_that_does_not_exist_yet_is_made() -> None:
+    world = with_dev()
+    promoted(world, "dev", "staging")
+    assert versions(world, "staging") == versions(world, "dev")
+    assert rows(world, "mart__staging.shown") == TENFOLD
+
+
+def test_nothing_runs_in_production_that_dev_did_not_show() -> None:
+    world = with_dev()
+    promoted(world)
+    assert not plan_run(world.services(), "prod").backfills
+
+
+@pytest.mark.parametrize(
+    "source,target,said",
+    [
+        ("dev", "dev", "cannot be promoted to itself"),
+        ("nobody", "prod", "there is no environment nobody"),
+    ],
+)
+def test_what_cannot_be_promoted_is_refused(source: str, target: str, said: str) -> None:
+    world = with_dev()
+    with pytest.raises(Refused, match=said):
+        plan_promotion(world.services(), source, target)
+
+
+def test_a_promotion_that_another_one_overtook_is_refused_before_a_view_moves() -> None:
+    world = with_dev()
+    plan = plan_promotion(world.services(), "dev", "prod")
+    done(world.services(), graph_of({**SHOP, "total": TOTAL.replace("SUM", "MAX")}), "prod")
+    with pytest.raises(Conflict):
+        applied(world, plan)
+    assert rows(world) == AMOUNTS
+
+
+# Going back
+def test_going_back_and_forward_computes_nothing() -> None:
+    world = with_dev()
+    promoted(world)
+    back = plan_rollback(world.services(), "prod")
+    assert (back.taken, work(back)) == (Revision("prod", 1), {})
+    assert applied(world, back) == ()
+    assert rows(world) == AMOUNTS
+    forward = plan_rollback(world.services(), "prod")
+    assert forward.taken == Revision("prod", 2)
+    assert applied(world, forward) == ()
+    assert rows(world) == TENFOLD
+
+
+def test_a_run_after_going_back_does_not_go_forward_again() -> None:
+    world = with_dev()
+    promoted(world)
+    applied(world, plan_rollback(world.services(), "prod"))
+    world.land((80, 1), until=96)
+    applied(world, plan_run(world.services(), "prod"))
+    assert [row[1] for row in rows(world)] == [10, 5, 7, 1]
+
+
+def test_what_the_earlier_version_is_behind_is_computed_before_it_is_shown() -> None:
+    world = with_dev()
+    promoted(world)
+    world.land((2, 90), until=72)
+    world.land((80, 1), until=96)
+    applied(world, plan_run(world.services(), "prod"))
+    plan = plan_rollback(world.services(), "prod")
+    assert work(plan)["sales"] == [day(1), day(4)]
+    applied(world, plan)
+    assert [row[1] for row in rows(world)] == [100, 5, 7, 1]
+
+
+def test_any_revision_can_be_named() -> None:
+    world = with_dev()
+    promoted(world)
+    done(world.services(), graph_of({**EDITED, "total": TOTAL.replace("SUM", "MAX")}), "prod")
+    applied(world, plan_rollback(world.services(), "prod", 1))
+    assert rows(world) == AMOUNTS
+    assert rows(world, "mart.total") == [(66,)]
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_revision_that_never_was_is_refused(number: int) -> None:
+    world = with_dev()
+    with pytest.raises(Refused, match=f"revision {number} of prod does not exist"):
+        plan_rollback(world.services(), "prod", number)
+
+
+def test_an_environment_that_never_changed_has_nothing_to_go_back_to() -> None:
+    world = shop_in_production()
+    with pytest.raises(Refused, match="never showed anything else"):
+        plan_rollback(world.services(), "prod")
+
+
+def test_rows_that_cannot_be_computed_again_are_not_taken_away_unless_asked() -> None:
+    world = with_dev()
+    promoted(world)
+    world.land((2, 90), until=72)
+    applied(world, plan_run(world.services(), "prod"))
+    table = next(name for name in world.catalog.tables if str(name) == "raw.events")
+    kept = world.catalog.tables[table]
+    world.catalog.delete(table, [row for row in kept.rows_at(kept.head) if row[2] == 7])
+    with pytest.raises(Refused):
+        applied(world, plan_rollback(world.services(), "prod"))
+    assert rows(world)[0][1] == 1000
+    loss = plan_rollback(world.services(), "prod", options=PlanOptions(accept_loss=True))
+    applied(world, loss)
+    assert rows(world)[0][1] == 10
+
+
+# What is recorded
+def test_the_history_says_who_took_what() -> None:
+    world = with_dev()
+    services = replace(world.services(), author="ann@desk")
+    apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    found = list(history(services, "prod", limit=9))
+    assert [(each.shown.revision, each.shown.taken) for each in found] == [
+        (3, Revision("prod", 1)),
+        (2, Revision("dev", 1)),
+        (1, None),
+    ]
+    assert [each.shown.author for each in found] == ["ann@desk", "ann@desk", ""]
+    assert SALES_NAME in found[1].versions
+    assert found[0].versions == found[1].versions
+    assert SALES_NAME in found[2].added
+    assert [each.shown.revision for each in history(services, "prod", limit=2)] == [3, 2]
+    assert list(history(services, "nobody", limit=2)) == []
+
+
+def power_cuts() -> list[int]:
+    world, fuse = with_dev(), Fuse()
+    services = world.services(fuse)
+    apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+    return fuse.changing
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("number", power_cuts())
+def test_after_a_power_cut_the_next_promotion_shows_all_of_it(number: int, after: bool) -> None:
+    world = with_dev()
+    services = world.services(Fuse(cut_at=number, after=after))
+    with pytest.raises(PowerCut):
+        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+    assert rows(world) in (AMOUNTS, TENFOLD)
+    world.reboot()
+    promoted(world)
+    assert rows(world) == TENFOLD
+    assert versions(world, "prod") == versions(world, "dev")
+    applied(world, plan_rollback(world.services(), "prod"))
+    assert rows(world) == AMOUNTS

@@ -1,0 +1,125 @@
+"""`vde promote`, `vde rollback` and `vde history`: plans of what environments show or showed."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.promoted import edit, promote
+from vde_dagster.app.apply.plan_files import load_plan
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.model.snapshot import Revision
+from vde_dagster.project.machine import author
+
+REVENUE = Path("models", "mart", "revenue.sql")
+
+
+@pytest.fixture
+def edited(project: Path) -> Path:
+    """Production shows the project as it was, dev with another revenue that nobody computed."""
+    promote(project, loaded=True)
+    edit(project / REVENUE, "SUM(amount)", "SUM(amount * 1.2)")
+    promote(project, "dev")
+    return project
+
+
+def facts(*words: str, project: Path) -> dict[str, Any]:
+    done = call(*words, "--project", project, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def versions(project: Path, environment: str) -> dict[str, str]:
+    shown = VdeProject.load(project).services.state.environment(environment)
+    assert shown is not None
+    return {str(name): each.version for name, each in shown.snapshots.items()}
+
+
+def test_a_person_sees_what_is_taken_and_how_to_apply_it(edited: Path) -> None:
+    before = versions(edited, "prod")
+    done = call("promote", "dev", "--project", edited)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Promotion of revision 1 of dev to prod at ")
+    assert "~ mart.revenue  changed, breaking" in done.stdout
+    assert f"To apply it: vde promote dev prod --auto-apply --project {edited}" in done.stdout
+    assert versions(edited, "prod") == before != versions(edited, "dev")
+
+
+def test_what_is_taken_is_in_the_json(edited: Path) -> None:
+    found = facts("promote", "dev", "--no-apply", project=edited)
+    assert found["taken"] == {"environment": "dev", "revision": 1}
+    assert found["applied"] is False
+    changed = {each["name"]: each["version"] for each in found["changes"]}
+    assert changed == versions(edited, "dev")
+    assert facts("plan", "--no-apply", project=edited)["taken"] is None
+
+
+def test_a_person_sees_where_a_rollback_goes(edited: Path) -> None:
+    first = versions(edited, "prod")
+    promote(edited)
+    edit(edited / REVENUE, "SUM(amount * 1.2)", "SUM(amount * 3)")
+    done = call("rollback", "prod", "--project", edited)
+    assert done.stdout.startswith("Rollback to revision 1 of prod at "), done.stderr
+    assert "To apply it: vde rollback prod --to 1 --auto-apply" in done.stdout
+    found = facts("rollback", "prod", "--no-apply", project=edited)
+    assert {each["name"]: each["version"] for each in found["changes"]} == first
+
+
+def test_a_promotion_can_be_saved_for_a_review(edited: Path, tmp_path: Path) -> None:
+    file = tmp_path / "promotion.json"
+    done = call("promote", "dev", "--save", file, "--project", edited)
+    assert done.exit_code == 0, done.stderr
+    plan = load_plan(VdeProject.load(edited).configuration, file)
+    assert plan.taken == Revision("dev", 1)
+    assert {str(name): each.version for name, each in plan.snapshots.items()} == versions(
+        edited, "dev"
+    )
+
+
+def test_history_says_who_when_and_what(edited: Path) -> None:
+    promote(edited)
+    done = call("history", "--project", edited)
+    assert done.exit_code == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if re.match(r"\s+\d+ ", line)]
+    assert len(lines) == 2
+    assert re.match(r"\s+2 +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d +not known +[0-9a-f]{8} ", lines[0])
+    assert "another version of mart.best_customers, mart.revenue" in lines[0]
+    (newest,) = facts("history", "--limit", "1", project=edited)["revisions"]
+    assert newest["other_version"] == ["mart.best_customers", "mart.revenue"]
+    assert (newest["revision"], newest["author"], newest["taken"]) == (2, "", None)
+
+
+@pytest.mark.parametrize("given", ["ann@ci", ""])
+def test_who_promotes_is_the_user_on_this_machine_or_given(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VDE_AUTHOR", given)
+    assert author() == (given or f"{getpass.getuser()}@{socket.gethostname()}")
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (("promote", "nobody"), "there is no environment nobody"),
+        (("promote", "dev", "dev"), "cannot be promoted to itself"),
+        (("rollback", "prod"), "never showed anything else"),
+        (("rollback", "prod", "--to", "9"), "revision 9 of prod does not exist"),
+        (("rollback", "nobody"), "there is no environment nobody"),
+        (("history", "nobody"), "There are: dev, prod."),
+    ],
+)
+def test_what_is_not_there_is_refused_in_one_sentence(
+    edited: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = call(*words, "--project", edited)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,64 @@
+"""Dagster after a promotion or a rollback: it goes on with what the environment shows."""
+
+from __future__ import annotations
+
+from tests.app.memory_world import PROJECT
+from tests.orchestration.launchpad import Launchpad, Make
+from tests.orchestration.test_assets import materialize
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.orchestration.location import open_location
+
+
+def edited_in_dev(make: Make) -> Launchpad:
+    """Two days in production; dev shows them ten times as large, after having shown the same."""
+    shop = make(PROJECT)
+    shop.apply("dev")
+    shop.edit("daily", "SUM(amount)", "SUM(amount * 10)")
+    shop.apply("dev")
+    assert amounts(shop, "mart__dev.daily") == [10, 100]
+    return shop
+
+
+def amounts(shop: Launchpad, view: str) -> list[int]:
+    return sorted(int(str(row[1])) for row in shop.world.rows(view))
+
+
+def roll_back(shop: Launchpad, environment: str) -> None:
+    services = shop.project().services
+    apply_plan(services, plan_rollback(services, environment), lambda _: None)
+    shop._locations.clear()
+
+
+def test_an_environment_that_was_rolled_back_does_not_follow_the_files(make: Make) -> None:
+    shop = edited_in_dev(make)
+    roll_back(shop, "dev")
+    assert amounts(shop, "mart__dev.daily") == [1, 10]
+    location = open_location(shop.project(), "dev")
+    assert location.followed is None
+    materialize(shop.definitions("dev"), shop.instance, "dev/mart/totals")
+    assert amounts(shop, "mart__dev.daily") == [1, 10]
+
+
+def test_it_follows_them_again_once_a_person_has_applied_a_plan_of_them(make: Make) -> None:
+    shop = edited_in_dev(make)
+    roll_back(shop, "dev")
+    shop.apply("dev")
+    assert amounts(shop, "mart__dev.daily") == [10, 100]
+    shop.edit("daily", "amount * 10", "amount * 100")
+    location = open_location(shop.project(), "dev")
+    assert location.followed is not None
+
+
+def test_sensors_of_production_stay_with_what_a_rollback_shows(make: Make) -> None:
+    shop = edited_in_dev(make)
+    services = shop.project().services
+    apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+    shop._locations.clear()
+    assert amounts(shop, "mart.daily") == [10, 100]
+    roll_back(shop, "prod")
+    shop.world.land((50.5, 7), until=72)
+    shop.launch(shop.request())
+    assert amounts(shop, "mart.daily") == [1, 7, 10]
+    assert not plan_run(services, "prod").backfills

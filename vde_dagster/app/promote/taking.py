@@ -1,0 +1,115 @@
+"""Promoting what an environment shows to another one, or what it once showed to itself.
+
+Both are plans of stored snapshots, whatever the project's files say by now. They are applied like
+any other: what the versions lack is computed before a view moves (rules R9, R10 and R15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import end_promotions
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.model.snapshot import ModelSnapshot, Revision
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.ports.state import Environment
+
+
+def plan_promotion(
+    services: Services, source: str, target: str, options: PlanOptions = DEFAULT_OPTIONS
+) -> Plan:
+    """The plan that makes an environment show exactly the versions that another one shows.
+
+    A version that data decided is compared again for its new environment (rule R6). Writes nothing,
+    except to finish a promotion.
+
+    Raises:
+        Refused: They are one environment, or there is no such ``source``.
+        Conflict: Another process is promoting one of them right now.
+    """
+    if source == target:
+        raise Refused(f"{source} cannot be promoted to itself", advice="name two environments.")
+    shown = _shown(services, source)
+    end_promotions(services, target)
+    kept = {name: each for name, each in shown.snapshots.items() if not each.is_adopted}
+    return _plan(services, shown, target, options, given=kept)
+
+
+def plan_rollback(
+    services: Services,
+    environment: str,
+    number: int | None = None,
+    options: PlanOptions = DEFAULT_OPTIONS,
+) -> Plan:
+    """The plan that makes an environment show again what it showed at an earlier revision.
+
+    Without a ``number`` it is the last revision that showed something else than now. Writes
+    nothing, except to finish a promotion.
+
+    Raises:
+        Refused: There is no such environment or revision, or none that differs from what is shown.
+        Conflict: Another process is promoting it right now.
+    """
+    shown = _shown(services, environment)
+    before = _earlier(services, shown) if number is None else _at(services, shown, number)
+    return _plan(services, before, environment, options, given=before.snapshots)
+
+
+def _plan(
+    services: Services,
+    taken: Environment,
+    target: str,
+    options: PlanOptions,
+    *,
+    given: Mapping[ModelName, ModelSnapshot],
+) -> Plan:
+    graph = stored_graph(taken.snapshots, services.models)
+    plan = plan_environment(services, graph, target, options, given=given)
+    return replace(plan, taken=Revision(taken.name, taken.revision))
+
+
+def _shown(services: Services, environment: str) -> Environment:
+    end_promotions(services, environment)
+    shown = services.state.environment(environment)
+    if shown is None:
+        known = ", ".join(services.state.environments()) or "none"
+        raise Refused(f"there is no environment {environment}", advice=f"There are: {known}.")
+    return shown
+
+
+def _at(services: Services, shown: Environment, number: int) -> Environment:
+    found = services.state.environment(shown.name, revision=number) if number > 0 else None
+    if found is None or found.promoting:
+        why = "was begun and never finished" if found is not None else "does not exist"
+        raise Refused(
+            f"revision {number} of {shown.name} {why}",
+            advice=f"`vde history {shown.name}` lists its revisions; the latest is "
+            f"{shown.revision}.",
+        )
+    return found
+
+
+def _earlier(services: Services, shown: Environment) -> Environment:
+    """The last revision with other snapshots."""
+    for number in range(shown.revision - 1, 0, -1):
+        found = services.state.environment(shown.name, revision=number)
+        if found is not None and not found.promoting and not _is_same(found, shown):
+            return found
+    raise Refused(
+        f"{shown.name} never showed anything else than now, so there is nothing to go back to",
+        advice=f"`vde history {shown.name}` lists its revisions.",
+    )
+
+
+def _is_same(one: Environment, other: Environment) -> bool:
+    return one.hidden == other.hidden and _identities(one) == _identities(other)
+
+
+def _identities(shown: Environment) -> set[tuple[ModelName, str, str]]:
+    return {(each.name, each.fingerprint.digest, each.version) for each in shown.snapshots.values()}

@@ -1,0 +1,106 @@
+"""`vde history`: who promoted what to an environment, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import console, instant, print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.app.inspect.history import Promoted
+    from vde_dagster.core.names import ModelName
+
+_NAMED: Final = 4
+
+
+@click.command("history", short_help="List what was promoted to an environment.")
+@click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, metavar="N", help="How many, newest first."
+)
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(environment: str, limit: int, *, output: str, folder: Path) -> None:
+    """List the promotions of an environment (prod by default): who, when, by which plan, and what.
+
+    `vde rollback ENV --to REVISION` goes back to any of them.
+    """
+    from vde_dagster.app.inspect.history import history
+    from vde_dagster.composition import VdeProject
+
+    services = VdeProject.load(folder).services
+    found = list(history(services, environment, limit=limit))
+    if not found:
+        known = ", ".join(services.state.environments()) or "none"
+        raise Refused(f"there is no environment {environment}", advice=f"There are: {known}.")
+    if output == "json":
+        print_json({"environment": environment, "revisions": [_facts(each) for each in found]})
+    else:
+        _print(found)
+
+
+def _facts(each: Promoted) -> dict[str, object]:
+    shown = each.shown
+    taken = shown.taken
+    return {
+        "revision": shown.revision,
+        "promoted_at": instant(shown.promoted_at),
+        "author": shown.author,
+        "plan_id": shown.plan_id,
+        "finished": not shown.promoting,
+        "taken": {"environment": taken.environment, "revision": taken.number} if taken else None,
+        "added": [str(name) for name in each.added],
+        "removed": [str(name) for name in each.removed],
+        "other_version": [str(name) for name in each.versions],
+        "other_definition": [str(name) for name in each.definitions],
+    }
+
+
+def _print(found: Sequence[Promoted]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("revision", justify="right", no_wrap=True)
+    for column in ("promoted at (UTC)", "by", "plan"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("what changed")
+    for each in found:
+        shown = each.shown
+        table.add_row(
+            str(shown.revision),
+            f"{shown.promoted_at:%Y-%m-%d %H:%M:%S}",
+            shown.author or "not known",
+            shown.plan_id[:8],
+            "; ".join(_changes(each)) or "nothing",
+        )
+    console().print(table)
+
+
+def _changes(each: Promoted) -> Iterator[str]:
+    shown = each.shown
+    if shown.promoting:
+        yield "not finished"
+    if shown.taken is not None:
+        back = shown.taken.environment == shown.name
+        yield f"back to revision {shown.taken.number}" if back else f"took {shown.taken}"
+    for what, names in (
+        ("added", each.added),
+        ("removed", each.removed),
+        ("another version of", each.versions),
+        ("another definition, same rows, of", each.definitions),
+    ):
+        if names:
+            yield f"{what} {_listed(names)}"
+
+
+def _listed(names: Sequence[ModelName]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(map(str, names[:_NAMED])) + more
