@@ -8,6 +8,7 @@ from tests.orchestration.test_assets import materialize
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.location import open_location
 
 
@@ -37,7 +38,8 @@ def test_an_environment_that_was_rolled_back_does_not_follow_the_files(make: Mak
     assert amounts(shop, "mart__dev.daily") == [1, 10]
     location = open_location(shop.project(), "dev")
     assert location.followed is None
-    materialize(shop.definitions("dev"), shop.instance, "dev/mart/totals")
+    key = location.key(ModelName("mart", "totals"))
+    materialize(shop.definitions("dev"), shop.instance, key.to_user_string())
     assert amounts(shop, "mart__dev.daily") == [1, 10]
 
 
