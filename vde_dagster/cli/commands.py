@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "history": Listed(
         module="vde_dagster.cli.history", summary="List what was promoted to an environment."
     ),
+    "diff": Listed(module="vde_dagster.cli.diff", summary="Compare what two environments show."),
     "run": Listed(
         module="vde_dagster.cli.run",
         summary="Compute what is due, and what is late or changed upstream.",

@@ -33,8 +33,8 @@ _PROPERTIES: Final = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
-_KEPT: Final = 100
-"""So many Iceberg snapshots of each table are kept."""
+_KEPT: Final = 5
+"""So many Iceberg snapshots of each table are kept: pyiceberg copies all of them in each commit."""
 
 _TEXT: Final = pa.string()
 _COUNT: Final = pa.int64()

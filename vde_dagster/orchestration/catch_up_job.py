@@ -8,6 +8,7 @@ from pydantic import Field
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect, late_models
+from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.unit_text import decision_text
 from vde_dagster.core.errors import EvaluationFailed, Refused, VdeError
@@ -158,11 +159,14 @@ def _sessions(
         VdeError: What went wrong; the error itself if it is the only one.
     """
     errors: list[VdeError] = []
-    for name in names:
-        try:
-            yield from _session(context, location, name, config.reload, outcomes)
-        except VdeError as error:
-            errors.append(error)
+    try:
+        for name in names:
+            try:
+                yield from _session(context, location, name, config.reload, outcomes)
+            except VdeError as error:
+                errors.append(error)
+    finally:
+        list_late_data(location.project.services)
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -181,7 +185,7 @@ def _session(
     store_followed(location)
 
     def load() -> Outcome:
-        loaded = catch_up(services, binding, name, reload=reload)
+        loaded = catch_up(services, binding, name, reload=reload, lists=False)
         show_result(location, name)
         return loaded
 

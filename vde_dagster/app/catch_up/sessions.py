@@ -56,6 +56,7 @@ def catch_up(
     reload: bool = False,
     within: Interval | None = None,
     asked: Interval | None = None,
+    lists: bool = True,
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
 
@@ -64,7 +65,8 @@ def catch_up(
     R8). With ``reload`` everything that is due is loaded again, and rows that the source no longer
     has are gone. With ``within`` no interval outside of this time is begun. Intervals that signals
     hold back are not begun either, unless ``asked`` for. Of a version that a plan shows again,
-    intervals may lose all of their rows if its binding says so.
+    intervals may lose all of their rows if its binding says so. It ``lists`` what it did, unless
+    the caller does that once for several sessions.
 
     Raises:
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
@@ -75,7 +77,8 @@ def catch_up(
     try:
         return _caught_up(services, binding, node, reload=reload, within=within, asked=asked)
     finally:
-        list_late_data(services)
+        if lists:
+            list_late_data(services)
 
 
 def _caught_up(

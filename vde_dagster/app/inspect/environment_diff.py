@@ -1,0 +1,165 @@
+"""What differs between two environments: definitions, versions, and what these hold.
+
+It is read from the state alone: rows are compared by their recorded D-SHAs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.promote.promotion import end_promotions
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.comparison import compare_graphs
+from vde_dagster.core.planning.changes.difference import Change, Difference
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+from vde_dagster.ports.state import Environment
+
+
+class Rows(Enum):
+    """How the rows of two versions compare where both are computed.
+
+    - ``SAME_TABLE``: both environments show one table.
+    - ``EQUAL``: every interval that both hold has one D-SHA, and so the same rows.
+    - ``DIFFERENT``: some interval has two, so other rows or other columns.
+    - ``NOT_COMPARED``: a view or a new table has none, or the intervals are cut otherwise.
+    """
+
+    SAME_TABLE = "one table"
+    EQUAL = "equal rows"
+    DIFFERENT = "other rows"
+    NOT_COMPARED = "rows not compared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDiff:
+    """One model in two environments.
+
+    ``before`` or ``after`` is None where an environment lacks it. ``rows`` compare what both hold,
+    ``different`` are the intervals with other rows, ``only_before`` and ``only_after`` are held by
+    one alone.
+    """
+
+    node: Node
+    difference: Difference
+    before: ModelSnapshot | None
+    after: ModelSnapshot | None
+    rows: Rows
+    different: tuple[Interval, ...] = ()
+    only_before: tuple[Interval, ...] = ()
+    only_after: tuple[Interval, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both environments show one definition and one version of it."""
+        return self.difference.change is Change.NONE and self.rows is Rows.SAME_TABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentDiff:
+    """Two environments, and every model of them: parents first, then those of ``before`` alone."""
+
+    before: Environment
+    after: Environment
+    models: tuple[ModelDiff, ...]
+
+
+def diff_environments(services: Services, before: str, after: str) -> EnvironmentDiff:
+    """Compare what two environments show. Starts no Spark.
+
+    Raises:
+        Refused: There is no such environment.
+    """
+    one, other = _shown(services, before), _shown(services, after)
+    old = stored_graph(one.snapshots, services.models)
+    new = stored_graph(other.snapshots, services.models)
+    found = compare_graphs(old, new)
+    names = [name for name in found if not _node(old, new, name).model.kind.is_source]
+    ledgers = services.state.ledger(_different_keys(one, other, names))
+    return EnvironmentDiff(
+        before=one,
+        after=other,
+        models=tuple(
+            _compared(_node(old, new, name), found[name], one, other, ledgers) for name in names
+        ),
+    )
+
+
+def _shown(services: Services, environment: str) -> Environment:
+    end_promotions(services, environment)
+    shown = services.state.environment(environment)
+    if shown is None:
+        known = ", ".join(services.state.environments()) or "none"
+        raise Refused(f"there is no environment {environment}", advice=f"There are: {known}.")
+    return shown
+
+
+def _node(old: Graph, new: Graph, name: ModelName) -> Node:
+    return (new if name in new else old)[name]
+
+
+def _different_keys(
+    one: Environment, other: Environment, names: Sequence[ModelName]
+) -> Iterator[VersionKey]:
+    for name in names:
+        before, after = one.snapshots.get(name), other.snapshots.get(name)
+        if before is not None and after is not None and before.key != after.key:
+            yield from (before.key, after.key)
+
+
+def _compared(
+    node: Node,
+    difference: Difference,
+    one: Environment,
+    other: Environment,
+    ledgers: Mapping[VersionKey, Sequence[LedgerEntry]],
+) -> ModelDiff:
+    before, after = one.snapshots.get(node.name), other.snapshots.get(node.name)
+    if before is None or after is None:
+        return ModelDiff(
+            node=node,
+            difference=difference,
+            before=before,
+            after=after,
+            rows=Rows.NOT_COMPARED,
+        )
+    if before.key == after.key:
+        return ModelDiff(
+            node=node, difference=difference, before=before, after=after, rows=Rows.SAME_TABLE
+        )
+    old, new = _digests(ledgers.get(before.key, ())), _digests(ledgers.get(after.key, ()))
+    different = merge(each for each in old.keys() & new.keys() if old[each] != new[each])
+    return ModelDiff(
+        node=node,
+        difference=difference,
+        before=before,
+        after=after,
+        rows=_rows(node, old, new, different),
+        different=different,
+        only_before=subtract(merge(old), merge(new)),
+        only_after=subtract(merge(new), merge(old)),
+    )
+
+
+def _rows(
+    node: Node,
+    old: Mapping[Interval, str],
+    new: Mapping[Interval, str],
+    different: Sequence[Interval],
+) -> Rows:
+    if different:
+        return Rows.DIFFERENT
+    both = common(merge(old), merge(new))
+    is_whole = both == merge(old.keys() & new.keys())
+    return Rows.EQUAL if node.model.kind.stores_rows and both and is_whole else Rows.NOT_COMPARED
+
+
+def _digests(entries: Sequence[LedgerEntry]) -> dict[Interval, str]:
+    return {each.interval: each.digest for each in entries if each.status is EntryStatus.COMPUTED}

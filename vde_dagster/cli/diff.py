@@ -1,0 +1,125 @@
+"""`vde diff`: what differs between two environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import console, print_json
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from vde_dagster.app.inspect.environment_diff import EnvironmentDiff, ModelDiff
+
+_MOST: Final = 30
+
+
+@click.command("diff", short_help="Compare what two environments show.")
+@click.argument("before", type=options.environment, metavar="A")
+@click.argument("after", type=options.environment, default="prod", metavar="[B]")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(before: str, after: str, *, output: str, folder: Path) -> None:
+    """Compare what environment A shows with what B shows (prod by default).
+
+    Lists the models whose definition or version differs, why, and whether their rows do: of what
+    both have computed, the recorded D-SHAs are compared, so nothing is read and no Spark is
+    started. `vde table-diff A B MODEL` shows which rows differ.
+    """
+    from vde_dagster.app.inspect.environment_diff import diff_environments
+    from vde_dagster.composition import VdeProject
+
+    found = diff_environments(VdeProject.load(folder).services, before, after)
+    if output == "json":
+        print_json(_facts(found))
+    else:
+        _print(found)
+
+
+def _print(found: EnvironmentDiff) -> None:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    one, other = found.before, found.after
+    title = f"{one.name} (revision {one.revision}) -> {other.name} (revision {other.revision})"
+    console().print(Text(title, style="bold"))
+    different = [each for each in found.models if not each.is_same]
+    for each in different[:_MOST]:
+        tree = Tree(_head(each), guide_style="dim")
+        for line in _details(found, each):
+            tree.add(line)
+        console().print(tree)
+    if len(different) > _MOST:
+        console().print(f"... and {len(different) - _MOST:,} more (--format json lists all)")
+    same = len(found.models) - len(different)
+    click.echo(f"{len(different):,} differ, {same:,} are the same.")
+
+
+def _head(each: ModelDiff) -> Text:
+    from rich.text import Text
+
+    from vde_dagster.cli.change_text import MARKS
+    from vde_dagster.core.planning.work_text import words
+
+    mark, style, word = MARKS[each.difference.change]
+    text = Text(f"{mark} {each.node.name}", style=f"bold {style}".strip())
+    category = each.difference.category
+    text.append(f"  {words(category) if category else word}", style=f"not bold {style}".strip())
+    return text
+
+
+def _details(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
+    from rich.text import Text
+
+    from vde_dagster.core.planning.changes.reason_values import sentence
+    from vde_dagster.core.planning.work_text import counted_ranges
+
+    if each.before is None or each.after is None:
+        lacking = found.before if each.before is None else found.after
+        yield Text(f"not in {lacking.name}", style="dim")
+        return
+    for reason in each.difference.reasons:
+        yield Text(sentence(reason), style="dim")
+    old, new = each.before.version[:8], each.after.version[:8]
+    yield Text(f"{old} stays" if old == new else f"{old} -> {new}", style="cyan")
+    if old != new:
+        where = f" in {counted_ranges(each.node, each.different)}" if each.different else ""
+        yield Text(f"{each.rows.value}{where}")
+    for shown, alone in ((found.before, each.only_before), (found.after, each.only_after)):
+        if alone:
+            yield Text(f"only {shown.name} has {counted_ranges(each.node, alone)}")
+
+
+def _facts(found: EnvironmentDiff) -> dict[str, object]:
+    return {
+        "before": {"environment": found.before.name, "revision": found.before.revision},
+        "after": {"environment": found.after.name, "revision": found.after.revision},
+        "models": [_model_facts(each) for each in found.models],
+    }
+
+
+def _model_facts(each: ModelDiff) -> dict[str, object]:
+    from vde_dagster.cli.plan_facts import ranges_facts
+    from vde_dagster.cli.reason_facts import reason_facts
+
+    category = each.difference.category
+    return {
+        "name": str(each.node.name),
+        "kind": each.node.model.kind.keyword,
+        "change": each.difference.change.value,
+        "category": category.value if category is not None else None,
+        **reason_facts(each.difference.reasons),
+        "columns_changed": list(each.difference.columns_changed),
+        "version_before": each.before.version if each.before is not None else None,
+        "version_after": each.after.version if each.after is not None else None,
+        "rows": each.rows.name.lower(),
+        "different": ranges_facts(each.node, each.different),
+        "only_before": ranges_facts(each.node, each.only_before),
+        "only_after": ranges_facts(each.node, each.only_after),
+    }
