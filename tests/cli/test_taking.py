@@ -97,6 +97,21 @@ def test_history_says_who_when_and_what(edited: Path) -> None:
     assert (newest["revision"], newest["author"], newest["taken"]) == (2, "", None)
 
 
+def test_two_environments_are_compared(edited: Path) -> None:
+    done = call("diff", "prod", "dev", "--project", edited)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "prod (revision 1) -> dev (revision 1)"
+    assert "~ mart.revenue  breaking" in lines
+    assert lines[-1] == "2 differ, 1 are the same."
+    found = facts("diff", "prod", "dev", project=edited)["models"]
+    assert {each["name"]: each["rows"] for each in found} == {
+        "staging.orders": "same_table",
+        "mart.revenue": "not_compared",
+        "mart.best_customers": "not_compared",
+    }
+
+
 @pytest.mark.parametrize("given", ["ann@ci", ""])
 def test_who_promotes_is_the_user_on_this_machine_or_given(
     given: str, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +129,7 @@ def test_who_promotes_is_the_user_on_this_machine_or_given(
         (("rollback", "prod", "--to", "9"), "revision 9 of prod does not exist"),
         (("rollback", "nobody"), "there is no environment nobody"),
         (("history", "nobody"), "There are: dev, prod."),
+        (("diff", "dev", "nobody"), "there is no environment nobody"),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_sentence(

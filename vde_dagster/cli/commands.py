@@ -43,7 +43,6 @@ COMMANDS: Final = {
     "history": Listed(
         module="vde_dagster.cli.history", summary="List what was promoted to an environment."
     ),
-    "diff": Listed(module="vde_dagster.cli.diff", summary="Compare what two environments show."),
     "run": Listed(
         module="vde_dagster.cli.run",
         summary="Compute what is due, and what is late or changed upstream.",
@@ -51,6 +50,7 @@ COMMANDS: Final = {
     "status": Listed(
         module="vde_dagster.cli.status", summary="Show what is behind in an environment, and why."
     ),
+    "diff": Listed(module="vde_dagster.cli.diff", summary="Compare what two environments show."),
     "compare": Listed(
         module="vde_dagster.cli.compare",
         summary="Compare two revisions of a project: changes and their effects.",

@@ -30,7 +30,7 @@ def command(before: str, after: str, *, output: str, folder: Path) -> None:
 
     Lists the models whose definition or version differs, why, and whether their rows do: of what
     both have computed, the recorded D-SHAs are compared, so nothing is read and no Spark is
-    started. `vde table-diff A B MODEL` shows which rows differ.
+    started.
     """
     from vde_dagster.app.inspect.environment_diff import diff_environments
     from vde_dagster.composition import VdeProject
