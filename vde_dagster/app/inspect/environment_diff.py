@@ -5,7 +5,7 @@ It is read from the state alone: rows are compared by their recorded D-SHAs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -29,7 +29,8 @@ class Rows(Enum):
     - ``SAME_TABLE``: both environments show one table.
     - ``EQUAL``: every interval that both hold has one D-SHA, and so the same rows.
     - ``DIFFERENT``: some interval has two, so other rows or other columns.
-    - ``NOT_COMPARED``: a view or a new table has none, or the intervals are cut otherwise.
+    - ``NOT_COMPARED``: a view or a new table has none, the intervals are cut otherwise, or rows were
+      hashed in two ways.
     """
 
     SAME_TABLE = "one table"
@@ -137,30 +138,32 @@ def _compared(
     old, new = _digests(ledgers.get(before.key, ())), _digests(ledgers.get(after.key, ()))
     if not node.model.kind.stores_rows:  # the digest of a view follows from what it reads
         old, new = {}, {}
-    different = merge(each for each in old.keys() & new.keys() if old[each] != new[each])
+    comparable = {each for each in old.keys() & new.keys() if old[each][0] == new[each][0]}
+    different = merge(each for each in comparable if old[each] != new[each])
     return ModelDiff(
         node=node,
         difference=difference,
         before=before,
         after=after,
-        rows=_rows(old, new, different),
+        rows=Rows.DIFFERENT if different else _equal(old, new, comparable),
         different=different,
         only_before=subtract(merge(old), merge(new)),
         only_after=subtract(merge(new), merge(old)),
     )
 
 
-def _rows(
-    old: Mapping[Interval, str],
-    new: Mapping[Interval, str],
-    different: Sequence[Interval],
+def _equal(
+    old: Mapping[Interval, object], new: Mapping[Interval, object], compared: Set[Interval]
 ) -> Rows:
-    if different:
-        return Rows.DIFFERENT
+    """Whether all that both hold was compared; it was found to be equal."""
     both = common(merge(old), merge(new))
-    is_whole = both == merge(old.keys() & new.keys())
-    return Rows.EQUAL if both and is_whole else Rows.NOT_COMPARED
+    return Rows.EQUAL if both and both == merge(compared) else Rows.NOT_COMPARED
 
 
-def _digests(entries: Sequence[LedgerEntry]) -> dict[Interval, str]:
-    return {each.interval: each.digest for each in entries if each.status is EntryStatus.COMPUTED}
+def _digests(entries: Sequence[LedgerEntry]) -> dict[Interval, tuple[str, str]]:
+    """What each interval's rows were hashed with, and to what."""
+    return {
+        each.interval: (each.algorithm, each.digest)
+        for each in entries
+        if each.status is EntryStatus.COMPUTED
+    }
