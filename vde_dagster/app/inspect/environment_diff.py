@@ -29,8 +29,8 @@ class Rows(Enum):
     - ``SAME_TABLE``: both environments show one table.
     - ``EQUAL``: every interval that both hold has one D-SHA, and so the same rows.
     - ``DIFFERENT``: some interval has two, so other rows or other columns.
-    - ``NOT_COMPARED``: a view or a new table has none, the intervals are cut otherwise, or rows were
-      hashed in two ways.
+    - ``NOT_COMPARED``: a view or a new table has none, the intervals are cut otherwise, or rows
+      were hashed in two ways.
     """
 
     SAME_TABLE = "one table"
