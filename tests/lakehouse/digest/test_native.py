@@ -198,7 +198,9 @@ def halves(rows: DataFrame) -> list[SparkColumn]:
     for column in rows.schema.fields:
         values = cast("StructType", column.dataType).fields
         row = [(F.col(column.name).getField(each.name), each.dataType) for each in values]
-        found.append(F.array(*native.hashed_values(row)).alias(column.name))
+        found.append(
+            F.array(*(native._chain(salt, row) for salt in native._SALTS)).alias(column.name)
+        )
     return found
 
 
@@ -367,3 +369,16 @@ def test_the_encoding_stays_what_it_is(spark: SparkSession) -> None:
     assert row_sums(frame, XXHASH64X2) == {
         None: RowSum(rows=1, sum=96168247640342785296836891310744053706)
     }
+
+
+def test_the_columns_of_a_table_are_hashed_as_the_fields_of_a_row(spark: SparkSession) -> None:
+    """Those of more than one word of flags, with names that have to be quoted, and of all sorts."""
+    values = ["1", "'a'", "CAST(NULL AS INT)", "named_struct('b', NULL, 'c', 2)", "array(1, NULL)"]
+    names = [f"`c {number}``.x`" for number in range(70)]
+    columns = [f"{values[at % 5]} AS {name}" for at, name in enumerate(names)]
+    frame = spark.range(2).selectExpr(*columns, "id")
+    row = [(frame[name], frame.schema[at].dataType) for at, name in enumerate([*names, "id"])]
+    for salt, half in zip(native._SALTS, native.halves(frame), strict=True):
+        both = frame.select(half.alias("one"), native._chain(salt, row).alias("other")).collect()
+        assert len({one for one, _ in both}) == 2
+        assert all(one == other for one, other in both)

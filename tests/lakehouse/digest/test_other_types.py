@@ -127,9 +127,8 @@ def hashed(rows: DataFrame, algorithm: str) -> Rows:
 
 def halves(rows: DataFrame, names: tuple[str, str], algorithm: str) -> tuple[SparkColumn, ...]:
     """The upper and the lower half of the hash of a row that has these two columns only."""
-    if algorithm == MURMUR3_128:
-        return murmur.halves(rows.select(*names))
-    return native.hashed_values([(F.col(name), rows.schema[name].dataType) for name in names])
+    own = rows.select(*names)
+    return murmur.halves(own) if algorithm == MURMUR3_128 else native.halves(own)
 
 
 def digested(

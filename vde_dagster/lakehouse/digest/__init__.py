@@ -53,7 +53,7 @@ def row_sums(
     hashed = frame.select(key, upper.alias("upper"), lower.alias("lower"))
     found = {
         row["key"]: _row_sum(row.asDict())
-        for row in hashed.groupBy("key").agg(*_sums(F.col("upper"), F.col("lower"))).collect()
+        for row in hashed.groupBy("key").agg(*_sums("upper", "lower")).collect()
     }
     return found or ({None: RowSum()} if group is None else {})
 
@@ -111,7 +111,7 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
     names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
     hashed = frame.select("*", upper.alias(names[0]), lower.alias(names[1]))
     observation = Observation()
-    watched = hashed.observe(observation, *_sums(*(hashed[f"`{name}`"] for name in names)))
+    watched = hashed.observe(observation, *_sums(*(f"`{name}`" for name in names)))
     return watched.drop(*names), Observed(observation)
 
 
@@ -130,19 +130,24 @@ def _require_known(algorithm: str) -> None:
         raise ValueError(f"rows cannot be hashed with {algorithm}")
 
 
-def _sums(upper: Column, lower: Column) -> list[Column]:
+def _sums(upper: str, lower: str) -> list[Column]:
     """The number of rows, and the sums of four limbs of 32 bits, from the highest to the lowest.
 
     Limbs are summed around zero. So a sum of bigints, which Spark checks for overflow, fails only
-    past 2**32 rows in one group, and never wraps around.
+    past 2**32 rows in one group, and never wraps around. They are written as SQL, since a column
+    made of functions takes a hundred calls of the JVM.
+
+    Args:
+        upper: The quoted column of the upper 64 bits.
+        lower: That of the lower ones.
     """
     limbs = [
-        limb - F.lit(_HALF_LIMB)
+        f"{limb} - {_HALF_LIMB}L"
         for half in (upper, lower)
-        for limb in (F.shiftrightunsigned(half, 32), half.bitwiseAND(F.lit(_LIMB - 1)))
+        for limb in (f"shiftrightunsigned({half}, 32)", f"({half} & {_LIMB - 1}L)")
     ]
-    sums = [F.sum(limb).alias(f"limb{number}") for number, limb in enumerate(limbs)]
-    return [F.count(F.lit(1)).alias("rows"), *sums]
+    sums = [F.expr(f"sum({limb}) AS limb{number}") for number, limb in enumerate(limbs)]
+    return [F.expr("count(1) AS rows"), *sums]
 
 
 def _row_sum(row: Mapping[str, int | None]) -> RowSum:

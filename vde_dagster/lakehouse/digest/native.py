@@ -31,9 +31,9 @@ A change of this encoding gets a new name in `vde_dagster.core.ledger.dsha`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
@@ -50,6 +50,7 @@ _UTC: Final = {"timeZone": "UTC"}
 _BINARY: Final = "UTF8_BINARY"
 
 _Value = tuple["Column", "DataType"]
+_T = TypeVar("_T")
 
 
 def halves(frame: DataFrame, *, apart: Collection[str] = ()) -> tuple[Column, Column]:
@@ -58,19 +59,34 @@ def halves(frame: DataFrame, *, apart: Collection[str] = ()) -> tuple[Column, Co
     Columns ``apart`` are left out.
     """
     fields = [each for each in frame.schema.fields if each.name not in apart]
-    return hashed_values([(frame[quoted(field.name)], field.dataType) for field in fields])
-
-
-def hashed_values(values: Sequence[tuple[Column, DataType]]) -> tuple[Column, Column]:
-    """The same for values with their types."""
-    upper, lower = (_chain(salt, values) for salt in _SALTS)
+    names = [quoted(each.name) for each in fields]
+    words = [F.expr(_flags_text(each)) for each in _words(names)]
+    values = [(frame[name], each.dataType) for name, each in zip(names, fields, strict=True)]
+    upper, lower = (_hash(salt, words, values) for salt in _SALTS)
     return upper, lower
+
+
+def _hash(salt: int, words: Sequence[Column], values: Sequence[_Value]) -> Column:
+    return F.xxhash64(F.lit(salt), *words, *(_hashable(salt, value, of) for value, of in values))
 
 
 def _chain(salt: int, values: Sequence[_Value]) -> Column:
     """One hash over values, which starts with flags of those that are NULL."""
-    words = [_flags(values[at : at + _FLAGS]) for at in range(0, len(values), _FLAGS)]
-    return F.xxhash64(F.lit(salt), *words, *(_hashable(salt, value, of) for value, of in values))
+    return _hash(salt, [_flags(each) for each in _words(values)], values)
+
+
+def _words(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """The values that each word of flags is about."""
+    return (values[at : at + _FLAGS] for at in range(0, len(values), _FLAGS))
+
+
+def _flags_text(names: Sequence[str]) -> str:
+    """What `_flags` gives for columns, as SQL: made of columns it takes 0.1 s for 12 of them."""
+    flags = (
+        f"CASE WHEN {name} IS NULL THEN {1 << number}L ELSE 0L END"
+        for number, name in enumerate(names)
+    )
+    return " | ".join(flags)
 
 
 def _flags(values: Sequence[_Value]) -> Column:
