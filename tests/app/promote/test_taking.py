@@ -255,3 +255,42 @@ def test_after_a_power_cut_the_next_promotion_shows_all_of_it(number: int, after
     assert versions(world, "prod") == versions(world, "dev")
     applied(world, plan_rollback(world.services(), "prod"))
     assert rows(world) == AMOUNTS
+
+
+CHAIN: Final = {
+    "first": SALES.replace("mart.sales", "mart.first"),
+    "second": """
+MODEL (name mart.second, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
+SELECT day AS day, amount * 2 AS amount FROM mart.first WHERE day BETWEEN @start_ds AND @end_ds
+""",
+    "third": """
+MODEL (name mart.third, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
+SELECT day AS day, amount + 1 AS amount FROM mart.second WHERE day BETWEEN @start_ds AND @end_ds
+""",
+}
+
+
+@pytest.mark.parametrize("landed", ["nothing", "in dev", "in both"])
+def test_r10_promoting_a_non_breaking_edit_computes_nothing_below_then_or_later(
+    landed: str,
+) -> None:
+    """Only what landed since is computed, and by each environment what it owns."""
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(CHAIN), "prod")
+    wider = CHAIN["first"].replace("SUM(amount) AS amount", "SUM(amount) AS amount, 1 AS one")
+    done(world.services(), graph_of({**CHAIN, "first": wider}), "dev")
+    if landed != "nothing":
+        world.land((80, 1), until=96)
+        done(world.services(), graph_of({**CHAIN, "first": wider}), "dev")
+    if landed == "in both":
+        applied(world, plan_run(world.services(), "prod"))
+    plan = plan_promotion(world.services(), "dev", "prod")
+    below = {"nothing": {}, "in dev": {"second": [day(4)], "third": [day(4)]}, "in both": {}}
+    assert work(plan) == below[landed]
+    applied(world, plan)
+    later = plan_run(world.services(), "prod")
+    assert not later.backfills
+    assert not any(each.staleness for each in later.changes)
+    expected = [10, 5, 7] if landed == "nothing" else [10, 5, 7, 1]
+    assert [row[1] for row in rows(world, "mart.third")] == [2 * each + 1 for each in expected]
