@@ -1,11 +1,12 @@
 """A process of its own that uses the state.
 
-It says ``ready``, waits until it is let go, acts, and says the outcome.
+It says ``ready``, waits until it is let go, acts, says the outcome, and stays until it may end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection
 
@@ -63,3 +64,5 @@ def act(line: Connection, url: str, role: str, *arguments: str) -> None:
         line.recv()
 
     line.send(ROLES[role](wait, url, *arguments))
+    with suppress(EOFError):
+        line.recv()  # what a process holds is free once it has ended

@@ -77,6 +77,8 @@ def ended(*actors: Actor) -> list[str]:
     for each in actors:
         assert each.line.poll(600)
         outcomes.append(each.line.recv())
+    for each in actors:
+        each.line.send("end")
         each.process.join(600)
     assert [each.process.exitcode for each in actors] == [0] * len(actors)
     return outcomes

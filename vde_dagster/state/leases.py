@@ -2,6 +2,7 @@
 
 An expired lease that nobody took over is still valid for its holder: what protects data is the
 epoch, compared in the transaction that writes. The row lock keeps it unchanged until the commit.
+A lease whose process has ended is free before it expires, for whoever can see that.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from vde_dagster.ports.state import Lease, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant
 from vde_dagster.state.database import chunks, insert_absent, now
+from vde_dagster.state.processes import from_json, has_ended, this_process
 
 _leases = schema.leases
 _LEASE: Final = select(_leases).where(_leases.c.resource == bindparam("resource"))
@@ -41,11 +43,12 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
     insert_absent(connection, _leases, [free])
     row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
     instant = now(connection)
-    if row.holder not in ("", holder) and row.expires_at > instant:
+    if row.holder != holder and _is_held(row, instant):
         raise _taken(row)
     lease = Lease(resource=resource, holder=holder, epoch=row.epoch + 1)
     until = instant + _microseconds(ttl)
     taken = {"holder": holder, "epoch": lease.epoch, "expires_at": until}
+    taken["process_json"] = this_process().as_json()
     connection.execute(_CHANGE, {"changed": resource, **taken})
     return lease
 
@@ -84,7 +87,7 @@ def keep_free(connection: Connection, resources: Iterable[str]) -> None:
         ).all()
         instant = now(connection)
         for row in rows:
-            if row.holder and row.expires_at > instant:
+            if _is_held(row, instant):
                 raise _taken(row)
         connection.execute(
             update(_leases).where(_leases.c.resource.in_(chunk)).values(holder="", expires_at=0)
@@ -111,12 +114,23 @@ def release(connection: Connection, lease: Lease) -> None:
 def holder(connection: Connection, resource: str) -> str:
     """Who holds a lease that has not expired; empty if nobody does."""
     row = connection.execute(_LEASE, {"resource": resource}).one_or_none()
-    return row.holder if row is not None and row.expires_at > now(connection) else ""
+    return _named(row) if row is not None and _is_held(row, now(connection)) else ""
+
+
+def _is_held(row: Row[Any], instant: int) -> bool:
+    is_valid = bool(row.holder) and row.expires_at > instant
+    return is_valid and not has_ended(from_json(row.process_json))
+
+
+def _named(row: Row[Any]) -> str:
+    """The holder of a lease, for people."""
+    process = from_json(row.process_json)
+    return str(row.holder) if process is None else f"{row.holder} ({process})"
 
 
 def _taken(row: Row[Any]) -> Conflict:
     return Conflict(
-        f"{row.resource} is held by {row.holder} until "
+        f"{row.resource} is held by {_named(row)} until "
         f"{format_instant(decode_instant(row.expires_at))} UTC",
         advice="wait for it, then try again",
     )

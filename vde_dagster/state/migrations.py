@@ -204,16 +204,17 @@ SELECT DISTINCT model, version FROM vde_marks ORDER BY model, version
 
 
 def _eighth(connection: Connection) -> None:
-    """Version 8: who promoted, and which revision of an environment was taken.
+    """Version 8: who promoted, which revision was taken, and which process holds a lease.
 
-    Before, neither was stored, and every promotion was one of a project's files.
+    Before, none of these was stored, and every promotion was one of a project's files.
     """
-    for column in (
-        "author VARCHAR DEFAULT '' NOT NULL",
-        "taken_from VARCHAR",
-        "taken_revision INTEGER",
+    for table, column in (
+        ("vde_promotions", "author VARCHAR DEFAULT '' NOT NULL"),
+        ("vde_promotions", "taken_from VARCHAR"),
+        ("vde_promotions", "taken_revision INTEGER"),
+        ("vde_leases", "process_json TEXT"),
     ):
-        connection.execute(text(f"ALTER TABLE vde_promotions ADD COLUMN {column}"))
+        connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
 _STEPS: Final[Mapping[int, Step]] = {

@@ -106,6 +106,7 @@ leases: Final = Table(
     Column("holder", String, nullable=False),
     Column("epoch", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
+    Column("process_json", Text),
 )
 
 ledger: Final = Table(

@@ -1,0 +1,111 @@
+"""Leases of processes that have ended: real processes, killed as the operating system does it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.state.test_sql_state import Actor, start
+from vde_dagster.core.errors import Conflict
+from vde_dagster.ports.state import Lease, LeaseLost
+from vde_dagster.state import leases
+from vde_dagster.state.processes import from_json, has_ended, this_process
+from vde_dagster.state.sql_state import SqlState
+
+HOUR = timedelta(hours=1)
+
+
+def holding(url: str) -> Actor:
+    """A process that holds the lease for a minute."""
+    (actor,) = start(url, "take_lease", "the other")
+    actor.line.send("go")
+    assert actor.line.recv() == "1"
+    return actor
+
+
+def test_a_lease_of_a_process_that_works_is_held(sql_url: str) -> None:
+    actor, state = holding(sql_url), SqlState.open(sql_url)
+    named = rf"held by the other \(.*, process {actor.process.pid} on .*\) until"
+    with pytest.raises(Conflict, match=named):
+        state.acquire_lease("r", holder="me", ttl=HOUR)
+    assert re.match(r"the other \(.*\)$", state.lease_holder("r"))
+    actor.line.send("end")
+    actor.process.join()
+
+
+def test_a_lease_of_a_process_that_was_killed_is_taken_over_at_once(sql_url: str) -> None:
+    actor, state = holding(sql_url), SqlState.open(sql_url)
+    actor.process.kill()
+    actor.process.join()
+    assert state.lease_holder("r") == ""
+    assert state.acquire_lease("r", holder="me", ttl=HOUR).epoch == 2
+    with pytest.raises(LeaseLost):
+        state.renew_lease(Lease(resource="r", holder="the other", epoch=1), ttl=HOUR)
+
+
+def test_a_process_of_another_machine_is_waited_for(
+    sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actor, state = holding(sql_url), SqlState.open(sql_url)
+    actor.process.kill()
+    actor.process.join()
+    monkeypatch.setattr("vde_dagster.state.processes._machine", lambda: "another boot")
+    with pytest.raises(Conflict, match="held by the other"):
+        state.acquire_lease("r", holder="me", ttl=HOUR)
+
+
+def test_a_lease_of_an_earlier_release_names_its_holder_alone(
+    sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = SqlState.open(sql_url)
+    with monkeypatch.context() as patch:
+        patch.setattr(leases, "this_process", Earlier)
+        state.acquire_lease("r", holder="the other", ttl=HOUR)
+    assert state.lease_holder("r") == "the other"
+    with pytest.raises(Conflict, match="held by the other until"):
+        state.acquire_lease("r", holder="me", ttl=HOUR)
+
+
+class Earlier:
+    """A release that stored no process."""
+
+    def as_json(self) -> None:
+        return None
+
+
+ours = this_process
+
+
+def test_this_process_has_not_ended_and_is_stored_whole() -> None:
+    assert not has_ended(ours())
+    assert from_json(ours().as_json()) == ours()
+    assert (ours().pid, from_json(None)) == (os.getpid(), None)
+
+
+def test_a_number_that_another_process_has_by_now_is_not_the_holder() -> None:
+    assert has_ended(replace(ours(), began="1"))
+
+
+@pytest.mark.parametrize("machine", ["", "another boot"])
+def test_what_is_not_known_is_not_taken_for_an_end(machine: str) -> None:
+    assert not has_ended(replace(ours(), machine=machine, pid=2**22 + 1))
+    assert not has_ended(replace(ours(), began=""))
+    assert not has_ended(None)
+
+
+def test_a_process_that_nobody_has_waited_for_has_ended() -> None:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # it is dead, and its number still there
+    assert has_ended(replace(ours(), pid=child))
+    os.waitpid(child, 0)
+    assert has_ended(replace(ours(), pid=child))
+
+
+def test_a_process_of_somebody_else_is_there() -> None:
+    assert not has_ended(replace(ours(), pid=1, began=""))
