@@ -99,6 +99,10 @@ COMMANDS: Final = {
     "refresh": Listed(
         module="vde_dagster.cli.refresh", summary="Rebuild MANAGED tables that are out of date."
     ),
+    "unlock": Listed(
+        module="vde_dagster.cli.unlock",
+        summary="List what processes hold, or free it from one that is gone.",
+    ),
     "savings": Listed(
         module="vde_dagster.cli.savings",
         summary="Show how much computation was saved.",

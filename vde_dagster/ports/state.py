@@ -23,6 +23,7 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.held_leases import HeldLeases
 from vde_dagster.ports.late_data_records import LateDataRecords
 
 
@@ -66,7 +67,7 @@ class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
 
-class State(LateDataRecords, Protocol):
+class State(LateDataRecords, HeldLeases, Protocol):
     """Everything that has to survive a process."""
 
     # Snapshots and environments

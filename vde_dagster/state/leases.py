@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Row, bindparam, select, update
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.time.intervals import format_instant
+from vde_dagster.ports.held_leases import HeldLease
 from vde_dagster.ports.state import Lease, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant
@@ -115,6 +116,41 @@ def holder(connection: Connection, resource: str) -> str:
     """Who holds a lease that has not expired; empty if nobody does."""
     row = connection.execute(_LEASE, {"resource": resource}).one_or_none()
     return _named(row) if row is not None and _is_held(row, now(connection)) else ""
+
+
+def held(connection: Connection) -> tuple[HeldLease, ...]:
+    """The leases that were not given back, by resource."""
+    instant = now(connection)
+    rows = connection.execute(
+        select(_leases).where(_leases.c.holder != "").order_by(_leases.c.resource)
+    )
+    return tuple(_held_lease(row, instant) for row in rows)
+
+
+def free(connection: Connection, lease: HeldLease) -> None:
+    """Let nobody hold a lease; its epoch stays, so that its holder can write nothing under it.
+
+    Raises:
+        Conflict: It was taken by somebody else, or again.
+    """
+    row = connection.execute(_LOCKED_LEASE, {"resource": lease.resource}).one_or_none()
+    if row is None or (row.holder, row.epoch) != (lease.holder, lease.epoch):
+        raise Conflict(f"{lease.resource} was taken or given back meanwhile; nothing was changed")
+    connection.execute(_CHANGE, {"changed": lease.resource, "holder": "", "expires_at": 0})
+
+
+def _held_lease(row: Row[Any], instant: int) -> HeldLease:
+    process = from_json(row.process_json)
+    return HeldLease(
+        resource=row.resource,
+        holder=row.holder,
+        epoch=row.epoch,
+        expires_at=decode_instant(row.expires_at),
+        host=None if process is None else process.host,
+        pid=None if process is None else process.pid,
+        command="" if process is None else process.command,
+        is_over=not _is_held(row, instant),
+    )
 
 
 def _is_held(row: Row[Any], instant: int) -> bool:

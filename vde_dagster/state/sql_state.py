@@ -26,6 +26,7 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.held_leases import HeldLease
 from vde_dagster.ports.state import Environment, Lease, version_resource
 from vde_dagster.state import (
     environments,
@@ -190,6 +191,20 @@ class SqlState(SqlLateDataRecords):
         """Who holds a lease that has not expired; empty if nobody does."""
         with self._database.read() as connection:
             return leases.holder(connection, resource)
+
+    def leases(self) -> Sequence[HeldLease]:
+        """The leases that somebody holds."""
+        with self._database.read() as connection:
+            return leases.held(connection)
+
+    def free_lease(self, lease: HeldLease) -> None:
+        """Take a lease from a holder that is gone.
+
+        Raises:
+            Conflict: Somebody else has it by now.
+        """
+        with self._database.write() as connection:
+            leases.free(connection, lease)
 
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:

@@ -1,0 +1,103 @@
+"""`vde unlock`: who holds what, and taking it from a process that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import console, instant, print_json
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.ports.held_leases import HeldLease
+
+
+@click.command("unlock", short_help="List what processes hold, or free it from one that is gone.")
+@click.argument("resource", required=False)
+@click.option(
+    "--gone",
+    metavar="PID@HOST",
+    help="The process that holds it, as the list shows it: you say that it runs no more.",
+)
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(resource: str | None, *, gone: str | None, output: str, folder: Path) -> None:
+    """List the environments and versions that processes hold to write them, or free one.
+
+    A process that ended on this machine holds nothing any more, and one elsewhere until its time
+    to live is over: some minutes. To go on before that, look on its machine that it is gone, and
+    name it: `vde unlock environment:prod --gone 4711@host`. If it does run, it can record and
+    publish nothing under what was taken from it.
+    """
+    if (resource is None) != (gone is None):
+        raise click.UsageError("RESOURCE and --gone belong together.")
+    from vde_dagster.composition import VdeProject
+
+    state = VdeProject.load(folder).services.state
+    held = state.leases()
+    if resource is not None:
+        lease = _named(held, resource)
+        _refuse_unless_gone(lease, gone or "")
+        state.free_lease(lease)
+        held = [each for each in held if each is not lease]
+    if output == "json":
+        print_json({"freed": resource, "leases": [_facts(each) for each in held]})
+    elif resource is not None:
+        click.echo(f"{resource} is free.")
+    else:
+        _print(held)
+
+
+def _named(held: Sequence[HeldLease], resource: str) -> HeldLease:
+    found = [each for each in held if each.resource == resource]
+    if not found:
+        raise Refused(f"nobody holds {resource}", advice=f"`{vde('unlock')}` lists what is held.")
+    return found[0]
+
+
+def _refuse_unless_gone(lease: HeldLease, gone: str) -> None:
+    who = _process(lease)
+    if not lease.is_over and gone != who:
+        raise Refused(
+            f"{lease.resource} is held by {lease.holder}, process {who}, and not by {gone}. "
+            "Nothing was changed",
+            advice="Look on that machine whether it still runs.",
+        )
+
+
+def _process(lease: HeldLease) -> str:
+    return f"{lease.pid}@{lease.host}" if lease.pid is not None else lease.holder
+
+
+def _print(held: Sequence[HeldLease]) -> None:
+    if not held:
+        click.echo("Nobody holds anything.")
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("what", "held by", "process", "command", "until (UTC)"):
+        table.add_column(column, overflow="fold")
+    for each in held:
+        until = "over" if each.is_over else f"{each.expires_at:%Y-%m-%d %H:%M:%S}"
+        table.add_row(each.resource, each.holder, _process(each), each.command, until)
+    console().print(table)
+
+
+def _facts(lease: HeldLease) -> dict[str, object]:
+    return {
+        "resource": lease.resource,
+        "holder": lease.holder,
+        "host": lease.host,
+        "pid": lease.pid,
+        "command": lease.command or None,
+        "expires_at": instant(lease.expires_at),
+        "over": lease.is_over,
+    }
