@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -118,8 +119,9 @@ def _cpu() -> float:
 
 def _java() -> Iterator[str]:
     for path in Path("/proc").glob("[0-9]*/comm"):
-        if path.read_text().strip() == "java" and _is_ours(path.parent.name):
-            yield path.parent.name
+        with suppress(OSError):  # it has ended meanwhile
+            if path.read_text().strip() == "java" and _is_ours(path.parent.name):
+                yield path.parent.name
 
 
 def _is_ours(pid: str) -> bool:
