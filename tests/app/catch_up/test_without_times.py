@@ -96,9 +96,73 @@ def test_rows_of_hours_that_are_not_due_wait_for_them() -> None:
     world.land((2.5, 30), until=2)
     assert isinstance(session(world), NothingToLoad)
     assert amounts(world) == [10, 20]
-    world.land((0.7, 1), until=3)
+    world.land((0.7, 1), (2.6, 31), until=2)
     session(world)
-    assert amounts(world) == [1, 10, 20, 30]
+    assert amounts(world) == [1, 10, 20]
+    world.land((0.8, 2), until=3)
+    session(world)
+    assert amounts(world) == [1, 2, 10, 20, 30, 31]
+
+
+def test_rows_that_are_not_read_by_time_come_with_the_next_session() -> None:
+    world = loaded("WHERE amount > 0")
+    world.land((0.7, 1), (2.6, 31), until=2)
+    session(world)
+    assert amounts(world) == [1, 10, 20, 31]
+    world.land(until=3)
+    session(world)
+    assert amounts(world) == [1, 10, 20, 31]
+
+
+def test_late_data_may_be_switched_off_and_on_again_without_doubling_a_row() -> None:
+    world = loaded()
+    ordinary = graph_of(
+        {
+            "log": "MODEL (name a.log, kind INCREMENTAL_UNMANAGED, cron '@hourly'); "
+            f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {BOUNDED}"
+        }
+    )
+    world.land((0.7, 1), (2.5, 30), until=2)
+    session(world)
+    build(world.services(), ordinary)
+    world.land((2.6, 31), until=3)
+    build(world.services(), ordinary)
+    assert amounts(world) == [1, 10, 20, 30, 31]
+    world.land((3.1, 40), until=4)
+    build(world.services(), project())
+    assert amounts(world) == [1, 10, 20, 30, 31, 40]
+    world.land((2.7, 32), until=4)
+    session(world)
+    assert amounts(world) == [1, 10, 20, 30, 31, 32, 40]
+
+
+def test_rows_after_the_models_end_are_not_loaded() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (3.5, 99), until=5)
+    graph = graph_of(
+        {
+            "log": "MODEL (name a.log, kind INCREMENTAL_UNMANAGED, cron '@hourly', "
+            "end '2024-01-01 02:00:00', late_data (mode stateless, sources (raw.events))); "
+            f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {BOUNDED}"
+        }
+    )
+    build(world.services(), graph)
+    world.land((0.7, 1), (4.5, 100), until=5)
+    session(world)
+    assert amounts(world) == [1, 10]
+
+
+def test_a_bounded_plan_of_dev_loads_as_far_as_without_sessions() -> None:
+    world = loaded()
+    world.land((2.5, 30), until=3)
+    kind = "INCREMENTAL_UNMANAGED (forward_only false)"
+    options = PlanOptions(start=hour_of(1), end=hour_of(2))
+    services = world.services()
+    plan = plan_environment(
+        services, project(kind=kind, where=f"{BOUNDED} AND id > 0"), "dev", options
+    )
+    apply_plan(services, plan, lambda _: None)
+    assert sorted(int(str(row[2])) for row in world.rows("a__dev.log")) == [10, 20]
 
 
 def test_rows_before_the_first_interval_are_not_loaded() -> None:
@@ -159,7 +223,7 @@ def test_a_restatement_rebuilds_it_as_of_the_source_now_and_sets_the_mark() -> N
     services = world.services()
     plan = plan_environment(services, graph, "prod", PlanOptions(restate=("a.log",)))
     apply_plan(services, plan, lambda _: None)
-    assert amounts(world) == [1, 5, 10, 20]
+    assert amounts(world) == [1, 10, 20]
     assert isinstance(session(world), NothingToLoad)
     world.land((1.7, 2), until=3)
     session(world)

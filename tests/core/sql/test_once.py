@@ -25,7 +25,6 @@ def why(condition: str, columns: str = "id, ts") -> str:
         "ts BETWEEN @start_dt AND @end_dt AND amount > 0",
         "(amount > 0 AND (ts >= @start_tstz)) AND ts <= @end_tstz",
         "@start_epoch <= ts AND @end_epoch >= ts",
-        "ts >= @start_ds",
         "ts BETWEEN @start_millis AND @end_millis AND loaded_at < @execution_ts",
     ],
 )
@@ -66,3 +65,10 @@ def test_a_column_made_of_the_interval_is_named() -> None:
 
 def test_two_columns_do_not_say_where_a_row_belongs() -> None:
     assert "several columns" in why("ts >= @start_ts AND landed_at <= @end_ts")
+
+
+@pytest.mark.parametrize("condition,side", [("ts >= @start_ds", "start"), ("@end_ts >= ts", "end")])
+def test_one_border_alone_does_not_say_which_interval_a_row_belongs_to(
+    condition: str, side: str
+) -> None:
+    assert why(condition) == f"only @{side}_* bounds a column"

@@ -1,9 +1,9 @@
-"""A stateless session of a table whose rows belong to no interval: one write in one commit."""
+"""A stateless session of a table whose rows have no time column, in one commit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import SequentialBatch
@@ -18,74 +18,99 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry, LedgerOperation
 from vde_dagster.core.ledger.late.decision import Load
+from vde_dagster.core.ledger.late.question import StatelessQuestion
 from vde_dagster.core.ledger.late.without_times import is_rebuilt
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, SqlRows
 from vde_dagster.core.model.writes import AppendRows
 from vde_dagster.core.names import TableName
-from vde_dagster.core.time.intervals import END_OF_TIME, Interval
+from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.time.intervals import Interval
 
 
 def appended_rows(
     services: Services, binding: Binding, node: Node, session: Load, *, where_emptied: str
 ) -> PreparedUnit:
-    """All rows of the source's new files, whatever their time; or the whole table again.
+    """The rows of new files and those of what is due, or the whole table again.
 
-    They are recorded with the interval that became due, or else with the last one. Its entry has no
-    trace: what the rows follow from is between two marks.
+    Late rows are recorded with the last interval. No entry has a trace: what its rows follow from
+    is between two marks.
     """
-    key, work_id = binding.key(node.name), services.ids.new()
-    entries = services.state.ledger([key]).get(key, ())
-    rebuilt = is_rebuilt(session)
-    recorded = session.fill[-1] if session.fill else entries[-1].interval
-    first = recorded.start if rebuilt else entries[0].interval.start
-    batch = SequentialBatch(
-        evaluated=recorded, recorded=recorded, operation=_operation(session, entries, rebuilt)
+    work_id = services.ids.new()
+    entries = services.state.ledger([binding.key(node.name)]).get(binding.key(node.name), ())
+    parts = _parts(session, entries)
+    now = services.clock.now()
+    readings = tuple(
+        _reading(rendered(binding, node, each.range, now), session, each, f"{work_id}_{number}")
+        for number, each in enumerate(parts)
     )
+    rebuilt = is_rebuilt(session)
+    touched = [each.recorded for each in parts]
     return PreparedUnit(
         work_id=work_id,
-        interval=recorded,
-        readings=(_reading(services, binding, node, session, first=first, work_id=work_id),),
-        writes=(AppendRows(interval=recorded),),
-        batches=(batch,),
+        interval=Interval(min(e.start for e in touched), max(e.end for e in touched)),
+        readings=readings,
+        writes=tuple(AppendRows(interval=each.recorded) for each in parts),
+        batches=tuple(
+            SequentialBatch(
+                evaluated=each.recorded, recorded=each.recorded, operation=each.operation
+            )
+            for each in parts
+        ),
         session=session,
         where_emptied=where_emptied if rebuilt else "",
     )
 
 
-def _operation(session: Load, entries: Sequence[LedgerEntry], rebuilt: bool) -> LedgerOperation:
-    if rebuilt and entries:
-        return LedgerOperation.REPLACE_ALL
-    return LedgerOperation.REPLACE if session.fill else LedgerOperation.CHANGE
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One write: rows of a range, of ``new`` files only or of all, and where they are recorded."""
+
+    range: Interval
+    new: bool
+    recorded: Interval
+    operation: LedgerOperation
 
 
-def _reading(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    session: Load,
-    *,
-    first: datetime,
-    work_id: str,
-) -> PinnedReading:
-    """The query over the rows that the mark moves over; without one, over all up to it.
-
-    What the query compares with the end of the interval is true of every row, since each is read
-    only once.
-    """
-    found = session.only
-    table = TableName(found.name.schema, found.name.name)
-    rows: Input = AsOf(table=table, iceberg_snapshot_id=found.after.iceberg_snapshot_id)
-    if not is_rebuilt(session):
-        assert found.before is not None, "rows are added to what an earlier session loaded"
-        rows = AddedBetween(
-            table=table,
-            after=found.before.iceberg_snapshot_id,
-            until=found.after.iceberg_snapshot_id,
+def _parts(session: Load, entries: Sequence[LedgerEntry]) -> tuple[_Part, ...]:
+    if is_rebuilt(session):
+        (whole,) = session.fill
+        operation = LedgerOperation.REPLACE_ALL if entries else LedgerOperation.REPLACE
+        return (_Part(range=whole, new=False, recorded=whole, operation=operation),)
+    last = entries[-1].interval
+    loaded = Interval(entries[0].interval.start, last.end)
+    if not _is_by_time(session):
+        # all rows of the new files, which are recorded with what became due
+        recorded, operation = (
+            (session.fill[0], LedgerOperation.REPLACE)
+            if session.fill
+            else (last, LedgerOperation.CHANGE)
         )
-    query = rendered(binding, node, Interval(first, END_OF_TIME), services.clock.now())
-    view = input_name(work_id, 0)
+        return (_Part(range=loaded, new=True, recorded=recorded, operation=operation),)
+    late = _Part(range=loaded, new=True, recorded=last, operation=LedgerOperation.CHANGE)
+    due = (
+        _Part(range=each, new=False, recorded=each, operation=LedgerOperation.REPLACE)
+        for each in session.fill
+    )
+    return (*([late] if session.loaded else []), *due)
+
+
+def _is_by_time(session: Load) -> bool:
+    asked = session.question
+    assert isinstance(asked, StatelessQuestion), "stateless sessions alone append rows"
+    return asked.without_times is not None and asked.without_times.by_time
+
+
+def _reading(query: SqlText, session: Load, part: _Part, name: str) -> PinnedReading:
+    """The query over the rows that the mark moves over, or over all up to where it is then."""
+    found = session.only
+    table, until = TableName(found.name.schema, found.name.name), found.after.iceberg_snapshot_id
+    rows: Input = AsOf(table=table, iceberg_snapshot_id=until)
+    if part.new:
+        assert found.before is not None, "rows are added to what an earlier session loaded"
+        rows = AddedBetween(table=table, after=found.before.iceberg_snapshot_id, until=until)
+    view = input_name(name, 0)
     return PinnedReading(
         rows=SqlRows(sql=with_inputs(query, {found.name: view})),
         inputs={view: rows},
-        pinned={found.name: found.after.iceberg_snapshot_id},
+        pinned={found.name: until},
     )

@@ -14,6 +14,7 @@ from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import query_over_tables
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.late.deciding import decide
 from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
@@ -23,6 +24,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.readiness import held_back
 from vde_dagster.core.planning.restatement import forbids_restatement
+from vde_dagster.core.sql.once import is_by_time
 from vde_dagster.core.sql.reads.input_ranges import affected
 from vde_dagster.core.time.intervals import Interval, due, subtract
 from vde_dagster.project.signals import ready_intervals
@@ -102,7 +104,8 @@ def _stateless(
     mark = None if reload else services.state.marks(key).get(source)
     history = services.catalog.history(source, mark)
     ends = [each for each in (now, node.model.end, within.end if within else None) if each]
-    start = node.model.start if within is None else max(node.model.start, within.start)
+    first = within.start if within is not None and node.time_axis is not None else None
+    start = max(node.model.start, first) if first is not None else node.model.start
     holding = seen.holding(key)
     loaded = holding.written
     return StatelessQuestion(
@@ -118,12 +121,18 @@ def _stateless(
         held_back=_held_back(
             services, node, start, min(ends), [*loaded, *([asked] if asked else [])]
         ),
-        without_times=None if node.time_axis else _without_times(node, holding, reload=reload),
+        without_times=(
+            None
+            if node.time_axis is not None
+            else _without_times(binding, node, holding, reload=reload)
+        ),
     )
 
 
-def _without_times(node: Node, holding: Holding, *, reload: bool) -> WithoutTimes:
+def _without_times(binding: Binding, node: Node, holding: Holding, *, reload: bool) -> WithoutTimes:
+    query = query_over_tables(binding.graph, node.name)
     return WithoutTimes(
+        by_time=query is not None and is_by_time(query),
         outdated=bool(holding.outdated),
         may_rebuild=reload or not forbids_restatement(node.model),
     )

@@ -22,8 +22,7 @@ def why_not_once(query: exp.Query) -> str:
     Args:
         query: A SELECT from one table, with its time macros.
     """
-    where = query.args.get("where")
-    bounds = [bound for each in _conditions(where) for bound in _bounds(each)]
+    bounds = _all_bounds(query)
     if len({column.name.lower() for column, _ in bounds}) > 1:
         return "several columns say which interval a row belongs to"
     known = {id(macro) for _, macro in bounds}
@@ -31,7 +30,17 @@ def why_not_once(query: exp.Query) -> str:
         is_border = name in TIME_MACROS and not name.startswith("execution_")
         if is_border and id(macro) not in known:
             return f"@{name} does more than to bound one of its columns"
-    return ""
+    borders = {macro.name.lower().partition("_")[0] for _, macro in bounds}
+    return f"only @{borders.pop()}_* bounds a column" if len(borders) == 1 else ""
+
+
+def is_by_time(query: exp.Query) -> bool:
+    """Whether an interval has only rows of its own time, where `why_not_once` says nothing."""
+    return bool(_all_bounds(query))
+
+
+def _all_bounds(query: exp.Query) -> list[tuple[exp.Column, exp.Expr]]:
+    return [each for part in _conditions(query.args.get("where")) for each in _bounds(part)]
 
 
 def _conditions(where: exp.Expr | None) -> Iterator[exp.Expr]:

@@ -30,7 +30,7 @@ ASKED = StatelessQuestion(
     start=at(0),
     now=at(3),
     unit=IntervalUnit.HOUR,
-    without_times=WithoutTimes(),
+    without_times=WithoutTimes(by_time=True),
 )
 REWRITTEN = SourceHistory(
     status=SourceStatus.CHANGED, head=mark(2), changes=(change(OVERWRITE, uri(1)),)
@@ -54,10 +54,15 @@ def test_new_rows_and_an_interval_that_is_due_are_one_session() -> None:
     assert not is_rebuilt(found)
 
 
-def test_rows_of_hours_that_are_not_due_wait_and_so_does_the_mark() -> None:
+def test_the_mark_moves_beyond_rows_that_are_read_by_their_time_when_that_is_due() -> None:
     found = decide(replace(ASKED, touched=()))
     assert isinstance(found, NothingToLoad)
-    assert not found.has_moved
+    assert found.has_moved
+
+
+def test_rows_that_are_not_read_by_time_are_taken_whatever_is_known_of_it() -> None:
+    found = loads(decide(replace(ASKED, touched=(), without_times=WithoutTimes())))
+    assert found.loaded == LOADED
 
 
 def test_a_compaction_moves_the_mark() -> None:
@@ -127,7 +132,7 @@ class Log:
     held: list[int] = field(default_factory=list)
     loaded: tuple[Interval, ...] = ()
 
-    def session(self, now: int, *, known_times: bool) -> None:
+    def session(self, now: int, *, known_times: bool, by_time: bool) -> None:
         new = self.commits[self.mark :]
         changes = tuple(
             change(OVERWRITE if number in self.rewritten else APPEND, uri(0, len(rows)))
@@ -146,17 +151,28 @@ class Log:
                 loaded=self.loaded,
                 touched=common(self.loaded, times) if known_times else None,
                 now=at(now),
+                without_times=WithoutTimes(by_time=by_time),
             )
         )
         assert not isinstance(decision, Stop)
         if isinstance(decision, NothingToLoad):
             self.mark = len(self.commits) if decision.has_moved else self.mark
             return
-        taken = self.commits if is_rebuilt(decision) else new
-        rows = [each for commit in taken for each in commit]
-        self.held = rows if is_rebuilt(decision) else [*self.held, *rows]
+        every = [each for commit in self.commits for each in commit]
+        late = [each for commit in new for each in commit]
+        if is_rebuilt(decision):
+            self.held = [each for each in every if not by_time or _is_in(each, decision.fill)]
+        elif by_time:
+            self.held += [each for each in late if decision.loaded and _is_in(each, self.loaded)]
+            self.held += [each for each in every if _is_in(each, decision.fill)]
+        else:
+            self.held += late
         self.loaded = merge([*self.loaded, *decision.fill])
         self.mark = len(self.commits)
+
+
+def _is_in(hour: int, times: tuple[Interval, ...]) -> bool:
+    return bool(common(times, [Interval(at(hour), at(hour + 1))]))
 
 
 @settings(max_examples=examples(300))
@@ -170,9 +186,10 @@ class Log:
         max_size=12,
     ),
     known_times=st.booleans(),
+    by_time=st.booleans(),
 )
 def test_the_table_has_each_row_of_the_source_up_to_the_mark_once(
-    steps: list[list[int] | str | int], known_times: bool
+    steps: list[list[int] | str | int], known_times: bool, by_time: bool
 ) -> None:
     log, now = Log(), 0
     for step in steps:
@@ -180,12 +197,13 @@ def test_the_table_has_each_row_of_the_source_up_to_the_mark_once(
             log.commits.append(step)
         elif isinstance(step, int):
             now = max(now, step)
-            log.session(now, known_times=known_times)
+            log.session(now, known_times=known_times and by_time, by_time=by_time)
         elif log.commits:
             log.commits.append([1])
             log.rewritten.add(len(log.commits))
         covered = [each for commit in log.commits[: log.mark] for each in commit]
-        assert sorted(log.held) == sorted(covered) if log.loaded else not log.held
+        expected = [each for each in covered if not by_time or _is_in(each, log.loaded)]
+        assert sorted(log.held) == sorted(expected) if log.loaded else not log.held
         if log.loaded and isinstance(step, int):
             landed = [each for commit in log.commits for each in commit]
             for hour in range(10):

@@ -17,10 +17,12 @@ from vde_dagster.core.time.intervals import Interval, IntervalUnit
 class WithoutTimes:
     """What counts if rows belong to no interval, so that nothing but the whole can be overwritten.
 
-    ``outdated`` if somebody asked for all of it again. The table is rebuilt only if
+    It is ``by_time`` if the query takes the rows of an interval by their time, and not all that
+    there are. ``outdated`` if somebody asked for all of it again. The table is rebuilt only if
     ``may_rebuild``: its model may forbid that.
     """
 
+    by_time: bool = False
     outdated: bool = False
     may_rebuild: bool = True
 

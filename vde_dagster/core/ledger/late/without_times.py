@@ -1,9 +1,12 @@
-"""What a stateless session appends to a table whose rows belong to no interval (seed 003).
+"""What a stateless session appends to a table whose rows have no time column (seed 003).
 
-The table has exactly the query's rows over the source as of the high-water mark, from the first
-loaded interval on, whatever their time: each new file is read once, by the session that moves the
-mark beyond it. So rows of intervals that are not due yet may be there already. An interval that is
-loaded has all rows of the source as of the mark.
+Each row of the source is taken once:
+
+- If the query takes the rows of an interval by their time, loaded intervals have exactly those of
+  the source as of the high-water mark. A session appends the rows of new files that belong to
+  loaded intervals, and those of an interval that became due, whole, as of the new mark.
+- If it takes all that there are, the table has the rows of all files up to the mark. A session
+  appends those of the new files.
 
 A row that must go cannot be found again, so that the table is then rebuilt whole, in one commit.
 """
@@ -45,7 +48,7 @@ def decide_without_times(asked: StatelessQuestion, rules: WithoutTimes) -> Decis
     found = SourceFound(before=asked.mark, after=head)
     if why or not asked.loaded:
         return _rebuilt(asked, found, why=why)
-    return _appended(asked, found)
+    return _appended(asked, found, rules)
 
 
 def is_rebuilt(load: Load) -> bool:
@@ -84,20 +87,19 @@ def _rebuilt(asked: StatelessQuestion, found: SourceFound, *, why: str) -> Decis
     return Load(sources=(found,), fill=(fill,), rewrite=why, question=asked)
 
 
-def _appended(asked: StatelessQuestion, found: SourceFound) -> Decision:
-    """The rows of all new files, once one of them can be late or an interval is due.
+def _appended(asked: StatelessQuestion, found: SourceFound, rules: WithoutTimes) -> Decision:
+    """The rows of new files, and those of an interval that is due.
 
-    Until then the mark stays, since whoever moves it must have loaded what it covers.
+    The mark may move beyond rows of intervals that are not due yet, if these are read by their time
+    when they are. Rows that are not read by time are always taken.
     """
     new = added_by(asked.history.changes)
-    late = met_by_new_rows(asked) if new else ()
+    met = met_by_new_rows(asked) if rules.by_time else asked.loaded
+    late = met if new else ()
     fill = _next(asked)
     if fill or late:
-        evidence = new if late else ()
-        moved = replace(found, evidence=evidence)
+        moved = replace(found, evidence=new if late else ())
         return Load(sources=(moved,), fill=fill, loaded=late, question=asked)
-    if new:
-        return NothingToLoad(reason="the source's new rows are of intervals that are not due yet")
     sources = (found,) if found.has_moved else ()
     return NothingToLoad(reason=why_nothing(sources, ()), sources=sources)
 
