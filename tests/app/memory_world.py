@@ -102,6 +102,7 @@ READING: Final = {
     "owners",
     "pending",
     "present",
+    "preview",
     "retains",
     "row_changes",
     "sessions",

@@ -512,6 +512,28 @@ def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
     assert len(found) == 2
 
 
+def test_a_preview_shows_what_a_query_gives_over_what_it_reads_and_writes_nothing(
+    world: World,
+) -> None:
+    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
+    pinned = AsOf(table=world.key.table, iceberg_snapshot_id=world.head())
+    world.overwrite(rows((3, 1)), hours(1, 2))
+    head = world.head()
+    names, found = world.engine.preview(
+        SqlRows(sql="SELECT id + 10 AS more FROM an_input ORDER BY id"),
+        {"an_input": pinned},
+        (),
+        model="m.x",
+        limit=9,
+    )
+    assert (names, list(found)) == (("more",), [(11,), (12,)])
+    assert world.head() == head
+    seed = CsvRows(text="n\n1\n2\n")
+    assert len(world.engine.preview(seed, {}, (), model="m.x", limit=1)[1]) == 1
+    with pytest.raises(EvaluationFailed, match=r"m\.x: .*nonsense"):
+        world.engine.preview(SqlRows(sql="SELECT nonsense"), {}, (), model="m.x", limit=1)
+
+
 def ids_of(frame: UserFrame) -> list[object]:
     return sorted((row[0] for row in frame.collect()), key=str)
 
@@ -773,3 +795,16 @@ def test_a_part_that_follows_is_written_while_hours_come_out_otherwise(world: Wo
     done = world.publish(again)
     assert all(done.sums)
     assert world.ids() == [5, 6, 7]
+
+
+@pytest.mark.spark
+def test_a_preview_of_a_python_model_leaves_the_session_as_it_was(spark_world: World) -> None:
+    source = (
+        "def run(context, **_):\n"
+        "    context.spark.conf.set('spark.sql.shuffle.partitions', '77')\n"
+        "    return context.spark.range(3)\n"
+    )
+    names, found = spark_world.engine.preview(python(source), {}, (), model="m.x", limit=2)
+    assert (names, len(found)) == (("id",), 2)
+    _, setting = spark_world.engine.fetch("SET spark.sql.shuffle.partitions", limit=1)
+    assert setting[0][1] != "77"

@@ -30,6 +30,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     OwnRows,
     PlannedWrite,
     PythonRows,
+    RowSource,
     RowsWithin,
     SqlRows,
     Staged,
@@ -135,6 +136,29 @@ class MemoryEngine:
     def progress(self) -> EngineProgress | None:
         """Nothing is known of a query that runs; see the port."""
         return None
+
+    def preview(
+        self,
+        rows: RowSource,
+        inputs: Mapping[str, Input],
+        columns: tuple[Column, ...],
+        *,
+        model: str,
+        limit: int,
+    ) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
+        """Column names and at most ``limit`` rows that a model would return; see the port."""
+        with self._catalog.lock, failures(model):
+            match rows:
+                case SqlRows():
+                    found = self._query(
+                        rows.sql, {name: self._input(each) for name, each in inputs.items()}
+                    )
+                case CsvRows():
+                    declared = columns or seed_columns(rows.text)
+                    found = Frame(declared, seed_rows(rows.text, declared))
+                case _:
+                    raise EvaluationFailed("the engine in memory runs no Python models")
+            return tuple(each.name for each in found.columns), list(found.rows[:limit])
 
     def fetch(
         self, sql: str, *, limit: int

@@ -61,6 +61,9 @@ COMMANDS: Final = {
     "environments": Listed(
         module="vde_dagster.cli.environments", summary="List environments and what they show."
     ),
+    "evaluate": Listed(
+        module="vde_dagster.cli.evaluate", summary="Show the rows that a model would return."
+    ),
     "render": Listed(
         module="vde_dagster.cli.render", summary="Show the SQL that a model runs for a range."
     ),

@@ -17,6 +17,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     FrameRows,
     Input,
     PythonRows,
+    RowSource,
     SqlRows,
     Staged,
     Staging,
@@ -137,17 +138,27 @@ class SparkEngine:
         from vde_dagster.lakehouse.evaluation import failures, qualified
 
         with failures("the query"):
-            frame = self._settled().sql(qualified(sql, self._catalog))
-            rows = frame.limit(limit).collect()
-            instants = [each.dataType.typeName() == "timestamp" for each in frame.schema.fields]
-            return tuple(frame.columns), [
-                tuple(
-                    # PySpark returns an instant as the wall-clock time of this process's zone.
-                    value.astimezone(UTC) if instant and value is not None else value
-                    for value, instant in zip(row, instants, strict=True)
-                )
-                for row in rows
-            ]
+            return _fetched(self._settled().sql(qualified(sql, self._catalog)), limit)
+
+    def preview(
+        self,
+        rows: RowSource,
+        inputs: Mapping[str, Input],
+        columns: tuple[Column, ...],
+        *,
+        model: str,
+        limit: int,
+    ) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
+        """Column names and at most ``limit`` rows that a model would return; see the port."""
+        from vde_dagster.lakehouse.evaluation import bound_rows, failures
+
+        with (
+            self._lock,
+            failures(model),
+            self._apart(isinstance(rows, PythonRows)) as spark,
+            bound_rows(spark, self._catalog, rows, inputs, columns, model=model) as frame,
+        ):
+            return _fetched(frame, limit)
 
     def stop(self) -> None:
         """End the session, where one was started."""
@@ -158,18 +169,24 @@ class SparkEngine:
     @contextmanager
     def _session_for(self, staging: Staging) -> Iterator[SparkSession]:
         """Where a unit of work runs: in a session of its own where a user's code may change it."""
-        from vde_dagster.lakehouse.own_session import OwnSession
-
         given = [part.rows.frame for part in staging.parts if isinstance(part.rows, FrameRows)]
         for frame in given:
             if hasattr(frame, "sparkSession"):  # it can be written in its own session only
                 yield frame.sparkSession
                 return
         by_function = any(isinstance(part.rows, PythonRows) for part in staging.parts)
-        if not (by_function or staging.before or staging.after):
-            yield self._settled()
-            return
+        with self._apart(by_function or bool(staging.before or staging.after)) as spark:
+            yield spark
+
+    @contextmanager
+    def _apart(self, apart: bool) -> Iterator[SparkSession]:
+        """The session, or one of its own for a user's code that may change it."""
+        from vde_dagster.lakehouse.own_session import OwnSession
+
         main = self._settled()
+        if not apart:
+            yield main
+            return
         if self._own is None:
             self._own = OwnSession(main)
         with self._own.lent() as spark:
@@ -210,3 +227,17 @@ class SparkEngine:
             except EvaluationFailed:  # another process has just made it; else this says why not
                 self._spark().sql(statement)
             self._namespaces.add(name.namespace)
+
+
+def _fetched(frame: DataFrame, limit: int) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
+    """The names of the columns, and the first rows as Python values."""
+    rows = frame.limit(limit).collect()
+    instants = [each.dataType.typeName() == "timestamp" for each in frame.schema.fields]
+    return tuple(frame.columns), [
+        tuple(
+            # PySpark returns an instant as the wall-clock time of this process's zone.
+            value.astimezone(UTC) if instant and value is not None else value
+            for value, instant in zip(row, instants, strict=True)
+        )
+        for row in rows
+    ]

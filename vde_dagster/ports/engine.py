@@ -8,7 +8,7 @@ from typing import Protocol
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.unit_of_work import Input, SqlRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import Input, RowSource, SqlRows, Staged, Staging
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
@@ -165,6 +165,29 @@ class Engine(Protocol):
         """What the engine is doing now, without starting it; any thread may ask.
 
         None if it was not started, or cannot say.
+        """
+        ...
+
+    def preview(
+        self,
+        rows: RowSource,
+        inputs: Mapping[str, Input],
+        columns: tuple[Column, ...],
+        *,
+        model: str,
+        limit: int,
+    ) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
+        """Column names and at most ``limit`` rows that a model would return. Nothing is written.
+
+        Args:
+            rows: How its rows are computed.
+            inputs: What they are computed from, none of them rows of its own table.
+            columns: Those that the model declares.
+            model: Its name, for messages.
+            limit: At most how many rows.
+
+        Raises:
+            EvaluationFailed: The query or function failed.
         """
         ...
 
