@@ -152,6 +152,37 @@ def test_rows_after_the_models_end_are_not_loaded() -> None:
     assert amounts(world) == [1, 10]
 
 
+def beginning(hour: float) -> Graph:
+    """The model with another start; its table is kept."""
+    start = hour_of(hour).isoformat()
+    return graph_of(
+        {
+            "log": f"MODEL (name a.log, kind INCREMENTAL_UNMANAGED, start '{start}', "
+            "cron '@hourly', late_data (mode stateless, sources (raw.events))); "
+            f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {BOUNDED}"
+        }
+    )
+
+
+def test_a_start_that_moves_leaves_a_gap_and_fills_it_again_with_each_row_once() -> None:
+    world = MemoryWorld()
+    world.land((1.5, 20), (2.5, 30), until=2)
+    build(world.services(), beginning(1))
+    world.land((3.5, 40), (4.5, 50), until=5)
+    build(world.services(), beginning(4))
+    assert amounts(world) == [20, 50]
+    world.land((1.6, 21), until=5)
+    world.land((2.6, 31), until=5)  # of the gap, which nobody asked for
+    world.land((4.6, 51), until=5)
+    session(world)
+    assert amounts(world) == [20, 21, 50, 51]
+    build(world.services(), beginning(0))
+    world.land(until=6)
+    build(world.services(), beginning(0))
+    assert amounts(world) == [20, 21, 30, 31, 40, 50, 51]
+    assert verified(world) == []
+
+
 def test_a_bounded_plan_of_dev_loads_as_far_as_without_sessions() -> None:
     world = loaded()
     world.land((2.5, 30), until=3)

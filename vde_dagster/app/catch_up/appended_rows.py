@@ -24,7 +24,7 @@ from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, SqlR
 from vde_dagster.core.model.writes import AppendRows
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.text import SqlText
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, common, merge
 
 
 def appended_rows(
@@ -32,8 +32,8 @@ def appended_rows(
 ) -> PreparedUnit:
     """The rows of new files and those of what is due, or the whole table again.
 
-    Late rows are recorded with the last interval. No entry has a trace: what its rows follow from
-    is between two marks.
+    Late rows are recorded with the last interval before a gap, or of all. No entry has a trace:
+    what its rows follow from is between two marks.
     """
     work_id = services.ids.new()
     entries = services.state.ledger([binding.key(node.name)]).get(binding.key(node.name), ())
@@ -73,25 +73,37 @@ class _Part:
 
 def _parts(session: Load, entries: Sequence[LedgerEntry]) -> tuple[_Part, ...]:
     if is_rebuilt(session):
-        (whole,) = session.fill
-        operation = LedgerOperation.REPLACE_ALL if entries else LedgerOperation.REPLACE
-        return (_Part(range=whole, new=False, recorded=whole, operation=operation),)
-    last = entries[-1].interval
-    loaded = Interval(entries[0].interval.start, last.end)
+        first = LedgerOperation.REPLACE_ALL if entries else LedgerOperation.REPLACE
+        return tuple(
+            _Part(
+                range=each,
+                new=False,
+                recorded=each,
+                operation=LedgerOperation.REPLACE if number else first,
+            )
+            for number, each in enumerate(session.fill)
+        )
     if not _is_by_time(session):
         # all rows of the new files, which are recorded with what became due
+        last = entries[-1].interval
         recorded, operation = (
             (session.fill[0], LedgerOperation.REPLACE)
             if session.fill
             else (last, LedgerOperation.CHANGE)
         )
-        return (_Part(range=loaded, new=True, recorded=recorded, operation=operation),)
-    late = _Part(range=loaded, new=True, recorded=last, operation=LedgerOperation.CHANGE)
+        every = Interval(entries[0].interval.start, last.end)
+        return (_Part(range=every, new=True, recorded=recorded, operation=operation),)
+    ends = {each.interval.end: each.interval for each in entries}
+    late = (
+        _Part(range=each, new=True, recorded=ends[each.end], operation=LedgerOperation.CHANGE)
+        for each in merge(each.interval for each in entries)
+        if common([each], session.loaded)
+    )
     due = (
         _Part(range=each, new=False, recorded=each, operation=LedgerOperation.REPLACE)
         for each in session.fill
     )
-    return (*([late] if session.loaded else []), *due)
+    return (*late, *due)
 
 
 def _is_by_time(session: Load) -> bool:

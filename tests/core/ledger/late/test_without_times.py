@@ -76,7 +76,9 @@ REBUILT = {
     "rows of the source were changed": replace(ASKED, history=REWRITTEN),
     "no session has loaded it": replace(ASKED, mark=None),
     "somebody asked for it": replace(ASKED, without_times=WithoutTimes(outdated=True)),
-    "the model begins earlier now": replace(ASKED, start=at(-2)),
+    "the model begins earlier now": replace(
+        ASKED, start=at(-2), without_times=WithoutTimes(by_time=False)
+    ),
 }
 
 
@@ -111,10 +113,31 @@ def test_the_first_session_loads_all_that_is_due() -> None:
     assert is_rebuilt(found)
 
 
-def test_an_interval_after_one_that_is_held_back_is_not_begun() -> None:
+def test_an_interval_after_one_that_is_held_back_is_begun_only_if_it_is_read_by_time() -> None:
     held = (Interval(at(3), at(4)),)
-    found = loads(decide(replace(ASKED, now=at(6), held_back=held)))
-    assert found.fill == ()
+    asked = replace(ASKED, now=at(6), held_back=held)
+    assert loads(decide(replace(asked, without_times=WithoutTimes()))).fill == ()
+    assert loads(decide(asked)).fill == (Interval(at(4), at(6)),)  # read by its time
+
+
+def test_a_rebuilt_table_has_no_interval_that_is_held_back() -> None:
+    held = (Interval(at(3), at(4)),)
+    found = loads(decide(replace(ASKED, now=at(6), held_back=held, history=REWRITTEN)))
+    assert found.fill == (*LOADED, Interval(at(4), at(6)))
+    assert is_rebuilt(found)
+
+
+def test_earlier_intervals_that_are_read_by_time_are_appended() -> None:
+    found = loads(decide(replace(ASKED, start=at(-2), now=at(4))))
+    assert found.fill == (Interval(at(-2), at(0)), Interval(at(3), at(4)))
+    assert found.loaded == LOADED
+    assert not is_rebuilt(found)
+
+
+def test_a_model_that_begins_later_now_goes_on_from_there() -> None:
+    found = loads(decide(replace(ASKED, start=at(5), now=at(7))))
+    assert found.fill == (Interval(at(5), at(7)),)
+    assert not is_rebuilt(found)
 
 
 def test_a_source_that_was_created_again_is_a_stop() -> None:

@@ -32,7 +32,7 @@ from vde_dagster.core.ledger.late.stateless import (
     why_nothing,
 )
 from vde_dagster.core.model.late_data import OnSourceRewrite
-from vde_dagster.core.time.intervals import Interval, subtract
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
 
 def decide_without_times(asked: StatelessQuestion, rules: WithoutTimes) -> Decision:
@@ -47,7 +47,7 @@ def decide_without_times(asked: StatelessQuestion, rules: WithoutTimes) -> Decis
         return NothingToLoad(reason="the source has no rows yet")
     found = SourceFound(before=asked.mark, after=head)
     if why or not asked.loaded:
-        return _rebuilt(asked, found, why=why)
+        return _rebuilt(asked, found, rules, why=why)
     return _appended(asked, found, rules)
 
 
@@ -56,7 +56,7 @@ def is_rebuilt(load: Load) -> bool:
     asked = load.question
     assert isinstance(asked, StatelessQuestion), "stateless sessions alone append rows"
     first = asked.loaded[0].start if asked.loaded else None
-    return first is None or any(each.start <= first for each in load.fill)
+    return first is None or any(each.start <= first < each.end for each in load.fill)
 
 
 def _why_rebuilt(asked: StatelessQuestion, rules: WithoutTimes) -> str:
@@ -69,8 +69,14 @@ def _why_rebuilt(asked: StatelessQuestion, rules: WithoutTimes) -> str:
         return asked.history.rewrite
     if rules.outdated:
         return "somebody asked for all of it again"
-    early = [each for each in _next(asked) if each.start < asked.loaded[0].start]
+    early = () if rules.by_time else _early(asked)
     return f"{early[0]} is due now, and before what it holds" if early else ""
+
+
+def _early(asked: StatelessQuestion) -> tuple[Interval, ...]:
+    """What is due and not loaded, before the end of what is."""
+    left = subtract(due_now(asked), asked.loaded)
+    return tuple(each for each in left if asked.loaded and each.start < asked.loaded[-1].end)
 
 
 def _may_rebuild(asked: StatelessQuestion, rules: WithoutTimes) -> bool:
@@ -78,13 +84,16 @@ def _may_rebuild(asked: StatelessQuestion, rules: WithoutTimes) -> bool:
     return rules.may_rebuild and not (stops and asked.history.rewrite)
 
 
-def _rebuilt(asked: StatelessQuestion, found: SourceFound, *, why: str) -> Decision:
-    """All that is loaded and due, in one range, from the source as it is now."""
-    every = [*asked.loaded, *_next(asked)]
-    if not every:
+def _rebuilt(
+    asked: StatelessQuestion, found: SourceFound, rules: WithoutTimes, *, why: str
+) -> Decision:
+    """All that is loaded and due, from the source as it is now."""
+    fill = merge([*asked.loaded, *_early(asked), *_due(asked, rules)])
+    if not fill:
         return NothingToLoad(reason=why_nothing((), ()))
-    fill = Interval(min(each.start for each in every), max(each.end for each in every))
-    return Load(sources=(found,), fill=(fill,), rewrite=why, question=asked)
+    if not rules.by_time:
+        fill = (Interval(fill[0].start, fill[-1].end),)
+    return Load(sources=(found,), fill=fill, rewrite=why, question=asked)
 
 
 def _appended(asked: StatelessQuestion, found: SourceFound, rules: WithoutTimes) -> Decision:
@@ -96,7 +105,7 @@ def _appended(asked: StatelessQuestion, found: SourceFound, rules: WithoutTimes)
     new = added_by(asked.history.changes)
     met = met_by_new_rows(asked) if rules.by_time else asked.loaded
     late = met if new else ()
-    fill = _next(asked)
+    fill = _due(asked, rules)
     if fill or late:
         moved = replace(found, evidence=new if late else ())
         return Load(sources=(moved,), fill=fill, loaded=late, question=asked)
@@ -104,10 +113,16 @@ def _appended(asked: StatelessQuestion, found: SourceFound, rules: WithoutTimes)
     return NothingToLoad(reason=why_nothing(sources, ()), sources=sources)
 
 
-def _next(asked: StatelessQuestion) -> tuple[Interval, ...]:
-    """What is due and borders on what is loaded: between them lies nothing that is held back."""
+def _due(asked: StatelessQuestion, rules: WithoutTimes) -> tuple[Interval, ...]:
+    """What is due and not loaded.
+
+    If rows are not read by time, it is one range, and between it and what is loaded lies nothing
+    that is held back: that could not be told from the others later.
+    """
     left = subtract(due_now(asked), asked.loaded)
-    if not asked.loaded:
-        return left[:1]
-    first, last = asked.loaded[0].start, asked.loaded[-1].end
-    return tuple(each for each in left if each.end == first or each.start == last)
+    if rules.by_time or not left:
+        return left
+    last = asked.loaded[-1].end if asked.loaded else left[0].start
+    after = [each for each in left if each.start >= last][:1]
+    gap = [Interval(last, after[0].start)] if after and after[0].start > last else []
+    return () if common(asked.held_back, gap) else tuple(after)
