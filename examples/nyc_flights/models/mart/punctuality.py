@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     kind="FULL",
     cron="@daily",
     depends_on=["core.flights"],
+    deterministic=True,
     description="Punctuality by carrier over all flights held; on time is up to 15 minutes late",
     columns={
         "carrier": "string",

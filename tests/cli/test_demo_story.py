@@ -1,0 +1,78 @@
+"""The edits of the demo's story; the story itself is told in test_demo.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import landing
+import pytest
+
+from tests.cli.calling import call
+from vde_dagster.cli.copying import copy_project
+from vde_dagster.cli.demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR, Edit
+
+EXAMPLE = Path(landing.__file__).parent
+EDITS = [EARLY_IS_NO_DELAY, SCHEDULED_HOUR]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    copy_project(EXAMPLE, tmp_path / "flights")
+    return tmp_path / "flights"
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda each: each.file)
+def test_an_edit_is_made_once_and_taken_back_to_the_letter(folder: Path, edit: Edit) -> None:
+    path = folder / edit.file
+    before = path.read_bytes()
+    assert edit.make(folder)
+    edited = path.read_bytes()
+    assert edited != before
+    assert edit.make(folder), "an edit that is there already counts as made"
+    assert path.read_bytes() == edited
+    edit.take_back(folder)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda each: each.file)
+def test_a_file_that_the_user_changed_stays_as_it_is(folder: Path, edit: Edit) -> None:
+    path = folder / edit.file
+    changed = path.read_text("utf-8").replace(edit.before, "1")
+    path.write_text(changed, "utf-8")
+    assert not edit.make(folder)
+    edit.take_back(folder)
+    assert path.read_text("utf-8") == changed
+    path.unlink()
+    assert not edit.make(folder)
+    edit.take_back(folder)
+    assert not path.exists()
+
+
+def test_the_first_edit_changes_one_column_that_one_view_reads(folder: Path) -> None:
+    changes = compared(folder, EARLY_IS_NO_DELAY)
+    assert set(changes) == {"mart.carrier_delays", "mart.delays_by_airline"}
+    assert changes["mart.carrier_delays"]["columns_changed"] == ["mean_departure_delay_minutes"]
+    assert changes["mart.delays_by_airline"]["category"] == "indirect_breaking"
+
+
+def test_that_the_second_edit_changes_no_row_is_not_seen_in_the_text(folder: Path) -> None:
+    changes = compared(folder, SCHEDULED_HOUR)
+    assert changes["core.flights"]["category"] == "breaking"
+    rebuilt = {name for name, each in changes.items() if each["category"] == "indirect_breaking"}
+    assert rebuilt == {
+        "mart.airport_delays",
+        "mart.carrier_delays",
+        "mart.delays_by_airline",
+        "mart.punctuality",
+    }
+
+
+def compared(folder: Path, edit: Edit) -> dict[str, Any]:
+    """What `vde compare` says of the models that an edit changes."""
+    assert edit.make(folder)
+    done = call("compare", EXAMPLE, folder, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    models = json.loads(done.stdout)["models"]
+    return {each["name"]: each for each in models if each["change"] != "none"}
