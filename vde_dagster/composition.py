@@ -60,7 +60,8 @@ class VdeProject:
     @property
     def models(self) -> ModelCache | None:
         """The cache of parsed models; None if the environment says ``VDE_CACHE=off``."""
-        return models_kept_in(self.configuration.folder)
+        configuration = self.configuration
+        return models_kept_in(configuration.folder, private=configuration.outside_variables)
 
     def complete_to(self, model: str, *, environment: str = PRODUCTION) -> datetime | None:
         """Up to when a model has all of its intervals, such as ``lifecycle.cancels``.
@@ -88,7 +89,9 @@ class VdeProject:
 
         return Services(
             state=SqlState.open(
-                self.configuration.state_url or f"sqlite:///{self.configuration.database}"
+                self.configuration.state_url.reveal()
+                if self.configuration.state_url is not None
+                else f"sqlite:///{self.configuration.database}"
             ),
             catalog=IcebergCatalog(self.iceberg_catalog()),
             engine=self.engine,
@@ -141,8 +144,11 @@ class VdeProject:
                 configuration.catalog.name, configuration.database, configuration.warehouse
             )
             conf = {**embedded, **conf}
+        remote = configuration.spark.remote
         settings = SparkSettings(
-            master=configuration.spark.master, conf=conf, remote=configuration.spark.remote
+            master=configuration.spark.master,
+            conf=conf,
+            remote=None if remote is None else remote.reveal(),
         )
         jars = () if settings.remote else resolve_jars(conf=conf)
         session = open_session(settings, jars)

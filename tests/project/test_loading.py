@@ -16,6 +16,7 @@ from vde_dagster.core.graph.graph import build_graph, sources
 from vde_dagster.core.ledger.traces import why_nondeterministic
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.decisions import Mode
+from vde_dagster.core.secrets import Secret
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.loading import load_files, load_for_comparison, load_project
 from vde_dagster.project.model_files import read_model
@@ -156,7 +157,7 @@ def test_the_environment_of_the_process_fills_in_variables(
     monkeypatch.setenv("VDE_TEST_URL", "sqlite:///x")
     write(tmp_path, {"vde.yaml": "\ufeffname: x\nstate:\r\n  url: ${VDE_TEST_URL}\nspark:\n"})
     found = read_configuration(tmp_path)
-    assert (found.name, found.state_url) == ("x", "sqlite:///x")
+    assert (found.name, found.state_url) == ("x", Secret("sqlite:///x"))
 
 
 def test_production_never_follows_files(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import Lease, LeaseLost, State
 
@@ -63,4 +64,5 @@ def _renew(state: State, lease: Lease, ttl: timedelta, done: threading.Event) ->
         except (
             Exception
         ) as error:  # the database was busy or away: two more tries before it expires
-            _LOG.warning("the lease %s could not be renewed: %s", lease.resource, error)
+            why = without_secrets(str(error))
+            _LOG.warning("the lease %s could not be renewed: %s", lease.resource, why)

@@ -15,6 +15,7 @@ import click
 
 from vde_dagster.cli.options import DEBUG, FOLDER
 from vde_dagster.core.errors import Problem, ProjectInvalid, VdeError
+from vde_dagster.core.secrets import without_secrets
 from vde_dagster.project.problems import WARNINGS
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class _Warnings(logging.Handler):
         folder = self._ctx.meta.get(FOLDER, Path())
         for problem in record.args or ():
             if isinstance(problem, Problem):
-                click.echo("\n".join(_lines(problem, folder, "warning: ")), err=True)
+                lines = _lines(problem, folder, "warning: ")
+                click.echo(without_secrets("\n".join(lines)), err=True)
 
 
 @contextmanager
@@ -52,7 +54,7 @@ def report(ctx: click.Context, error: Exception) -> None:
     match error:
         case ProjectInvalid():
             folder = ctx.meta.get(FOLDER, Path())
-            click.echo("\n".join(_problems(error, folder)), err=True)
+            click.echo(without_secrets("\n".join(_problems(error, folder))), err=True)
         case VdeError():
             click.echo(f"vde: {error}", err=True)
         case _:
@@ -80,8 +82,8 @@ def _path(problem: Problem, folder: Path) -> Path:
 
 def _bug(ctx: click.Context, error: Exception) -> None:
     if ctx.meta.get(DEBUG):
-        click.echo("".join(traceback.format_exception(error)), err=True)
-    first = str(error).strip().split("\n", maxsplit=1)[0]
+        click.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
+    first = without_secrets(str(error)).strip().split("\n", maxsplit=1)[0]
     click.echo(f"vde: unexpected {type(error).__name__}: {first}", err=True)
     if not ctx.meta.get(DEBUG):
         click.echo("This is a bug. VDE_DEBUG=1 or --debug shows where it happened.", err=True)

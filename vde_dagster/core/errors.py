@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vde_dagster.core.secrets import without_secrets
+
 
 class VdeError(Exception):
     """Root of all errors of this package; as a text it is its message and then its advice.
@@ -19,12 +21,14 @@ class VdeError(Exception):
         message: What happened, and where.
         advice: What to do next; empty where that follows from the message, or nothing can be done.
             It begins in lower case where it goes on with the message's last sentence.
+
+    Stars stand for secrets in both (`core/secrets.py`).
     """
 
     def __init__(self, message: str, *, advice: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.advice = advice
+        self.message = without_secrets(message)
+        self.advice = without_secrets(advice)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return with_advice(self.message, self.advice)

@@ -71,8 +71,12 @@ def _prepared_sqlite(uri: str) -> str:
         return uri
     file = Path(url.database)
     file.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not file.exists()
     connection = sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)
     try:
+        if is_new:  # only its owner may read what will be in it
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            file.chmod(0o600)
         connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
     except sqlite3.OperationalError:  # somebody is writing: the mode was set when they opened it
         pass

@@ -26,6 +26,7 @@ import platformdirs
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse.java import Java, find_java
+from vde_dagster.lakehouse.private_files import private_files, properties_text
 
 ICEBERG_SPARK_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
@@ -190,10 +191,18 @@ def _run_ivy(coordinate: str, ivy: Path, java: Java, conf: Mapping[str, str]) ->
     command = [str(java.executable), "-cp", str(spark_home() / "jars" / "*")]
     command += [f"-Dlog4j2.configurationFile={log_settings().as_uri()}"]
     command += ["org.apache.spark.deploy.SparkSubmit"]
-    for key, value in settings.items():
-        command += ["--conf", f"{key}={value}"]
-    command += ["--class", "org.apache.ivy.Main", "spark-internal", "-version"]
-    answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    with private_files() as private:  # the address of a repository may have a password in it
+        file = private.path("spark.properties", properties_text(settings))
+        command += ["--properties-file", file, "--load-spark-defaults"]
+        command += ["--class", "org.apache.ivy.Main", "spark-internal", "-version"]
+        answer = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            pass_fds=private.descriptors,
+        )
     if answer.returncode != 0:
         output = "\n".join(f"  {line}" for line in _relevant(answer.stderr + answer.stdout))
         raise SetupError(f"{coordinate} could not be resolved:\n{output}", advice=_advice())

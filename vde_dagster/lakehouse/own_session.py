@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from pyspark.errors import PySparkException
 from sqlglot import exp
 
+from vde_dagster.core.secrets import without_secrets
 from vde_dagster.lakehouse.session import settle
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ class OwnSession:
             try:
                 _tidy(self._main, own)
             except Exception as error:  # it is not used again, and this hides no other error
-                _LOG.warning("a session could not be tidied, so the next one is new: %s", error)
+                why = without_secrets(str(error))
+                _LOG.warning("a session could not be tidied, so the next one is new: %s", why)
                 self._own = None
 
 

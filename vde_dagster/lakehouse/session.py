@@ -5,16 +5,13 @@ Importing this module loads no pyspark: plans, promotions and reused steps need 
 
 from __future__ import annotations
 
-import collections
 import os
-import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from vde_dagster.core.errors import SetupError
@@ -22,17 +19,14 @@ from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change
 from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java
+from vde_dagster.lakehouse.jvm import JAVA_OPTIONS, start_jvm
 
 if TYPE_CHECKING:
-    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _EXTENSIONS = "spark.sql.extensions"
 _ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-# The JVM says this because Spark's launcher asks for the module; nobody can act on it.
-_NOISE = b"WARNING: Using incubator modules: jdk.incubator.vector"
 
 # A local session lives for one run, so only what is really hot goes through the optimizer. Start,
 # 20 small queries and 11 small writes on two cores, with the class archive: 12.7 -> 11.0 s and
@@ -117,7 +111,8 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
     conf = SparkConf(loadDefaults=False)
     if SparkContext._gateway is None:  # noqa: SLF001 - what SparkContext itself asks: is there a JVM?
         conf.setMaster(settings.master).setAll(list(_start_conf(settings, jars).items()))
-        SparkContext(conf=conf, gateway=_start_jvm(conf))
+        gateway = start_jvm(dict(conf.getAll()))
+        SparkContext(conf=conf, gateway=gateway)
     else:
         conf.setMaster(settings.master).setAll(list(_session_conf(settings, jars).items()))
     return SparkSession.builder.config(conf=conf).getOrCreate()
@@ -216,7 +211,7 @@ def _start_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]
     options = [_quoted(f"-Dlog4j2.configurationFile={log_settings().as_uri()}")]
     if settings.local:
         options += _local_java_options(java, conf.get(_CLASS_PATH, ""))
-    conf[_JAVA_OPTIONS] = " ".join([*options, settings.conf.get(_JAVA_OPTIONS, "")]).strip()
+    conf[JAVA_OPTIONS] = " ".join([*options, settings.conf.get(JAVA_OPTIONS, "")]).strip()
     return conf
 
 
@@ -261,37 +256,3 @@ def _quoted(option: str) -> str:
     """Quote an option for Spark's launcher, which splits at spaces that are not quoted."""
     escaped = option.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"' if " " in option else option
-
-
-def _start_jvm(conf: SparkConf) -> object:
-    """Start Spark's JVM; its standard error is passed on without known noise."""
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.java_gateway import launch_gateway
-
-    read, write = os.pipe()
-    last_lines: collections.deque[bytes] = collections.deque(maxlen=12)
-    reader = threading.Thread(
-        target=_forward_errors, args=(os.fdopen(read, "rb"), last_lines), daemon=True
-    )
-    reader.start()
-    try:
-        gateway: object = launch_gateway(  # type: ignore[no-untyped-call] # pyspark types it not
-            conf, {"stderr": write, "stdout": subprocess.DEVNULL}
-        )
-    except PySparkRuntimeError as error:
-        os.close(write)
-        reader.join(timeout=5)
-        output = b"".join(last_lines).decode(errors="replace")
-        raise SetupError(f"Spark's Java process ended before it was ready:\n{output}") from error
-    os.close(write)
-    return gateway
-
-
-def _forward_errors(stream: IO[bytes], last_lines: collections.deque[bytes]) -> None:
-    with stream:
-        for line in stream:
-            if line.rstrip() == _NOISE:
-                continue
-            last_lines.append(line)
-            # To the descriptor, not to sys.stderr: Dagster redirects that one into its logs.
-            os.write(2, line)

@@ -35,7 +35,7 @@ from vde_dagster.core.planning.plan_markdown import run_markdown
 from vde_dagster.core.planning.stages import awaited, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import SECONDS, ended_attempts, is_alive
-from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.failures import failures, secrets_hidden
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
     AUTOMATION,
@@ -152,6 +152,7 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
     its job it targets the models that it launches, so that their pages in the UI show it.
     """
 
+    @secrets_hidden()
     def tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         services, environment = location.project.services, location.environment
         if services.state.environment(environment) is None:

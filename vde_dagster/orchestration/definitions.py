@@ -14,6 +14,7 @@ from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
 from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor
 from vde_dagster.orchestration.catch_up_job import build_catch_up_job
+from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.home import check_home
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import open_location
@@ -92,7 +93,7 @@ def project_definitions(
 ) -> dg.Definitions:
     """`build_definitions` for a project that is open already."""
     check_home(project.configuration)
-    with warnings.catch_warnings(), looking_at_new_values_only():
+    with warnings.catch_warnings(), looking_at_new_values_only(), secrets_hidden():
         # Backfill policies and code references are marked beta; users cannot act on that.
         warnings.simplefilter("ignore", dg.BetaWarning)
         return _definitions(project, environment, translator)

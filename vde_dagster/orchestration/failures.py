@@ -1,4 +1,8 @@
-"""Expected errors as Dagster failures: their own text, and whether trying again can help."""
+"""Expected errors as Dagster failures: their own text, and whether trying again can help.
+
+Dagster stores an error with all that caused it. So what leaves our code has no secret in its text,
+nor in those of its causes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 import dagster as dg
 
 from vde_dagster.core.errors import AuditFailed, Refused, VdeError
+from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.state import LeaseLost
 
 
@@ -23,10 +28,51 @@ def failures(
         words: Says an error's text in the words of whoever asked.
     """
     try:
-        yield
+        with secrets_hidden():
+            yield
     except LeaseLost as error:
         text = "another process has taken over this work; run it again to see its result"
         raise dg.Failure(text, metadata, allow_retries=True) from error
     except VdeError as error:
         again = not isinstance(error, Refused | AuditFailed)
         raise dg.Failure(words(str(error)), metadata, allow_retries=again) from error
+
+
+class HiddenError(Exception):
+    """What another library raised, without the secrets that its text had."""
+
+
+@contextmanager
+def secrets_hidden() -> Iterator[None]:
+    """Let no error out that has a secret in its text, or in that of one of its causes.
+
+    One of ours, which never has one in its own text, is raised without its causes, any other one as
+    a `HiddenError`; both with their traceback.
+    """
+    try:
+        yield
+    except VdeError as error:
+        if _shows_secrets(error):
+            raise error from None
+        raise
+    except Exception as error:
+        if _shows_secrets(error):
+            text = without_secrets(f"{type(error).__name__}: {error}")
+            raise HiddenError(text).with_traceback(error.__traceback__) from None
+        raise
+
+
+def _shows_secrets(error: BaseException) -> bool:
+    """Whether a secret is in the text of an error, or of those that led to it."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        text = str(each)
+        if without_secrets(text) != text:
+            return True
+        waiting += [each.__cause__, None if each.__suppress_context__ else each.__context__]
+    return False

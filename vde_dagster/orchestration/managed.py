@@ -10,6 +10,7 @@ from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
+from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import ENVIRONMENT, REFRESH
 from vde_dagster.ports.state import version_resource
@@ -32,6 +33,7 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
         description="Finds MANAGED tables that are older than their target lag and whose inputs "
         "changed, from metadata and without Spark, and requests a run for each.",
     )
+    @secrets_hidden()
     def managed(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         services = location.project.services
         binding = bind_environment(services, location.environment)

@@ -29,6 +29,7 @@ from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.orchestration._unpublished import is_switched_on
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.catch_up_job import own_late_models
+from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.jobs import catch_up_config
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import CATCH_UP, ENVIRONMENT
@@ -52,6 +53,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         description="Finds new and late rows in the sources' Iceberg metadata, without Spark, and "
         "requests one catch-up run for all models that have some, and those that track them.",
     )
+    @secrets_hidden()
     def late_data(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         other = automation_sensor_name(location.environment)
         if is_switched_on(context, other):

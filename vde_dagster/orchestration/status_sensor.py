@@ -19,6 +19,7 @@ from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import latest_check_results
+from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.reporting import Known, Limits, Reported, Reporter, stale_intervals
 from vde_dagster.orchestration.status_checks import (
@@ -66,6 +67,7 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
     """The sensor of an environment's state."""
     memory = _Memory()
 
+    @secrets_hidden()
     def tick(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         services, environment = location.project.services, location.environment
         holder = services.state.lease_holder(environment_resource(environment))

@@ -21,6 +21,14 @@ from vde_dagster.core.names import (
     why_no_suffix,
 )
 from vde_dagster.core.planning.decisions import Mode
+from vde_dagster.core.secrets import (
+    PrivateSettings,
+    Secret,
+    is_secret,
+    remember,
+    secrets_in,
+    secrets_of,
+)
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.defaults import Defaults, defaults_of
 from vde_dagster.project.environment_settings import read_environments, read_mode
@@ -53,7 +61,7 @@ class CatalogSettings:
     """The Iceberg catalog. ``properties`` are pyiceberg's; empty means the embedded one."""
 
     name: str = "lake"
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=PrivateSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +69,8 @@ class SparkConfiguration:
     """Where Spark runs: its master, or a Spark Connect address, and its own settings."""
 
     master: str = "local[*]"
-    remote: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    remote: Secret | None = None
+    conf: Mapping[str, str] = field(default_factory=PrivateSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +90,7 @@ class Configuration:
     defaults: Defaults = field(default_factory=Defaults)
     catalog: CatalogSettings = CatalogSettings()
     spark: SparkConfiguration = SparkConfiguration()
-    state_url: str | None = None
+    state_url: Secret | None = None
     clock_sources: tuple[ModelName, ...] = ()
     follow_files: Mapping[str, bool] = field(default_factory=dict)
     variables: Mapping[str, object] = field(default_factory=dict)
@@ -170,7 +178,8 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     catalog = _catalog(keys.get("catalog"), reader)
     follow, modes = read_environments(keys.get("environments"), reader)
     spark = _spark(keys.get("spark"), reader)
-    session = changing_results(spark.conf)
+    named = {key: value for key, value in spark.conf.items() if not is_secret(key)}
+    session = changing_results(named)
     dagster = _dagster(keys.get("dagster"), reader)
     return Configuration(
         folder=folder.resolve(),
@@ -204,7 +213,7 @@ def _catalog(entry: Entry | None, reader: Reader) -> CatalogSettings:
     reader.known(entry, ("name", "properties"), "catalog")
     return CatalogSettings(
         name=reader.text(entry.children.get("name"), "lake"),
-        properties=reader.mapping(entry.children.get("properties")),
+        properties=_private(entry.children.get("properties"), reader),
     )
 
 
@@ -215,9 +224,24 @@ def _spark(entry: Entry | None, reader: Reader) -> SparkConfiguration:
     remote = reader.text(entry.children.get("remote"), "")
     return SparkConfiguration(
         master=reader.text(entry.children.get("master"), "local[*]"),
-        remote=remote or None,
-        conf=reader.mapping(entry.children.get("conf")),
+        remote=_secret(remote),
+        conf=_private(entry.children.get("conf"), reader),
     )
+
+
+def _private(entry: Entry | None, reader: Reader) -> PrivateSettings:
+    """Settings with credentials among them; from now on these are hidden in texts for people."""
+    settings = reader.mapping(entry)
+    children = entry.children if entry is not None else {}
+    outside = [key for key, child in children.items() if child.from_outside]
+    remember(secrets_of(settings, outside))
+    return PrivateSettings(settings)
+
+
+def _secret(address: str) -> Secret | None:
+    """An address with a password or a token in it; None where there is none."""
+    remember(secrets_in(address))
+    return Secret(address) if address else None
 
 
 def _dagster(entry: Entry | None, reader: Reader) -> Mapping[str, str]:
@@ -232,11 +256,11 @@ def _dagster(entry: Entry | None, reader: Reader) -> Mapping[str, str]:
     return {key: text for key, text in texts.items() if text}
 
 
-def _state_url(entry: Entry | None, reader: Reader) -> str | None:
+def _state_url(entry: Entry | None, reader: Reader) -> Secret | None:
     if entry is None:
         return None
     reader.known(entry, ("url",), "state")
-    return reader.text(entry.children.get("url"), "") or None
+    return _secret(reader.text(entry.children.get("url"), ""))
 
 
 def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:

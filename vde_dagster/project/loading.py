@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -39,14 +39,14 @@ class ProjectFiles:
     warnings: tuple[Problem, ...] = ()
 
 
-def models_kept_in(folder: Path) -> ModelCache | None:
-    """The cache of models in a project's folder.
+def models_kept_in(folder: Path, *, private: frozenset[str] = frozenset()) -> ModelCache | None:
+    """The cache of models in a project's folder; ``private`` are variables that it never keeps.
 
     None if the folder is no project, or the environment has ``VDE_CACHE=off``.
     """
     if os.environ.get("VDE_CACHE", "").lower() == "off" or not (folder / FILE_NAME).is_file():
         return None
-    return ModelCache(path=folder.resolve() / HOME / KEPT)
+    return ModelCache(path=folder.resolve() / HOME / KEPT, private=private)
 
 
 def load_files(configuration: Configuration, cache: ModelCache | None = None) -> ProjectFiles:
@@ -60,7 +60,7 @@ def load_files(configuration: Configuration, cache: ModelCache | None = None) ->
         ProjectInvalid: Something is wrong in any file, or the models do not fit together. The
             graph is checked as far as the files that can be read allow.
     """
-    with known_models(cache) as known:
+    with known_models(_without_private(cache, configuration)) as known:
         return _with_warnings_logged(_load(configuration, [], known=known))
 
 
@@ -88,8 +88,14 @@ def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> Projec
         ProjectInvalid: The folder is no project, or something else is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder)
-    with known_models(cache) as known:
+    with known_models(_without_private(cache, configuration)) as known:
         return _load(configuration, list(problems), declare=True, known=known)
+
+
+def _without_private(cache: ModelCache | None, configuration: Configuration) -> ModelCache | None:
+    """A cache that keeps no model with a value from outside of this project."""
+    private = configuration.outside_variables
+    return None if cache is None else replace(cache, private=cache.private | private)
 
 
 def _with_warnings_logged(files: ProjectFiles) -> ProjectFiles:

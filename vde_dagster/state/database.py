@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
+from vde_dagster.core.secrets import remember, secrets_in
 
 LOCK_TIMEOUT: Final = timedelta(seconds=60)
 CHUNK: Final = 100
@@ -74,10 +76,13 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError):  # neither has a text that may be shown: see `Secret`
         raise Refused(
-            f"{url!r} is no database URL", advice="write sqlite:///path/to/file.db"
-        ) from error
+            f"the address of the state, {_begin(url)}, is no database URL",
+            advice="Write sqlite:///path/to/file.db or postgresql://user:password@host/database; "
+            "in a password, write @ as %40, : as %3A and / as %2F.",
+        ) from None
+    remember(secrets_in(url))
     match parsed.get_backend_name():
         case "sqlite":
             return _sqlite_engine(parsed, lock_timeout)
@@ -87,10 +92,19 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
             raise Refused(f"the state cannot live in {other}", advice="use sqlite or postgresql")
 
 
+def _begin(url: str) -> str:
+    """The beginning of an address that cannot be read, which has no password in it."""
+    found = re.match(r"[A-Za-z][A-Za-z0-9+._-]{0,30}(?=://)", url)
+    return f"{found.group()}://..." if found else "which does not begin like sqlite://"
+
+
 def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
     seconds = lock_timeout.total_seconds()
+    new_file: Path | None = None
     if url.database and url.database != ":memory:":
-        _make_folder(Path(url.database).parent)
+        file = Path(url.database)
+        _make_folder(file.parent)
+        new_file = None if file.exists() else file
         engine = create_engine(url, connect_args={"timeout": seconds})
     else:  # the database is its only connection, which one thread at a time uses
         engine = create_engine(
@@ -106,6 +120,8 @@ def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
     def configure(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         connection.execute("PRAGMA foreign_keys=ON")
+        if new_file is not None:
+            _keep_from_others(connection, new_file)
         _use_write_ahead_log(connection, seconds)
 
     @event.listens_for(engine, "begin")
@@ -121,6 +137,13 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"the state cannot be opened: no folder {folder} ({error})") from error
+
+
+def _keep_from_others(connection: sqlite3.Connection, file: Path) -> None:
+    """Let only its owner read a new database, while there is nothing in it yet."""
+    connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # which makes the file
+    with suppress(OSError):  # somebody else's, who was faster
+        file.chmod(0o600)
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, seconds: float) -> None:

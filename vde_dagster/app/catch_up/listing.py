@@ -13,6 +13,7 @@ from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.late.listed import ListedMark, listed_marks, listed_session
+from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.ports.late_tables import LateTables
 
@@ -38,7 +39,8 @@ def list_late_data(services: Services) -> None:
     except Conflict:
         return  # another process lists them
     except Exception as error:
-        _LOG.warning("the tables of late data could not be brought up to date yet: %s", error)
+        why = without_secrets(str(error))
+        _LOG.warning("the tables of late data could not be brought up to date yet: %s", why)
 
 
 def _list(services: Services, tables: LateTables, found: tuple[Unlisted, ...]) -> None:

@@ -126,6 +126,7 @@ def _add(path: Path, entries: Entries, most_bytes: int) -> None:
         return
     with closing(connection):
         connection.execute("BEGIN IMMEDIATE")
+        path.chmod(0o600)  # earlier releases kept values of environment variables in it
         connection.execute(_LAYOUT)
         (look,) = connection.execute("SELECT COALESCE(MAX(used), 0) + 1 FROM entries").fetchone()
         connection.executemany(

@@ -29,6 +29,7 @@ from vde_dagster.project.cache.entries import Entries, Parts, opened
 from vde_dagster.project.cache.keys import code_digest, is_lasting, source_digest
 from vde_dagster.project.cache.trees import Unkept, pack_trees, unpack_trees
 from vde_dagster.project.cache.values import CODEC
+from vde_dagster.project.settings import Settings
 
 FILE_NAME: Final = "parsed_models.sqlite"
 
@@ -39,17 +40,19 @@ _COLUMNS: Final = tuple[Column, ...]
 class ModelCache:
     """The file in which models are kept. If it cannot be used, all models are read again.
 
-    ``code`` identifies the code that reads them: entries of other code are not found.
+    ``code`` identifies the code that reads them: entries of other code are not found. Models that
+    use one of the variables in ``private`` are never kept: their values may be secrets.
     """
 
     path: Path
     code: str = field(default_factory=code_digest)
+    private: frozenset[str] = frozenset()
 
     @contextmanager
     def known(self) -> Iterator[KnownModels]:
         """The kept models; models that are read meanwhile are written at the end."""
         with opened(self.path) as entries:
-            yield KnownModels(entries, self.code)
+            yield KnownModels(entries, self.code, self.private)
 
 
 @contextmanager
@@ -68,6 +71,7 @@ class KnownModels:
 
     entries: Entries | None
     code: str
+    private: frozenset[str] = frozenset()
     _columns: dict[ModelName, tuple[tuple[Column, ...], str]] = field(default_factory=dict)
 
     def model(self, source: ModelSource, read: Callable[[ModelSource], Model]) -> Model:
@@ -83,7 +87,7 @@ class KnownModels:
         if kept is not None:
             return _unpacked_model(kept, source)
         model = read(source)
-        if is_lasting(model.source):
+        if self._may_be_kept(model.source):
             self._put(key, lambda: _packed_model(model, source))
         return model
 
@@ -130,7 +134,7 @@ class KnownModels:
         waiting, seen = [model], {model.name}
         while waiting:  # an EMBEDDED parent is a part of the query: what that reads counts, too
             each = waiting.pop()
-            if not is_lasting(each.source):
+            if not self._may_be_kept(each.source):
                 return None
             parts += [source_digest(each.source), each.start.isoformat()]
             for parent in each.parents:
@@ -140,6 +144,10 @@ class KnownModels:
                     seen.add(parent)
                     waiting.append(inner)
         return f"derived {hash_parts(*parts)}"
+
+    def _may_be_kept(self, used: ModelSource) -> bool:
+        """Whether a source, which has the variables that its model uses, is in no way private."""
+        return is_lasting(used) and self.private.isdisjoint(Settings.of(used).variables)
 
     def _columns_of(self, node: Node) -> str:
         """A digest of a node's columns, computed once for all its readers."""

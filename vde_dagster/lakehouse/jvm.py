@@ -1,0 +1,194 @@
+"""Starts Spark's JVM: its settings are on no command line, and it never outlives this process.
+
+Command lines can be read by every user of a machine. So settings go to the JVM in a file that only
+this user can read (`private_files`).
+
+pyspark ties the JVM to this process by a pipe that the JVM reads once it is ready. Until then, a
+process that ended left a JVM that nobody could end: its main thread failed to write down its port,
+and the thread that listens to that went on. Here the kernel ends it together with this process
+(Linux), and where this process only gives up waiting it ends the JVM itself.
+"""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
+
+from vde_dagster.core.errors import SetupError
+from vde_dagster.core.secrets import without_secrets
+from vde_dagster.lakehouse.private_files import PrivateFiles, private_files, properties_text
+
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+"""The setting with the driver's Java options: the launcher puts them on the command line."""
+
+# The JVM says this because Spark's launcher asks for the module; nobody can act on it.
+_NOISE: Final = b"WARNING: Using incubator modules: jdk.incubator.vector"
+_PORT, _TOKEN = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_LOOK_SECONDS: Final = 0.05
+_DIE_WITH_PARENT: Final = 1
+"""PR_SET_PDEATHSIG of Linux."""
+_ONE_AT_A_TIME: Final = threading.Lock()
+
+
+def start_jvm(conf: Mapping[str, str]) -> object:
+    """Start Spark's JVM and connect to it; its standard error is passed on without known noise.
+
+    Args:
+        conf: All of its settings.
+
+    Returns:
+        pyspark's gateway.
+
+    Raises:
+        SetupError: It ended before it was ready.
+    """
+    with private_files() as private:
+        jvm = _Jvm(_command(conf, private), private.folder / "port", private.descriptors)
+        jvm.start()
+        try:
+            port, token = jvm.ready()
+            return _connected(jvm, port, token)
+        except BaseException:  # Ctrl-C, too: nobody would end it any more
+            jvm.end()
+            raise
+
+
+def _command(conf: Mapping[str, str], private: PrivateFiles) -> list[str]:
+    from pyspark.find_spark_home import _find_spark_home
+
+    settings, options = dict(conf), conf.get(JAVA_OPTIONS, "")
+    if without_secrets(options) != options:
+        settings[JAVA_OPTIONS] = "@" + private.path("java_options", _java_arguments(options))
+    home: str = _find_spark_home()  # type: ignore[no-untyped-call] # pyspark types it not
+    script = Path(home) / "bin" / "spark-submit"
+    file = private.path("spark.properties", properties_text(settings))
+    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    return [str(script), "--properties-file", file, "--load-spark-defaults", *arguments]
+
+
+def _java_arguments(options: str) -> str:
+    """Java options as a file of arguments has them."""
+    quoted = (each.replace("\\", "\\\\").replace('"', '\\"') for each in shlex.split(options))
+    return "".join(f'"{each}"\n' for each in quoted)
+
+
+class _Jvm:
+    """Spark's JVM as a child of this process.
+
+    One thread starts it and stays with it to its end: where the kernel ends a child together with
+    its parent, that parent is the thread that started it.
+    """
+
+    def __init__(self, command: list[str], info: Path, descriptors: list[int]) -> None:
+        self._command, self._info, self._descriptors = command, info, descriptors
+        self._last_lines: collections.deque[bytes] = collections.deque(maxlen=12)
+        self._started = threading.Event()
+        self._failed: OSError | None = None
+        self._keeper = threading.Thread(target=self._keep, name="Spark's JVM", daemon=True)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._keeper.start()
+        self._started.wait()
+        if self._failed is not None:
+            raise SetupError(f"Spark's Java process cannot be started: {self._failed}")
+
+    def ready(self) -> tuple[int, str]:
+        """Wait until it listens; its port, and the token that it accepts."""
+        assert self.process is not None, "it was started"
+        while not self._info.is_file():
+            if self.process.poll() is not None:
+                self._keeper.join(timeout=5)
+                output = b"".join(self._last_lines).decode(errors="replace")
+                raise SetupError(f"Spark's Java process ended before it was ready:\n{output}")
+            time.sleep(_LOOK_SECONDS)
+        content = self._info.read_bytes()
+        length = int.from_bytes(content[4:8])
+        return int.from_bytes(content[:4]), content[8 : 8 + length].decode()
+
+    def end(self) -> None:
+        """End it, whatever it does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def _keep(self) -> None:
+        environment = dict(os.environ)
+        environment |= {
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._info),
+        }
+        try:
+            self.process = subprocess.Popen(
+                self._command,
+                env=environment,
+                stdin=subprocess.PIPE,  # the JVM ends itself when this pipe does
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=self._descriptors,
+                preexec_fn=_bound_to_parent(),  # noqa: PLW1509 - two system calls, no locks
+            )
+        except OSError as error:
+            self._failed = error
+            return
+        finally:
+            self._started.set()
+        assert self.process.stderr is not None, "it was asked for"
+        _forward_errors(self.process.stderr, self._last_lines)
+        self.process.wait()
+
+
+def _bound_to_parent() -> Callable[[], None]:
+    """What a child does before it becomes a JVM: Ctrl-C is for its parent, whose end is its own."""
+    parent = os.getpid()
+    prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+    def bound() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if prctl is not None:
+            prctl(_DIE_WITH_PARENT, signal.SIGTERM)
+            if os.getppid() != parent:  # it ended before the kernel knew of this
+                os._exit(1)
+
+    return bound
+
+
+def _connected(jvm: _Jvm, port: int, token: str) -> object:
+    """A gateway of pyspark to a JVM that runs."""
+    from pyspark.java_gateway import launch_gateway
+
+    with _ONE_AT_A_TIME:
+        os.environ[_PORT], os.environ[_TOKEN] = str(port), token
+        try:
+            gateway = launch_gateway()  # type: ignore[no-untyped-call] # pyspark types it not
+        finally:
+            for name in (_PORT, _TOKEN):
+                with suppress(KeyError):
+                    del os.environ[name]
+    gateway.proc = jvm.process
+    found: object = gateway
+    return found
+
+
+def _forward_errors(stream: IO[bytes], last_lines: collections.deque[bytes]) -> None:
+    with stream:
+        for line in stream:
+            if line.rstrip() == _NOISE:
+                continue
+            shown = without_secrets(line.decode("utf-8", "surrogateescape"))
+            written = shown.encode("utf-8", "surrogateescape")
+            last_lines.append(written)
+            # To the descriptor, not to sys.stderr: Dagster redirects that one into its logs.
+            os.write(2, written)
