@@ -5,6 +5,7 @@ module to change.
 """
 
 import ast
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 import dagster as dg
 import pytest
 from dagster._core.definitions.declarative_automation.operators import AndAutomationCondition
+from dagster._core.events import EngineEventData
 from dagster._core.scheduler.instigation import (
     InstigatorState,
     InstigatorStatus,
@@ -253,3 +255,24 @@ def test_the_io_manager_of_each_output_of_an_asset_is_known() -> None:
 
     assert unpublished.io_manager_key(both, KEY) == "lake"
     assert unpublished.io_manager_key(both, dg.AssetKey("more")) == "io_manager"
+
+
+def test_a_run_launcher_answers_with_what_monitoring_understands() -> None:
+    found = unpublished.CheckRunHealthResult(unpublished.WorkerStatus.NOT_FOUND, "why")
+    assert (found.status, found.msg) == (unpublished.WorkerStatus.NOT_FOUND, "why")
+    assert unpublished.WorkerStatus.RUNNING is not found.status
+
+
+def test_the_process_of_a_run_and_the_server_that_started_it_are_known() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = dg.DagsterRun(job_name="sleep", tags={unpublished.GRPC_INFO_TAG: "{}"})
+        instance.add_run(run)
+        assert unpublished.process_of(instance, run.run_id) is None
+        instance.report_engine_event("no process", run)
+        for pid in (7, 8):  # of the run, and of a step
+            instance.report_engine_event("Started", run, EngineEventData.in_process(pid))
+        known = unpublished.process_of(instance, run.run_id)
+        assert known is not None
+        assert known[0] == 7
+        assert known[1] == pytest.approx(time.time(), abs=3600)
+        assert unpublished.GRPC_INFO_TAG == ".dagster/grpc_info"

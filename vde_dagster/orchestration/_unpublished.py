@@ -11,7 +11,9 @@ from dagster._core.definitions.target import ANONYMOUS_ASSET_JOB_PREFIX
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJob,
 )
+from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
+from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 
 if TYPE_CHECKING:
@@ -20,15 +22,19 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "GRPC_INFO_TAG",
     "HIDDEN_JOB",
     "AndCondition",
+    "CheckRunHealthResult",
     "TranslationFn",
     "TranslationFnResolver",
     "UnresolvedAssetJob",
+    "WorkerStatus",
     "io_manager_key",
     "is_switched_on",
     "latest_check_results",
     "latest_materializations",
+    "process_of",
     "reads_by_partition",
     "result_without_event",
     "set_data_version",
@@ -51,6 +57,20 @@ def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:
         and (origin is None or state.selector.location_name == origin.location_name)
         for state in context.instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
     )
+
+
+def process_of(instance: dg.DagsterInstance, run_id: str) -> tuple[int, float] | None:
+    """The number of the process that carries out a run, and when it said so (seconds since 1970).
+
+    None while it has not said it. Steps may have processes of their own; the run's speaks first.
+    """
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        event = entry.dagster_event
+        data = event.engine_event_data if event is not None else None
+        number = data.metadata.get("pid") if data is not None else None
+        if number is not None and str(number.value).isdigit():
+            return int(str(number.value)), entry.timestamp
+    return None
 
 
 def latest_materializations(

@@ -6,15 +6,18 @@ import functools
 import logging
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from vde_dagster.core.errors import Conflict
 from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.file_writing import read_as_written, replace_text
 
 _LOG: Final = logging.getLogger(__name__)
 _RUNNING: Final = (("asset", "materialize"), ("job", "execute"))
 """The commands of `dagster` that run something in their own process."""
-_SETTINGS: Final = """\
+_EARLIER: Final = """\
 # Written by vde_dagster; yours to change.
 telemetry:
   enabled: false
@@ -24,13 +27,24 @@ run_coordinator:
   module: dagster.core.run_coordinator
   class: QueuedRunCoordinator
 """
+"""What earlier releases wrote, without run monitoring."""
+_SETTINGS: Final = f"""\
+{_EARLIER}run_launcher:
+  module: vde_dagster.orchestration.run_launcher
+  class: VdeRunLauncher
+run_monitoring:
+  enabled: true
+  start_timeout_seconds: 600
+  poll_interval_seconds: 30
+"""
 
 
 def dagster_home(configuration: Configuration) -> Path:
     """``DAGSTER_HOME`` where it is set, else ``.vde/dagster`` in the project.
 
     The folder exists afterwards. The project's own has a ``dagster.yaml``: no telemetry, no dialog
-    at the first visit, queued runs.
+    at the first visit, queued runs, and an end of runs whose process was killed. One that an
+    earlier release wrote, and nobody changed, is brought up to date.
     """
     named = os.environ.get("DAGSTER_HOME")
     if named:
@@ -40,8 +54,10 @@ def dagster_home(configuration: Configuration) -> Path:
     home = _own_home(configuration)
     home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
-    if not settings.exists():
-        settings.write_text(_SETTINGS, encoding="utf-8")
+    written = read_as_written(settings)
+    if written in (None, _EARLIER):
+        with suppress(Conflict):  # another process of ours was faster
+            replace_text(settings, written, _SETTINGS)
     return home
 
 

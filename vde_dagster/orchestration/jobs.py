@@ -32,8 +32,10 @@ from vde_dagster.orchestration.metadata import (
 )
 from vde_dagster.orchestration.plan_events import PlanEvents
 from vde_dagster.orchestration.reporting import report_views
+from vde_dagster.orchestration.run_launcher import PROCESS
 from vde_dagster.orchestration.session_events import outcome_metadata, session_events
 from vde_dagster.orchestration.translating import asset_keys, check_names, project_translator
+from vde_dagster.state.processes import this_process
 
 CATCH_UP_JOB: Final = "vde_catch_up"
 CATCH_UP_OP: Final = "catch_up"
@@ -140,7 +142,10 @@ def _execute(
     home = dagster_home(project.configuration)
     with dg.DagsterInstance.from_config(str(home)) as instance:
         result = job.execute_in_process(
-            run_config=_QUIET, instance=instance, tags=dict(tags), raise_on_error=False
+            run_config=_QUIET,
+            instance=instance,
+            tags={**tags, PROCESS: this_process().as_json()},
+            raise_on_error=False,
         )
     if not (result.success or errors.raised):
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")

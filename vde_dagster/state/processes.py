@@ -19,6 +19,11 @@ from typing import Final
 _WORDS: Final = 3
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACE: Final = Path("/proc/self/ns/pid")
+_FIRST_NAMESPACE: Final = "pid:[4026531836]"
+"""That of a machine outside of all containers: Linux gives it this number (PROC_PID_INIT_INO)."""
+_SINCE: Final = Path("/proc/stat")
+_ABOUT_SECONDS: Final = 60.0
+"""How far clocks may have been set since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,46 @@ def has_ended(process: Process | None) -> bool:
         return False  # it is there, and belongs to somebody else
     began = _began(process.pid)
     return bool(began is not None and process.began and began != process.began)
+
+
+def was_restarted(process: Process | None) -> bool:
+    """Whether the machine of a process was started again since, which ended the process.
+
+    That is said of a machine of this one's name that has no containers: another one of the same
+    name, with the same database, would be taken for it. So it is no reason to take a lease over.
+    """
+    if process is None or not process.machine or process.host != socket.gethostname():
+        return False
+    boot, _, namespace = process.machine.partition(" ")
+    own_boot, _, own_namespace = _machine().partition(" ")
+    return boot != own_boot and namespace == own_namespace == _FIRST_NAMESPACE
+
+
+def has_gone(pid: int, instant: float) -> bool:
+    """Whether the process that had a number on this machine at an instant has ended.
+
+    False where that is not known, as while another one has its number that began at about the time.
+
+    Args:
+        pid: The number.
+        instant: When it was seen, in seconds since 1970.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it is there, and belongs to somebody else
+    began = _began(pid)
+    if began is None:
+        return False
+    if not began.isdigit():
+        return True  # it is dead, and its number still there
+    with suppress(OSError, ValueError, StopIteration):
+        lines = _SINCE.read_text("ascii").splitlines()
+        boot = next(int(each.split()[1]) for each in lines if each.startswith("btime "))
+        return boot + int(began) / os.sysconf("SC_CLK_TCK") > instant + _ABOUT_SECONDS
+    return False
 
 
 @cache
