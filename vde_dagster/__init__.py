@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vde_dagster.orchestration.definitions import build_definitions, personal_environment
     from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
     from vde_dagster.orchestration.merging import merge_definitions
+    from vde_dagster.orchestration.run_launcher import VdeRunLauncher
     from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
     from vde_dagster.project.macros.files import macro
     from vde_dagster.project.python_models import model
@@ -29,6 +30,7 @@ _HOMES = {
     "VdeIcebergIOManager": "vde_dagster.orchestration.io_manager",
     "VdeProject": "vde_dagster.composition",
     "VdeProjectComponent": "vde_dagster.orchestration.component",
+    "VdeRunLauncher": "vde_dagster.orchestration.run_launcher",
     "VdeTranslator": "vde_dagster.orchestration.translator",
     "VdeTranslatorData": "vde_dagster.orchestration.translator",
     "build_definitions": "vde_dagster.orchestration.definitions",
@@ -46,6 +48,7 @@ __all__ = [
     "VdeIcebergIOManager",
     "VdeProject",
     "VdeProjectComponent",
+    "VdeRunLauncher",
     "VdeTranslator",
     "VdeTranslatorData",
     "__version__",

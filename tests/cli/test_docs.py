@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import click
+import pytest
 
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
@@ -135,11 +136,17 @@ def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Pa
     assert set(found["run"]) - {"version"} <= reported
 
 
-def test_every_key_of_the_configuration_is_documented_and_read(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", CONFIGURATION, flags=re.DOTALL)
+def test_every_key_of_the_configuration_is_documented_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example, secrets = re.findall(r"```yaml\n(.*?)```", CONFIGURATION, flags=re.DOTALL)
     (tmp_path / "vde.yaml").write_text(example)
     configuration = read_configuration(tmp_path)  # an unknown key would be refused
     assert configuration.state_url
+    for name in re.findall(r"\$\{(\w+)\}", secrets):
+        monkeypatch.setenv(name, f"canary-{name}")
+    (tmp_path / "vde.yaml").write_text(f"name: shop\n{secrets}")
+    assert "canary" not in repr(read_configuration(tmp_path))
     files = ("configuration.py", "environment_settings.py")
     source = "".join((ROOT / "vde_dagster" / "project" / each).read_text() for each in files)
     lists = re.findall(r"reader\.known\(\w+, \((.*?)\)|_KEYS: Final = \((.*?)\)", source, re.DOTALL)

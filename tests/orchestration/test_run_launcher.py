@@ -168,6 +168,11 @@ def test_settings_are_written_once_and_never_over_somebody_elses(
         assert settings.read_text() == expected
 
 
+def test_the_page_has_the_lines_for_a_home_of_ones_own() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "dagster.md").read_text("utf-8")
+    assert home._SETTINGS.removeprefix(home._EARLIER) in page
+
+
 CODE: Final = """
 import time
 import dagster as dg

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,7 +14,13 @@ from tests.state.test_sql_state import Actor, start
 from vde_dagster.core.errors import Conflict
 from vde_dagster.ports.state import Lease, LeaseLost
 from vde_dagster.state import leases
-from vde_dagster.state.processes import from_json, has_ended, this_process
+from vde_dagster.state.processes import (
+    from_json,
+    has_ended,
+    has_gone,
+    this_process,
+    was_restarted,
+)
 from vde_dagster.state.sql_state import SqlState
 
 HOUR = timedelta(hours=1)
@@ -109,3 +116,52 @@ def test_a_process_that_nobody_has_waited_for_has_ended() -> None:
 
 def test_a_process_of_somebody_else_is_there() -> None:
     assert not has_ended(replace(ours(), pid=1, began=""))
+
+
+def test_a_process_that_was_seen_has_gone_once_its_number_is_free_or_anothers() -> None:
+    assert not has_gone(os.getpid(), time.time())
+    assert not has_gone(1, time.time()), "it belongs to somebody else"
+    assert has_gone(2**22 + 1, time.time())
+    assert has_gone(os.getpid(), 1.0), "this process began long after it"
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert has_gone(child, time.time())
+    os.waitpid(child, 0)
+
+
+FIRST = "pid:[4026531836]"
+
+
+@pytest.mark.parametrize(
+    "machine, host, expected",
+    [
+        (f"before {FIRST}", None, True),
+        (f"now {FIRST}", None, False),
+        (f"before {FIRST}", "another", False),
+        ("before pid:[7]", None, False),
+        ("", None, False),
+    ],
+)
+def test_a_machine_was_restarted_if_it_has_the_same_name_and_no_containers(
+    machine: str, host: str | None, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vde_dagster.state.processes._machine", lambda: f"now {FIRST}")
+    process = replace(ours(), machine=machine)
+    if host is not None:
+        process = replace(process, host=host)
+    assert was_restarted(process) is expected
+    assert not was_restarted(None)
+
+
+def test_the_clock_of_the_process_that_takes_a_lease_does_not_count(
+    sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease is compared by the database's clock, whoever writes it."""
+    state = SqlState.open(sql_url)
+    with monkeypatch.context() as patch:
+        patch.setattr("time.time", lambda: 2e9)
+        state.acquire_lease("r", holder="the other", ttl=timedelta(milliseconds=1))
+    time.sleep(0.05)
+    assert state.acquire_lease("r", holder="me", ttl=HOUR).epoch == 2

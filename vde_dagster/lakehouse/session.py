@@ -57,8 +57,8 @@ class SparkSettings:
     """
 
     master: str = "local[*]"
-    conf: Mapping[str, str] = field(default_factory=dict)
-    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    remote: str | None = field(default=None, repr=False)
 
     @property
     def local(self) -> bool:

@@ -30,7 +30,7 @@ run_coordinator:
 """What earlier releases wrote, without run monitoring."""
 _SETTINGS: Final = f"""\
 {_EARLIER}run_launcher:
-  module: vde_dagster.orchestration.run_launcher
+  module: vde_dagster
   class: VdeRunLauncher
 run_monitoring:
   enabled: true

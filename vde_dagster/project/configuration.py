@@ -93,7 +93,7 @@ class Configuration:
     state_url: Secret | None = None
     clock_sources: tuple[ModelName, ...] = ()
     follow_files: Mapping[str, bool] = field(default_factory=dict)
-    variables: Mapping[str, object] = field(default_factory=dict)
+    variables: Mapping[str, object] = field(default_factory=dict, repr=False)
     suffix_target: SuffixTarget = SuffixTarget.SCHEMA
     strict_columns: bool = False
     dsha_algorithm: str = DEFAULT_ALGORITHM
