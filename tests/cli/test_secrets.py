@@ -221,20 +221,10 @@ def test_a_run_with_spark_leaves_no_secret_in_logs_events_files_or_the_list_of_p
     folder = written(tmp_path / "shop", SPARK, files)
     environment = {key: each for key, each in os.environ.items() if key not in OURS}
     code = "from vde_dagster.cli import main; main()"
-    said = tmp_path / "said"
+    said, arguments = tmp_path / "said", ("--auto-apply", "--debug")
     with said.open("wb") as output:
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                code,
-                "--debug",
-                "plan",
-                "dev",
-                "--auto-apply",
-                "--project",
-                folder,
-            ],
+            [sys.executable, "-c", code, "plan", "dev", *arguments, "--project", folder],
             env=environment,
             stdout=output,
             stderr=output,
