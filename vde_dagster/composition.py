@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.ports.local_queries import LocalQueries
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,13 @@ class VdeProject:
         from vde_dagster.lakehouse.spark_engine import SparkEngine
 
         return SparkEngine(self.open_spark, self.configuration.catalog.name, self.iceberg_catalog)
+
+    @cached_property
+    def local_queries(self) -> LocalQueries:
+        """Who answers queries in this process; DuckDB is loaded when it is first asked."""
+        from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+
+        return DuckDbQueries()
 
     def iceberg_catalog(self) -> PyIcebergCatalog:
         """The project's catalog as pyiceberg knows it, for those who write sources."""

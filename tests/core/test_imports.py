@@ -48,6 +48,7 @@ ONLY = {
     "pyspark": {"lakehouse"},
     "py4j": {"lakehouse"},
     "dagster": {"orchestration"},
+    "duckdb": {"lakehouse"},
     "dagster_pyspark": {"orchestration"},
 }
 
@@ -135,7 +136,7 @@ def test_imports_point_downward(path: Path) -> None:
                 assert top == "sqlglot" or top in sys.stdlib_module_names, f"{room} imports {name}"
 
 
-HEAVY = ("dagster", "pyspark", "py4j", "pyiceberg", "sqlalchemy", "pandas", "pyarrow")
+HEAVY = ("dagster", "duckdb", "pyspark", "py4j", "pyiceberg", "sqlalchemy", "pandas", "pyarrow")
 
 
 def test_neither_the_package_nor_its_core_loads_an_engine() -> None:

@@ -266,6 +266,17 @@ class MemoryCatalog:
             changes = tuple(change_of(table, each) for each in found)
             return SourceHistory(status=status, head=head, changes=changes)
 
+    def view_query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
+        """None: only the engine in memory knows the columns of a view; see the port."""
+        return None
+
+    def weight(self, name: TableName, iceberg_snapshot_id: int | None) -> int | None:
+        """Some bytes for each row; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            known = table is not None and iceberg_snapshot_id in (None, *table.snapshots)
+            return len(table.rows_at(iceberg_snapshot_id)) * 8 if table and known else None
+
     def read(self, wanted: TableRows) -> pa.Table:
         """Rows of a table for a user's own code; see the port."""
         with self.lock:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import click
 
@@ -25,14 +26,22 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 50
 
+Engine = Literal["auto", "duckdb", "spark"]
+_ENGINES: Final = get_args(Engine)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A query's columns and rows; ``more`` where there are rows beyond the limit."""
+    """A query's columns and rows; ``more`` where there are rows beyond the limit.
+
+    ``engine`` is the one that answered, and ``why`` says why it was not the other one.
+    """
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[object, ...]]
     more: bool
+    engine: Literal["duckdb", "spark"] = "spark"
+    why: str = ""
 
     def as_json(self) -> dict[str, object]:
         """The fields of the JSON contract: each row is a list in the order of the columns."""
@@ -52,11 +61,27 @@ class Answer:
     show_default=True,
     help="Print at most this many rows.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(_ENGINES),
+    default="auto",
+    show_default=True,
+    help="auto asks DuckDB, which starts no JVM, where it certainly answers as Spark does.",
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "text", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="table (or text) for people, json or csv for programs: docs/cli.md describes them.",
+)
 @options.ENVIRONMENT
-@options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
-def command(*, sql: str, limit: int, environment: str, output: str, folder: Path) -> None:
+def command(
+    *, sql: str, limit: int, engine: Engine, environment: str, output: str, folder: Path
+) -> None:
     """Run a SELECT in Spark's dialect and print its rows. `-` reads it from standard input.
 
     Models keep their names in every environment: with --env dev, `mart.revenue` is the version that
@@ -66,27 +91,100 @@ def command(*, sql: str, limit: int, environment: str, output: str, folder: Path
 
     text = sys.stdin.read() if sql == "-" else sql
     project = VdeProject.load(folder)
-    answer = ask(project, text, environment=environment, limit=limit)
-    if output == "json":
-        print_json({"environment": environment, **answer.as_json()})
-        return
-    console().print(as_table(answer))
+    answer = ask(project, text, environment=environment, limit=limit, engine=engine)
+    match output:
+        case "json":
+            print_json({"environment": environment, "engine": answer.engine, **answer.as_json()})
+            return
+        case "csv":
+            click.echo(_as_csv(answer), nl=False)
+        case _:
+            console().print(as_table(answer))
     if answer.more:
         note(f"The first {limit} rows; --limit shows more.")
+    note(_answered_by(answer))
 
 
-def ask(project: VdeProject, sql: str, *, environment: str, limit: int) -> Answer:
+def _answered_by(answer: Answer) -> str:
+    name = "DuckDB" if answer.engine == "duckdb" else "Spark"
+    return f"Answered by {name}{': ' if answer.why else '.'}{answer.why}"
+
+
+def _as_csv(answer: Answer) -> str:
+    """Rows as CSV (RFC 4180, lines that end with a line feed), values as in JSON.
+
+    A null is an empty field, an empty text a pair of quotes.
+    """
+
+    def cell(value: object) -> str:
+        plain = as_json(value)
+        if plain is None:
+            return ""
+        if isinstance(plain, bool):
+            return "true" if plain else "false"
+        text = json.dumps(plain) if isinstance(plain, dict | list) else str(plain)
+        special = not text or any(each in text for each in ',"\r\n')
+        return '"' + text.replace('"', '""') + '"' if special else text
+
+    lines = [answer.columns, *answer.rows]
+    return "".join(",".join(map(cell, each)) + "\n" for each in lines)
+
+
+def ask(
+    project: VdeProject, sql: str, *, environment: str, limit: int, engine: Engine = "auto"
+) -> Answer:
     """The rows of a query over models, read from an environment's views.
 
+    Args:
+        project: The project.
+        sql: A SELECT over models.
+        environment: Its canonical name.
+        limit: At most how many rows.
+        engine: Who answers; ``auto`` is DuckDB where it certainly answers as Spark would.
+
     Raises:
-        Refused: The text is no query, or there is no such environment.
+        Refused: The text is no query, there is no such environment, or DuckDB has to answer what
+            is left to Spark.
         EvaluationFailed: The query failed.
     """
-    bound, views = _on_environment(project, sql, environment)
-    if any(view.catalog for view in views):
-        project.open_spark(reading=views)  # the session that the engine finds, too
-    columns, rows = project.engine.fetch(bound, limit=limit + 1)
-    return Answer(columns=columns, rows=rows[:limit], more=len(rows) > limit)
+    from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
+
+    asked = _on_environment(project, sql, environment)
+    why = ""
+    if engine != "spark":
+        found = answer_locally(
+            project.services,
+            project.local_queries,
+            asked.sql,
+            catalog=project.configuration.catalog.name,
+            read=asked.read,
+            views=asked.views,
+            limit=limit + 1,
+        )
+        if isinstance(found, LocalAnswer):
+            return _cut(found.columns, found.rows, limit, engine="duckdb")
+        why = found.reason
+        if engine == "duckdb":
+            raise Refused(
+                f"DuckDB cannot answer this as Spark would: {why}",
+                advice="Leave out --engine duckdb, and Spark answers.",
+            )
+    if any(view.catalog for view in asked.views.values()):
+        project.open_spark(reading=asked.views.values())  # the session that the engine finds, too
+    columns, rows = project.engine.fetch(asked.bound, limit=limit + 1)
+    return _cut(columns, rows, limit, engine="spark", why=why)
+
+
+def _cut(
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[object, ...]],
+    limit: int,
+    *,
+    engine: Literal["duckdb", "spark"],
+    why: str = "",
+) -> Answer:
+    more = len(rows) > limit
+    return Answer(columns=columns, rows=rows[:limit], more=more, engine=engine, why=why)
 
 
 def as_table(answer: Answer, *, title: str | None = None) -> Table:
@@ -111,7 +209,17 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[str, list[TableName]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A query over models, the same over an environment's views, and what it may read."""
+
+    sql: str
+    bound: str
+    read: tuple[ModelName, ...]
+    views: Mapping[ModelName, TableName]
+
+
+def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
     """A query over models as one over an environment's views, and the views that it may read."""
     from sqlglot import exp
 
@@ -154,7 +262,9 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
         for name, each in shown.snapshots.items()
         if not each.is_source
     }
-    return written.with_tables(views.get).text, [*views.values()]
+    return _Asked(
+        sql=text, bound=written.with_tables(views.get).text, read=tuple(sorted(read)), views=views
+    )
 
 
 def _list_late_data(project: VdeProject, read: set[ModelName]) -> None:

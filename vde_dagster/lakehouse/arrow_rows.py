@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyiceberg.expressions import (
@@ -53,6 +53,30 @@ def arrow_rows(table: Table, wanted: TableRows) -> pa.Table:
         return found
     names = {name.lower(): name for name in found.column_names}
     return found.select([names[each.lower()] for each in wanted.columns])
+
+
+def weight(table: Table, iceberg_snapshot_id: int | None) -> int | None:
+    """The bytes of a table's files at an Iceberg snapshot.
+
+    None where it is not certain that they are read as they are shown. The counts in the summary
+    are those that Iceberg's library keeps; another writer may leave them out.
+    """
+    if iceberg_snapshot_id is None:
+        return 0
+    snapshot = table.snapshot_by_id(iceberg_snapshot_id)
+    if snapshot is None or snapshot.summary is None:
+        return None
+    if snapshot.schema_id != table.metadata.current_schema_id:
+        return None  # it would be read by the names that columns had then
+    counts = snapshot.summary.additional_properties
+    size, deletes = (counts.get(key, "") for key in ("total-files-size", "total-delete-files"))
+    by_equality = counts.get("total-equality-deletes", "")
+    only_by_position = by_equality == "0" and table.format_version <= _POSITIONS_IN_PARQUET
+    return int(size) if size.isdigit() and (deletes == "0" or only_by_position) else None
+
+
+_POSITIONS_IN_PARQUET: Final = 2
+"""The last format whose deletes by position are files of rows; later ones have vectors."""
 
 
 def _inside(wanted: TableRows) -> BooleanExpression:

@@ -16,12 +16,13 @@ from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.lakehouse.arrow_rows import arrow_rows
+from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish
@@ -127,6 +128,10 @@ class IcebergCatalog:
         """The views among these names that `swap_views` made."""
         return self._sql_views().views(names)
 
+    def view_query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
+        """The query of a view that an engine created, and its columns; see the port."""
+        return self._sql_views().query(name)
+
     def present(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names that are tables or views, whoever made them."""
         return self._sql_views().present(names)
@@ -205,6 +210,14 @@ class IcebergCatalog:
         """A source's head and its changes after a mark, from metadata alone."""
         name = TableName(source.schema, source.name, source.catalog)
         return source_history(source, self._load(name), since)
+
+    def weight(self, name: TableName, iceberg_snapshot_id: int | None) -> int | None:
+        """The bytes of a table's files at an Iceberg snapshot, if `read` reads them; see the port.
+
+        Deletes by position are read; those by equality and deletion vectors (format 3) are not.
+        """
+        table = self._load(name)
+        return None if table is None else weight(table, iceberg_snapshot_id)
 
     def read(self, wanted: TableRows) -> ArrowRows:
         """Rows of a table for a user's own code, fetched now; see the port."""

@@ -28,6 +28,7 @@ from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.ledger.schema_changes import is_widening
 from vde_dagster.core.names import TableName, is_another_models
 from vde_dagster.lakehouse.iceberg_types import columns_of, iceberg_type, spark_type
+from vde_dagster.lakehouse.view_queries import AT_ONCE, lookup, spark_query
 from vde_dagster.ports.catalog import ViewDefinition
 
 _TARGET: Final = "vde.target"
@@ -80,6 +81,15 @@ class SqlViews:
                 columns = columns_of(_schema(metadata))
                 found[name] = ViewDefinition(name=name, target=target, columns=columns)
         return found
+
+    def query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
+        """The query and columns of a view that an engine created; see the port."""
+        entry = self._entries([name]).get(name)
+        if entry is None or not entry.is_view:
+            return None
+        metadata = self._read(entry.location)
+        sql = None if _target(metadata) else spark_query(metadata)
+        return None if sql is None else (sql, columns_of(_schema(metadata)))
 
     def present(self, names: Collection[TableName]) -> frozenset[TableName]:
         """Those of these names that are tables or views; no file is read for it."""
@@ -234,15 +244,12 @@ class SqlViews:
         places: dict[tuple[str, str], dict[str, TableName]] = {}
         for name in names:
             places.setdefault((self._key(name), name.namespace), {})[name.name] = name
-        statement = text(
-            "SELECT table_name, iceberg_type, metadata_location "
-            "FROM iceberg_tables WHERE catalog_name = :catalog AND table_namespace = :namespace"
-        )
         found: dict[TableName, _Entry] = {}
+        keys = sorted(places)
         with self._engine.connect() as connection:
-            for (catalog, namespace), wanted in sorted(places.items()):
-                key = {"catalog": catalog, "namespace": namespace}
-                for row in connection.execute(statement, key):
+            for first in range(0, len(keys), AT_ONCE):
+                for row in connection.execute(lookup(keys[first : first + AT_ONCE])):
+                    wanted = places[row.catalog_name, row.table_namespace]
                     if row.table_name in wanted:
                         found[wanted[row.table_name]] = _Entry(
                             is_view=row.iceberg_type == _VIEW, location=row.metadata_location

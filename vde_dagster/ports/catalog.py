@@ -93,6 +93,14 @@ class Catalog(Protocol):
         """The views among these names that `swap_views` created."""
         ...
 
+    def view_query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
+        """The query of a view that an engine created, in Spark's dialect, and its columns.
+
+        None if there is no such view, or if its query names tables that depend on where it was
+        created.
+        """
+        ...
+
     def present(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names that a table or a view has, whoever created it."""
         ...
@@ -202,6 +210,14 @@ class Catalog(Protocol):
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
+        ...
+
+    def weight(self, name: TableName, iceberg_snapshot_id: int | None) -> int | None:
+        """The bytes of the files with a table's rows at an Iceberg snapshot; 0 if there is none.
+
+        From metadata alone. None if that is not known, or if it is not certain that `read` reads
+        them, since rows of files are deleted in a way that only an engine understands.
+        """
         ...
 
     def read(self, wanted: TableRows) -> ArrowRows:

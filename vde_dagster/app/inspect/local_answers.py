@@ -1,0 +1,139 @@
+"""Queries on an environment that need no engine: rows are read by the catalog and kept in memory.
+
+All views are looked up at once, so they are those of one promotion, and each table is read at the
+one Iceberg snapshot that it had then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.duckdb.sources import ViewQuery
+from vde_dagster.core.sql.duckdb.translating import DuckQuery, LeftToSpark, in_duckdb
+from vde_dagster.core.sql.duckdb.types import NotTheSame
+from vde_dagster.ports.catalog import TableState, ViewDefinition
+from vde_dagster.ports.engine import ArrowRows, TableRows
+from vde_dagster.ports.local_queries import LocalQueries
+
+MOST_BYTES: Final = 2**30
+"""So much of files is read for a query; what reads more is left to Spark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalAnswer:
+    """A query's columns and rows."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """A table at one moment, with the columns that are shown of it."""
+
+    state: TableState
+    columns: tuple[Column, ...]
+
+
+class _Look:
+    """What the names of a query stand for, each looked up once."""
+
+    def __init__(self, services: Services, shown: Mapping[TableName, ViewDefinition]) -> None:
+        self.tables: dict[ModelName, _Table] = {}
+        self._services = services
+        self._shown = shown
+
+    def named(self, name: ModelName, view: TableName | None) -> Sequence[Column] | ViewQuery:
+        """What a name stands for: a table, or a view's query.
+
+        Raises:
+            NotTheSame: It is not known to be read as Spark reads it.
+        """
+        if name in self.tables:
+            return self.tables[name].columns
+        shown = self._shown.get(view) if view is not None else None
+        if view is not None and shown is None:
+            raise NotTheSame(f"the view {view}, which is none of ours")
+        table = TableName(name.schema, name.name, name.catalog) if shown is None else shown.target
+        state = self._services.catalog.table(table)
+        if state is None:
+            query = self._services.catalog.view_query(table)
+            if query is None:
+                raise NotTheSame(f"{name}, which is no table of the catalog")
+            return ViewQuery(sql=query[0], columns=query[1])
+        columns = state.columns if shown is None else shown.columns
+        stored = {each.name: each.type for each in state.columns}
+        if any(stored.get(each.name) != each.type for each in columns):
+            raise NotTheSame(f"{name}, whose columns have changed below its view")
+        self.tables[name] = _Table(state=state, columns=columns)
+        return columns
+
+
+def answer_locally(
+    services: Services,
+    local: LocalQueries,
+    sql: str,
+    *,
+    catalog: str,
+    read: Sequence[ModelName],
+    views: Mapping[ModelName, TableName],
+    limit: int,
+) -> LocalAnswer | LeftToSpark:
+    """The rows of a query, if it is certain that they are those that Spark would give.
+
+    Args:
+        services: The ports.
+        local: Where it is answered.
+        sql: A SELECT over models in Spark's dialect.
+        catalog: The project's own.
+        read: The models and tables that the query names.
+        views: The view of each model that the environment shows.
+        limit: At most how many rows.
+    """
+    look = _Look(services, services.catalog.views([views[each] for each in read if each in views]))
+    query = in_duckdb(sql, catalog=catalog, tables=lambda name: look.named(name, views.get(name)))
+    if isinstance(query, LeftToSpark):
+        return query
+    tables = look.tables
+    heavy = _too_heavy(services, [tables[name] for name in query.reads])
+    if heavy is not None:
+        return heavy
+    try:
+        rows = {name: _rows(services, tables[name], query, name) for name in query.reads}
+        found = local.answer(query, rows, limit=limit)
+    except EvaluationFailed as error:
+        return LeftToSpark(reason=error.message)
+    return LocalAnswer(columns=tuple(each.name for each in query.columns), rows=found)
+
+
+def _too_heavy(services: Services, tables: Sequence[_Table]) -> LeftToSpark | None:
+    size = 0
+    for each in tables:
+        weight = services.catalog.weight(each.state.name, each.state.iceberg_snapshot_id)
+        if weight is None:
+            return LeftToSpark(
+                reason=f"{each.state.name} has rows that are deleted in a way that Spark reads"
+            )
+        size += weight
+    if size > MOST_BYTES:
+        return LeftToSpark(reason=f"its tables have {size / 2**30:.1f} GiB of files")
+    return None
+
+
+def _rows(services: Services, table: _Table, query: DuckQuery, name: ModelName) -> ArrowRows:
+    """The columns that are read; one, where only rows are counted."""
+    state = table.state
+    columns = query.reads[name] or table.columns[:1]
+    return services.catalog.read(
+        TableRows(
+            table=state.name,
+            iceberg_snapshot_id=state.iceberg_snapshot_id,
+            columns=tuple(each.name for each in columns),
+        )
+    )

@@ -1,0 +1,1 @@
+"""Queries in Spark's dialect that DuckDB answers with the same rows."""

@@ -1,0 +1,120 @@
+"""Queries that DuckDB answers in this process, over rows in Arrow's memory: no JVM is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.duckdb.translating import DuckQuery
+from vde_dagster.ports.engine import ArrowRows
+
+if TYPE_CHECKING:
+    import duckdb
+
+_INSTANT: Final = "timestamp"
+_TIMES: Final = (_INSTANT, "timestamp_ntz", "date")
+_ALONE: Final[dict[str, str | int | float | list[str]]] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+    "memory_limit": "2GB",
+    "lock_configuration": True,
+}
+"""It reads what it is given and nothing else: no files, no network, no variables of Python."""
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """The one DuckDB of this process; what is registered belongs to a connection of it."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config={**_ALONE})
+
+
+class DuckDbQueries:
+    """Implements `vde_dagster.ports.local_queries.LocalQueries`."""
+
+    def answer(
+        self, query: DuckQuery, tables: Mapping[ModelName, ArrowRows], *, limit: int
+    ) -> Sequence[tuple[object, ...]]:
+        """At most ``limit`` rows of a query; see the port."""
+        import duckdb
+
+        connection = _database().cursor()
+        try:
+            for name, rows in tables.items():
+                assert isinstance(rows, pa.Table), f"the rows of {name} are Arrow's"
+                connection.register(str(name), _as_read(rows, query.reads.get(name, ())))
+            found = connection.execute(query.sql).fetchmany(limit)
+        except (duckdb.Error, pa.ArrowException, OverflowError) as error:
+            first = str(error).splitlines()[0]
+            raise EvaluationFailed(f"DuckDB does not answer: {first}") from error
+        finally:
+            connection.close()
+        kinds = [each.type for each in query.columns]
+        return [
+            tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
+            for row in found
+        ]
+
+
+def _value(value: object, kind: str) -> object:
+    """A value as Spark's rows have it.
+
+    Raises:
+        EvaluationFailed: It is a time that Python cannot hold, which DuckDB gives as a text.
+    """
+    if kind in _TIMES and isinstance(value, str):
+        raise EvaluationFailed(f"DuckDB's answer has the time {value}, which Python cannot hold")
+    return value.replace(tzinfo=UTC) if kind == _INSTANT and isinstance(value, datetime) else value
+
+
+def _as_read(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """Rows in the types with which the query computes: instants are local times in UTC.
+
+    Raises:
+        EvaluationFailed: The files have another type than the catalog says.
+    """
+    for each in columns:
+        at = rows.column_names.index(each.name)
+        found, wanted = rows.schema.field(at).type, _in_arrow(each.type)
+        if found != wanted and not (each.type in _OTHER_FORMS and _OTHER_FORMS[each.type](found)):
+            raise EvaluationFailed(f"{each.name} is {found} in its files, and {each.type} in SQL")
+        if found != wanted:
+            rows = rows.set_column(at, each.name, rows.column(at).cast(wanted))
+    return rows
+
+
+def _in_arrow(name: str) -> pa.DataType:
+    if name.startswith("decimal"):
+        precision, scale = name.removeprefix("decimal(").removesuffix(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return _IN_ARROW[name]
+
+
+_IN_ARROW: Final = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_OTHER_FORMS: Final[Mapping[str, Callable[[pa.DataType], bool]]] = {
+    "string": pa.types.is_large_string,
+    "timestamp": lambda found: found == pa.timestamp("us", tz="UTC"),
+}
+"""Types in which Arrow may have the same values; casting them changes none."""
