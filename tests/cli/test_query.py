@@ -1,13 +1,18 @@
-"""`vde query` before Spark is needed: names that nothing has."""
+"""`vde query` where Spark is not needed: names that nothing has, and what DuckDB answers."""
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
+from vde_dagster.app.inspect import local_answers
 from vde_dagster.composition import VdeProject
 
 
@@ -31,14 +36,111 @@ def test_every_unknown_name_is_reported_at_once(project: Path, without_java: Wit
     assert "there is no model or table elsewhere.y, nowhere.x; `vde status` lists" in done.stderr
 
 
-def test_a_table_of_the_catalog_that_is_no_model_goes_to_spark(
-    project: Path, without_java: WithoutJava
-) -> None:
+@pytest.fixture
+def plain(project: Path) -> Path:
+    """The project with a table that is no model."""
     promote(project)
     catalog = VdeProject.load(project).iceberg_catalog()
     catalog.create_namespace("raw")
-    catalog.create_table("raw.plain", pa.schema([("id", pa.int64())]))
-    done = without_java("query", "SELECT * FROM raw.plain", "--project", project)
+    rows = pa.table(
+        {
+            "id": [2, 1, None],
+            "name": ["a, b", 'say "no"', ""],
+            "ok": [True, None, False],
+            "at": pa.array([datetime(2024, 1, 2, 3, 4, 5, 6, UTC)] * 3, pa.timestamp("us", "UTC")),
+            "price": pa.array([Decimal("1.50"), None, Decimal("0.05")], pa.decimal128(5, 2)),
+            "words": [["x"], [], None],
+        }
+    )
+    catalog.create_table("raw.plain", rows.schema).append(rows)
+    return project
+
+
+def test_a_query_is_answered_without_a_jvm(plain: Path, without_java: WithoutJava) -> None:
+    sql = "SELECT id, name FROM raw.plain WHERE id IS NOT NULL ORDER BY id"
+    done = without_java("query", sql, "--project", plain, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found == {
+        "version": 1,
+        "environment": "prod",
+        "engine": "duckdb",
+        "columns": ["id", "name"],
+        "rows": [[1, 'say "no"'], [2, "a, b"]],
+        "more": False,
+    }
+
+
+def test_csv_has_nulls_texts_and_times_that_programs_tell_apart(
+    plain: Path, without_java: WithoutJava
+) -> None:
+    sql = "SELECT id, name, ok, at, price FROM raw.plain ORDER BY id"
+    done = without_java("query", sql, "--project", plain, "--format", "csv", "--limit", "2")
+    assert done.stdout == (
+        "id,name,ok,at,price\n"
+        ',"",false,2024-01-02T03:04:05.000006+00:00,0.05\n'
+        '1,"say ""no""",,2024-01-02T03:04:05.000006+00:00,\n'
+    )
+    assert done.stderr == "The first 2 rows; --limit shows more.\nAnswered by DuckDB.\n"
+
+
+def test_what_is_not_certain_goes_to_spark(plain: Path, without_java: WithoutJava) -> None:
+    done = without_java("query", "SELECT words FROM raw.plain", "--project", plain)
     assert done.returncode == 1
     assert "no model or table" not in done.stderr
     assert "Java" in done.stderr or "asks for a Spark session" in done.stderr
+
+
+def test_a_value_that_engines_take_for_another_goes_to_spark(
+    plain: Path, without_java: WithoutJava
+) -> None:
+    sql = "SELECT 1 / (id - 1) AS q FROM raw.plain"
+    done = without_java("query", sql, "--project", plain)
+    assert done.returncode == 1
+    assert "Java" in done.stderr or "asks for a Spark session" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "sql, why",
+    [
+        ("SELECT soundex(name) AS s FROM raw.plain", "Soundex"),
+        ("SELECT words FROM raw.plain", "the column words"),
+        ("SELECT 1 / (id - 1) AS q FROM raw.plain", "a division by zero"),
+    ],
+)
+def test_duckdb_alone_says_why_it_cannot_answer(
+    plain: Path, without_java: WithoutJava, sql: str, why: str
+) -> None:
+    done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
+    assert done.returncode == 1
+    assert "DuckDB cannot answer this as Spark would" in done.stderr
+    assert why in done.stderr
+    assert "Leave out --engine duckdb" in done.stderr
+
+
+def test_spark_answers_where_it_is_asked_to(plain: Path, without_java: WithoutJava) -> None:
+    done = without_java(
+        "query", "SELECT id FROM raw.plain", "--engine", "spark", "--project", plain
+    )
+    assert done.returncode == 1
+    assert "Java" in done.stderr or "asks for a Spark session" in done.stderr
+
+
+def test_rows_that_are_too_many_for_memory_go_to_spark(
+    plain: Path, without_java: WithoutJava, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_answers, "MOST_BYTES", 10)
+    sql = "SELECT id FROM raw.plain"
+    done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
+    assert "GiB of files" in done.stderr
+
+
+def test_a_table_whose_columns_changed_since_its_last_rows_goes_to_spark(
+    plain: Path, without_java: WithoutJava
+) -> None:
+    table = VdeProject.load(plain).iceberg_catalog().load_table("raw.plain")
+    with table.update_schema() as update:
+        update.rename_column("id", "old").rename_column("price", "id")
+    sql = "SELECT id FROM raw.plain"
+    done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
+    assert "raw.plain has rows or columns that Spark reads" in done.stderr

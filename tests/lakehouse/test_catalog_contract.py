@@ -403,6 +403,25 @@ def test_a_view_has_the_comment_that_it_is_given_or_else_its_target_s(world: Wor
         assert world.catalog.view(each.name) == each
 
 
+def test_the_weight_of_a_table_is_that_of_its_rows_at_an_iceberg_snapshot(world: World) -> None:
+    assert world.catalog.weight(TABLE, None) == 0
+    assert world.catalog.weight(OTHER, None) is None
+    first = world.append(TABLE, [(1, START)])
+    second = world.append(TABLE, [(2, START)])
+    lighter, heavier = (world.catalog.weight(TABLE, each) for each in (first, second))
+    assert lighter is not None
+    assert heavier is not None
+    assert 0 < lighter < heavier
+    assert world.catalog.weight(TABLE, 12345) is None
+
+
+def test_a_view_over_a_version_and_a_table_have_no_query_of_an_engine(world: World) -> None:
+    world.catalog.swap_views([view("a")], [])
+    assert world.catalog.view_query(view("a").name) is None
+    assert world.catalog.view_query(TABLE) is None
+    assert world.catalog.view_query(OTHER) is None
+
+
 def test_the_line_of_a_table_is_its_retained_history_newest_first(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START)])

@@ -117,8 +117,9 @@ def _too_heavy(services: Services, tables: Sequence[_Table]) -> LeftToSpark | No
     for each in tables:
         weight = services.catalog.weight(each.state.name, each.state.iceberg_snapshot_id)
         if weight is None:
+            name = each.state.name
             return LeftToSpark(
-                reason=f"{each.state.name} has rows that are deleted in a way that Spark reads"
+                reason=f"{name} has rows or columns that Spark reads: deleted, or changed since"
             )
         size += weight
     if size > MOST_BYTES:
