@@ -157,7 +157,8 @@ case when ok then c else e end;case when ok then i else x end;case when ok then 
 if(ok, i, j);if(ok, 1, null);coalesce(i, j);coalesce(i, b, 0);coalesce(x, i, 0);coalesce(s, u, '-')
 coalesce(c, e);nvl(i, 0);ifnull(s, u);nullif(i, 1);nullif(i, j);nullif(c, 1);nullif(x, 1.5)
 nullif(x, 0);greatest(i, j);least(i, b);greatest(c, e, 1);greatest(s, u);least(day, due)
-nullif(i, b);case when null then 1 end;coalesce(null, i);nullif(day, at)
+nullif(i, b)
+coalesce(null, i);nullif(day, at)
 """),
     "casts": _listed("""
 cast(i as bigint);cast(b as int);cast(i as smallint);cast(x as int);cast(x as bigint)

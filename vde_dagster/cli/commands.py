@@ -51,6 +51,10 @@ COMMANDS: Final = {
         module="vde_dagster.cli.status", summary="Show what is behind in an environment, and why."
     ),
     "diff": Listed(module="vde_dagster.cli.diff", summary="Compare what two environments show."),
+    "table-diff": Listed(
+        module="vde_dagster.cli.table_diff",
+        summary="Compare the rows of a model in two environments.",
+    ),
     "compare": Listed(
         module="vde_dagster.cli.compare",
         summary="Compare two revisions of a project: changes and their effects.",

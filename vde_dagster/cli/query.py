@@ -147,18 +147,47 @@ def ask(
             is left to Spark.
         EvaluationFailed: The query failed.
     """
-    from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
-
     asked = _on_environment(project, sql, environment)
-    why = ""
+    return answer_on_views(
+        project, asked.sql, read=asked.read, views=asked.views, limit=limit, engine=engine
+    )
+
+
+def answer_on_views(
+    project: VdeProject,
+    sql: str,
+    *,
+    read: Sequence[ModelName],
+    views: Mapping[ModelName, TableName],
+    limit: int,
+    engine: Engine = "auto",
+) -> Answer:
+    """The rows of a query in which names stand for views.
+
+    Args:
+        project: The project.
+        sql: A SELECT in Spark's dialect.
+        read: Every name that it reads.
+        views: What names stand for; others are tables of the catalog.
+        limit: At most how many rows.
+        engine: Who answers.
+
+    Raises:
+        Refused: DuckDB has to answer what is left to Spark.
+        EvaluationFailed: The query failed.
+    """
+    from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
+    from vde_dagster.core.sql.places import placed
+
+    catalog, why = project.configuration.catalog.name, ""
     if engine != "spark":
         found = answer_locally(
             project.services,
             project.local_queries,
-            asked.sql,
-            catalog=project.configuration.catalog.name,
-            read=asked.read,
-            views=asked.views,
+            sql,
+            catalog=catalog,
+            read=read,
+            views=views,
             limit=limit + 1,
         )
         if isinstance(found, LocalAnswer):
@@ -169,9 +198,10 @@ def ask(
                 f"DuckDB cannot answer this as Spark would: {why}",
                 advice="Leave out --engine duckdb, and Spark answers.",
             )
-    if any(view.catalog for view in asked.views.values()):
-        project.open_spark(reading=asked.views.values())  # the session that the engine finds, too
-    columns, rows = project.engine.fetch(asked.bound, limit=limit + 1)
+    if any(view.catalog for view in views.values()):
+        project.open_spark(reading=views.values())  # the session that the engine finds, too
+    bound = placed(sql, catalog=catalog).with_tables(views.get).text
+    columns, rows = project.engine.fetch(bound, limit=limit + 1)
     return _cut(columns, rows, limit, engine="spark", why=why)
 
 
@@ -211,16 +241,15 @@ def _is_number(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A query over models, the same over an environment's views, and what it may read."""
+    """A query over models, what it reads, and the views that it may read."""
 
     sql: str
-    bound: str
     read: tuple[ModelName, ...]
     views: Mapping[ModelName, TableName]
 
 
 def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
-    """A query over models as one over an environment's views, and the views that it may read."""
+    """A query over models, and the views of an environment that it may read."""
     from sqlglot import exp
 
     from vde_dagster.app.view_names import shown_naming
@@ -237,7 +266,7 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
         if not isinstance(parsed, exp.Query):
             raise Refused("one SELECT is needed; anything else is left to Spark's own tools.")
         query = project_names(parsed, project.configuration.catalog.name)
-        written = placed(text, catalog=project.configuration.catalog.name)
+        placed(text, catalog=project.configuration.catalog.name)  # Spark would get it so
     except SQL_ERRORS as error:
         raise Refused(f"this is no query: {error}") from error
     shown = project.services.state.environment(environment)
@@ -262,9 +291,7 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
         for name, each in shown.snapshots.items()
         if not each.is_source
     }
-    return _Asked(
-        sql=text, bound=written.with_tables(views.get).text, read=tuple(sorted(read)), views=views
-    )
+    return _Asked(sql=text, read=tuple(sorted(read)), views=views)
 
 
 def _list_late_data(project: VdeProject, read: set[ModelName]) -> None:

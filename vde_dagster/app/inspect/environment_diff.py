@@ -44,8 +44,8 @@ class ModelDiff:
     """One model in two environments.
 
     ``before`` or ``after`` is None where an environment lacks it. ``rows`` compare what both hold,
-    ``different`` are the intervals with other rows, ``only_before`` and ``only_after`` are held by
-    one alone.
+    ``different`` are the intervals with other rows, ``not_compared`` those whose D-SHAs do not
+    compare, ``only_before`` and ``only_after`` are held by one alone.
     """
 
     node: Node
@@ -54,6 +54,7 @@ class ModelDiff:
     after: ModelSnapshot | None
     rows: Rows
     different: tuple[Interval, ...] = ()
+    not_compared: tuple[Interval, ...] = ()
     only_before: tuple[Interval, ...] = ()
     only_after: tuple[Interval, ...] = ()
 
@@ -147,6 +148,7 @@ def _compared(
         after=after,
         rows=Rows.DIFFERENT if different else _equal(old, new, comparable),
         different=different,
+        not_compared=subtract(common(merge(old), merge(new)), merge(comparable)),
         only_before=subtract(merge(old), merge(new)),
         only_after=subtract(merge(new), merge(old)),
     )

@@ -76,6 +76,7 @@ LEFT = {
     "a local time next to an instant": "at = nt",
     "a sum of a boolean": "sum(ok)",
     "a number as a condition": "NOT k",
+    "a null as the condition of a choice, which Spark refuses": "CASE WHEN NULL THEN 1 END",
 }
 
 
