@@ -201,8 +201,40 @@ true;1;2147483647;2147483649;1.5;0.50;1e3;'a''b';null;date '2024-01-01';-1;1.50 
 00.10;timestamp '2024-01-01 10:00:00';timestamp '2024-01-01 10:00:00.123';10D;5L;2S;-5;-1.5
 """),
     "columns": tuple(_DATA),
+    "conditions": _listed("""
+not (i > 1 and ok);ok and null;null or ok;if(i > 1 or ok, 1, 2);(i > 1) = ok;ok <=> null;i <=> null
+"""),
 }
 """Expressions, each of which is evaluated for every row."""
+
+_ALIKE: Final = _listed(
+    "i j;b b;b n;x y;s u;c c;c e;day due;at at;nt nt;ok ok;i b;i c;b e;i x;day at"
+)
+_OF_TWO: Final = _listed("""
+{a} = {b};{a} < {b};{a} >= {b};{a} <=> {b};{a} in ({b}, {a});{a} not in ({b})
+{a} between {b} and {a};{b} between {a} and {b};coalesce({a}, {b});nullif({a}, {b})
+greatest({a}, {b});least({b}, {a});case when ok then {a} else {b} end
+case {a} when {b} then 1 else 2 end;if({a} = {b}, {a}, {b});nullif({b}, {a})
+""")
+OF_PAIRS: Final = tuple(
+    written.format(a=pair.split()[0], b=pair.split()[1]) for pair in _ALIKE for written in _OF_TWO
+)
+"""Expressions for every type, and for types that meet; some of them are left to Spark."""
+_OF_ONE: Final = (
+    "SELECT count(DISTINCT {a}) AS d, min({a}) AS lo, max({a}) AS hi, count({a}) AS n FROM m.t",
+    "SELECT {a} AS v, count(*) AS n, min(k) AS f FROM m.t GROUP BY {a}",
+    "SELECT k, lag({a}) OVER (ORDER BY k) AS p, max({a}) OVER (ORDER BY k) AS m FROM m.t",
+    "SELECT k, rank() OVER (ORDER BY {a} DESC) AS r, min({a}) OVER () AS m FROM m.t",
+    "SELECT k, {a} AS v FROM m.t ORDER BY {a}, k",
+    "SELECT k, {a} AS v FROM m.t ORDER BY {a} DESC NULLS FIRST, k DESC",
+    "SELECT a.k, b.k AS o FROM m.t a JOIN m.t b ON a.{a} = b.{a}",
+    "SELECT k FROM m.t WHERE {a} IN (SELECT {a} FROM m.t WHERE k > 6)",
+    "SELECT {a} FROM m.t WHERE k < 5 EXCEPT SELECT {a} FROM m.t WHERE k > 3",
+)
+OF_TYPES: Final = tuple(
+    query.format(a=name) for name in _DATA if name not in "kgny" for query in _OF_ONE
+)
+"""Queries for every type; some of them are left to Spark."""
 
 QUERIES: Final = _listed("""
 SELECT * FROM m.t

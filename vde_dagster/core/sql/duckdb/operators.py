@@ -53,8 +53,10 @@ def _binary(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def _logical(node: exp.Expr, scope: Scope) -> Value:
-    sides = [condition(each, scope) for each in (node.this, node.args["expression"])]
-    return Value(node=_binary(type(node), *sides), type=BOOLEAN)
+    sides = [scope.value(each) for each in (node.this, node.args["expression"])]
+    if any(each.type not in (BOOLEAN, VOID) for each in sides):
+        raise NotTheSame("AND or OR of something else than conditions")
+    return Value(node=_binary(type(node), *(fitted(each, BOOLEAN) for each in sides)), type=BOOLEAN)
 
 
 def _not(node: exp.Expr, scope: Scope) -> Value:
@@ -245,7 +247,7 @@ def _case(node: exp.Expr, scope: Scope) -> Value:
     of, conditions, results = node.args.get("this"), [], []
     for each in node.args["ifs"]:
         if of is None:
-            conditions.append(_choosing(each.this, scope))
+            conditions.append(condition(each.this, scope))
         else:
             pair = meeting(scope.value(of), scope.value(each.this))
             conditions.append(_binary(exp.EQ, *pair))
@@ -255,13 +257,6 @@ def _case(node: exp.Expr, scope: Scope) -> Value:
     kind, nodes = alike(results)
     ifs = [exp.If(this=one, true=two) for one, two in zip(conditions, nodes, strict=False)]
     return Value(node=exp.Case(ifs=ifs, default=nodes[-1]), type=kind)
-
-
-def _choosing(node: exp.Expr, scope: Scope) -> exp.Expr:
-    """A condition of CASE or IF, where Spark takes no null."""
-    if scope.value(node).type == VOID:
-        raise NotTheSame("a null as the condition of a choice")
-    return condition(node, scope)
 
 
 def _null() -> Value:
@@ -275,7 +270,7 @@ def _if(node: exp.Expr, scope: Scope) -> Value:
         scope.value(default) if default is not None else _null(),
     ]
     kind, (yes, no) = alike(results)
-    choice = exp.If(this=_choosing(node.this, scope), true=yes)
+    choice = exp.If(this=condition(node.this, scope), true=yes)
     return Value(node=exp.Case(ifs=[choice], default=no), type=kind)
 
 

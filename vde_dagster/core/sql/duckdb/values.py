@@ -111,15 +111,16 @@ def alike(values: Sequence[Value]) -> tuple[SparkType, list[exp.Expr]]:
 
 
 def condition(node: exp.Expr, scope: Scope) -> exp.Expr:
-    """A condition; a null is one, too.
+    """A condition.
 
     Raises:
-        NotTheSame: It is of another type, or not known to mean the same.
+        NotTheSame: It is of another type, or not known to mean the same. A null without a type is
+            one in some places of Spark, and none in others.
     """
     found = scope.value(node)
-    if found.type not in (BOOLEAN, VOID):
+    if found.type != BOOLEAN:
         raise NotTheSame(f"a {found.type} as a condition")
-    return fitted(found, BOOLEAN)
+    return found.node
 
 
 def whole_literal(node: exp.Expr | None, scope: Scope, *, least: int) -> int:
