@@ -180,7 +180,8 @@ length(s);upper(s);lower(s);ucase(u);substring(s, 2);substring(s, 1, 3);substr(s
 right(s, 2);right(s, 0);trim(s);ltrim(s);rtrim(s);replace(s, 'l', 'LL');replace(s, 'a', '')
 replace(s, 'o', u);startswith(s, u);endswith(s, u);contains(s, u);concat(s, u);s || u
 s || '-' || u;concat(s);char_length(s);s || 'é';left(s, 100);substring(s, 2, 0)
-trim(both from s);trim(leading from s);'it''s';concat(s, ' ', u)
+trim(both from s);trim(leading from s);typeof(c * 2);typeof(nt);typeof(null);typeof(s);'it''s'
+concat(s, ' ', u)
 """),
     "times": _listed("""
 date_trunc('year', at);date_trunc('quarter', at);date_trunc('month', at);date_trunc('week', at)

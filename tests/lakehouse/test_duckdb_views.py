@@ -31,7 +31,7 @@ def sales(lake: Lake) -> TableName:
 def answer(lake: Lake, sql: str, views: dict[ModelName, TableName]) -> LocalAnswer | LeftToSpark:
     read = [*views] or [ModelName(lake.schema, "sales")]
     return answer_locally(
-        lake.services,
+        lake.services(),
         DuckDbQueries(),
         sql,
         catalog="lake",

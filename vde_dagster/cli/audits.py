@@ -92,11 +92,12 @@ def _facts(work: UnitOfWork) -> dict[str, object]:
             {"start": instant(each.start), "end": instant(each.end)}
             for each in work.intent.intervals
         ],
-        "audits": [_audit_facts(each) for each in work.audits],
+        "audits": [audit_facts(each) for each in work.audits],
     }
 
 
-def _audit_facts(result: AuditResult) -> dict[str, object]:
+def audit_facts(result: AuditResult) -> dict[str, object]:
+    """The fields of one audit's result in the JSON contract."""
     return {
         "name": result.name,
         "arguments": dict(result.arguments),
@@ -110,24 +111,29 @@ def _audit_facts(result: AuditResult) -> dict[str, object]:
 
 
 def _print(work: UnitOfWork) -> None:
-    from rich import box
-    from rich.table import Table
-
     status = _OUTCOMES.get(work.state.value, "not finished")
     times = ", ".join(map(str, work.intent.intervals))
     console().print(f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {times}: {status}")
     for result in work.audits:
-        if result.passed:
-            console().print(f"  {result.name}: passed")
-            continue
-        console().print(f"  {result.message}", style="red" if result.blocking else "yellow")
-        table = Table(box=box.SIMPLE_HEAD)
-        for column in result.columns:
-            table.add_column(column)
-        for row in result.sample:
-            table.add_row(*("NULL" if each is None else str(each) for each in row))
-        if result.sample:
-            console().print(table)
+        print_result(result)
     branch = work.refused_rows
     if branch:
         console().print(f"  The refused rows are in {branch} until the next publication.")
+
+
+def print_result(result: AuditResult) -> None:
+    """One audit's result for people, with the first of its failing rows."""
+    from rich import box
+    from rich.table import Table
+
+    if result.passed:
+        console().print(f"  {result.name}: passed")
+        return
+    console().print(f"  {result.message}", style="red" if result.blocking else "yellow")
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in result.columns:
+        table.add_column(column)
+    for row in result.sample:
+        table.add_row(*("NULL" if each is None else str(each) for each in row))
+    if result.sample:
+        console().print(table)

@@ -96,6 +96,10 @@ COMMANDS: Final = {
         module="vde_dagster.cli.late",
         summary="Show high-water marks, what is pending, and past sessions.",
     ),
+    "audit": Listed(
+        module="vde_dagster.cli.audit",
+        summary="Run the audits of a model on the rows that it holds.",
+    ),
     "audits": Listed(
         module="vde_dagster.cli.audits", summary="Show the results of audits, with failing rows."
     ),

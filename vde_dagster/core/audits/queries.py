@@ -88,16 +88,50 @@ def failing_query(
     Raises:
         KeyError: It reads a model that is not among them.
     """
+    return _over(failing_rows(audit), rows, branch, tables)
+
+
+def held_queries(
+    audit: Audit, rows: TableName, tables: Mapping[ModelName, TableName], inside: exp.Expr | None
+) -> tuple[str, str]:
+    """The queries of how many rows of a table fail, and of these rows, in Spark's SQL.
+
+    Args:
+        audit: The audit.
+        rows: The table that has the rows.
+        tables: Those of the models that the audit reads.
+        inside: A condition for the rows that are audited; None for all.
+
+    Raises:
+        KeyError: It reads a model that is not among them.
+    """
+    failing = failing_rows(audit)
+    count = exp.select(_count().as_("failing")).from_(failing.subquery(f"{OWN_PREFIX}failing"))
+    number, found = (_over(each, rows, "", tables, inside) for each in (count, failing))
+    return number, found
+
+
+def _over(
+    query: exp.Query,
+    rows: TableName,
+    branch: str,
+    tables: Mapping[ModelName, TableName],
+    inside: exp.Expr | None = None,
+) -> str:
+    """A query that reads a table, or some of its rows, as the audited ones."""
     parts = [each for each in (rows.catalog, rows.namespace, rows.name, branch) if each]
-    place = exp.column(*[exp.to_identifier(each, quoted=True) for each in reversed(parts)])
-    query = reading(failing_rows(audit), rows=TableName("", THIS_MODEL), tables=tables)
-    named = exp.CTE(
-        this=exp.select(exp.Star()).from_(exp.Table(this=place)),
-        alias=exp.TableAlias(this=exp.to_identifier(THIS_MODEL)),
-    )
-    own = query.args.get("with_")
-    query.set("with_", exp.With(expressions=[named, *(own.expressions if own else ())]))
-    text = spark_text(with_own_names(query))
+    names = [exp.to_identifier(each, quoted=True) for each in parts]
+    place = exp.Table(this=exp.column(*reversed(names)))
+    if not branch:
+        place = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(names), strict=False)))
+    audited = exp.select(exp.Star()).from_(place)
+    if inside is not None:
+        audited = audited.where(inside.copy())
+    read = reading(query, rows=TableName("", THIS_MODEL), tables=tables)
+    named = exp.CTE(this=audited, alias=exp.TableAlias(this=exp.to_identifier(THIS_MODEL)))
+    own = read.args.get("with_")
+    read.set("with_", exp.With(expressions=[named, *(own.expressions if own else ())]))
+    text = spark_text(with_own_names(read))
     return filled(text, lambda name: TableName("", THIS_MODEL) if name == THIS else tables[name])
 
 

@@ -142,7 +142,7 @@ def _joined(comparison: Comparison, shown: Sequence[exp.Expr]) -> exp.Select:
     sides = [_side(comparison, each, comparison.columns) for each in (BEFORE, AFTER)]
     for side, alias in zip(sides, ("a", "b"), strict=True):
         side.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-    same = [
+    same: list[exp.Expr] = [
         exp.NullSafeEQ(this=_column(each, "a"), expression=_column(each, "b"))
         for each in comparison.keys
     ]

@@ -154,6 +154,12 @@ def _joined(node: exp.Expr, scope: Scope) -> Value:
     return Value(node=found, type=STRING)
 
 
+def _type_name(node: exp.Expr, scope: Scope) -> Value:
+    """TYPEOF: the type that is known already."""
+    name = str(scope.value(node.this).type)
+    return Value(node=cast(exp.Literal.string(name), STRING), type=STRING, literal=name)
+
+
 # -- times
 
 _CUTS: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -236,6 +242,7 @@ FUNCTIONS: Final[dict[type[exp.Expr], tuple[str, Rule]]] = {
     exp.Contains: ("this expression", _has("contains")),
     exp.Concat: ("expressions safe coalesce", _joined),
     exp.DPipe: ("this expression safe", _joined),
+    exp.Typeof: ("this", _type_name),
     exp.TimestampTrunc: ("this unit", _cut),
     exp.Year: ("this", _part("year", *_DAYS)),
     exp.Quarter: ("this", _part("quarter", *_DAYS)),
