@@ -132,7 +132,7 @@ def test_rows_that_are_too_many_for_memory_go_to_spark(
     monkeypatch.setattr(local_answers, "MOST_BYTES", 10)
     sql = "SELECT id FROM raw.plain"
     done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
-    assert "GiB of files" in done.stderr
+    assert "MiB of files" in done.stderr
 
 
 def test_a_table_whose_columns_changed_since_its_last_rows_goes_to_spark(

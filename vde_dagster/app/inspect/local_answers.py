@@ -21,8 +21,8 @@ from vde_dagster.ports.catalog import TableState, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
 from vde_dagster.ports.local_queries import LocalQueries
 
-MOST_BYTES: Final = 2**30
-"""So much of files is read for a query; what reads more is left to Spark."""
+MOST_BYTES: Final = 2**28
+"""So much of files is read for a query: they may be ten times as large in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def _too_heavy(services: Services, tables: Sequence[_Table]) -> LeftToSpark | No
             )
         size += weight
     if size > MOST_BYTES:
-        return LeftToSpark(reason=f"its tables have {size / 2**30:.1f} GiB of files")
+        return LeftToSpark(reason=f"its tables have {size / 2**20:,.0f} MiB of files")
     return None
 
 
