@@ -74,7 +74,7 @@ WRITING: Final = frozenset(
         *("acquire_lease", "renew_lease", "release_lease"),
         *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
         *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
-        *("record_looks", "record_saving", "record_detected"),
+        *("record_looks", "record_saving", "record_detected", "record_accepted"),
         *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
     ]
 )
@@ -82,6 +82,7 @@ WRITING: Final = frozenset(
 
 
 READING: Final = {
+    "accepted",
     "adopted",
     "branches",
     "changed_since",

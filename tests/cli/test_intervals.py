@@ -79,6 +79,7 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
         "next_due": at("04T07"),
         "waits": None,
         "waits_for": [],
+        "accepted": [],
     }
 
 

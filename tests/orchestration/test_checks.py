@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
+from vde_dagster.app.apply.accepting import Accepting, publish_refused
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.acceptances import report_accepted
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import CATCH_UP_JOB, catch_up_config, run_plan
@@ -203,6 +206,34 @@ def test_a_plan_reports_a_check_that_fails_and_no_materialization(sample: Sample
             "not_accepted_values": False,
         }
         assert instance.get_latest_materialization_event(EVENTS) is None
+
+
+def test_what_a_person_accepts_is_published_without_spark_and_only_warns_from_then_on(
+    sample: Sample,
+) -> None:
+    sample.apply()
+    audited(sample, refused=14)
+    sample.apply()
+    sample.land((100, 3.25, 7), until=24)
+    project = sample.project()
+    with pytest.raises(AuditFailed) as caught:
+        run_plan(project, sample.plan(project=project), lambda _: None)
+    (work_id,) = re.findall(r"`vde publish (\w+) --accept not_accepted_values", str(caught.value))
+    wanted = Accepting(work_id=work_id, audits=["not_accepted_values"], reason="a gift")
+    accepted = publish_refused(project.services, lambda: project.files.graph, wanted)
+    report_accepted(project, accepted)
+    assert [row for row in sample.rows("staging.events") if row[0] == 100]
+    names = [each.name for each in sample.plan(project=project).backfills]
+    assert ModelName("staging", "events") not in names
+    with at_home(project) as instance:
+        found = latest(instance, EVENTS)["not_accepted_values"]
+        assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+        assert str(found.metadata["vde/accepted"].value).endswith(": a gift")
+        event = instance.get_latest_materialization_event(EVENTS)
+        assert event is not None
+        assert event.asset_materialization is not None
+        assert event.asset_materialization.metadata["vde/work_id"].value == accepted.done.work_id
+        assert materialize(sample, instance, "2024-01-01-03:00").success, "it is kept, and passes"
 
 
 def test_a_catch_up_session_that_is_refused_fails_its_check(

@@ -10,12 +10,13 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen, parsed
 from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.audits.values import AuditResult
-    from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+    from vde_dagster.core.ledger.unit_of_work import Acceptance, UnitOfWork
     from vde_dagster.core.names import ModelName
 
 _OUTCOMES = {"done": "published", "abandoned": "not published"}
@@ -93,6 +94,20 @@ def _facts(work: UnitOfWork) -> dict[str, object]:
             for each in work.intent.intervals
         ],
         "audits": [audit_facts(each) for each in work.audits],
+        "accepted": None
+        if work.intent.accepted is None
+        else acceptance_facts(work.intent.accepted),
+    }
+
+
+def acceptance_facts(acceptance: Acceptance) -> dict[str, object]:
+    """Who accepted rows that audits refused, as JSON has it."""
+    return {
+        "refused_work_id": acceptance.work_id,
+        "audits": list(acceptance.audits),
+        "author": acceptance.author,
+        "accepted_at": instant(acceptance.accepted_at),
+        "reason": acceptance.reason,
     }
 
 
@@ -116,9 +131,15 @@ def _print(work: UnitOfWork) -> None:
     console().print(f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {times}: {status}")
     for result in work.audits:
         print_result(result)
+    if work.intent.accepted is not None:
+        console().print(f"  {work.intent.accepted}", style="yellow")
     branch = work.refused_rows
     if branch:
         console().print(f"  The refused rows are in {branch} until the next publication.")
+        names = dict.fromkeys(each.name for each in work.audits if each.stops)
+        accepts = [word for name in names for word in ("--accept", name)]
+        again = vde("publish", work.intent.work_id, *accepts, "--reason", "TEXT")
+        console().print(f"  To publish them all the same: {again}")
 
 
 def print_result(result: AuditResult) -> None:

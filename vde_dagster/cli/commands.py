@@ -103,6 +103,9 @@ COMMANDS: Final = {
     "audits": Listed(
         module="vde_dagster.cli.audits", summary="Show the results of audits, with failing rows."
     ),
+    "publish": Listed(
+        module="vde_dagster.cli.publish", summary="Publish rows that blocking audits refused."
+    ),
     "verify": Listed(
         module="vde_dagster.cli.verify",
         summary="Check the rows in storage against recorded digests.",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options, timing
+from vde_dagster.cli.audits import acceptance_facts
 from vde_dagster.cli.model_choice import ENVIRONMENT, chosen
 from vde_dagster.cli.printing import console, instant, print_json
 from vde_dagster.core.errors import Refused
@@ -134,6 +135,13 @@ def _facts(report: ModelIntervals) -> dict[str, object]:
         "next_due": instant(report.next_due) if report.next_due else None,
         "waits": "; ".join(map(str, report.waits)) or None,
         "waits_for": [wait_facts(each) for each in report.waits],
+        "accepted": [
+            {
+                **acceptance_facts(each.acceptance),
+                "intervals": [_range_facts(part) for part in each.intervals],
+            }
+            for each in report.accepted
+        ],
     }
 
 
@@ -185,7 +193,11 @@ def _print(reports: Sequence[ModelIntervals], *, title: str) -> None:
 def _loaded_and_empty(report: ModelIntervals) -> str:
     loaded = _loaded(report.node, report.loaded)
     empty = _loaded(report.node, report.empty)
-    return "\n".join(each for each in (loaded, f"empty: {empty}" if empty else "") if each)
+    texts = [loaded, f"empty: {empty}" if empty else ""]
+    for each in report.accepted:
+        which = _loaded(report.node, each.intervals)
+        texts.append(f"{which}: {', '.join(each.acceptance.audits)} {each.acceptance}")
+    return "\n".join(filter(None, texts))
 
 
 def _loaded(node: Node, loaded: Sequence[Interval]) -> str:

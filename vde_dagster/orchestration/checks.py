@@ -120,7 +120,7 @@ class Checked:
             "asset_key": key,
             "check_name": self.check,
             "passed": self.result.passed,
-            "severity": _severity(self.result),
+            "severity": _severity(self),
             "description": self.result.message,
             "metadata": _metadata(self),
         }
@@ -231,8 +231,10 @@ def _outweighs(result: AuditResult, newer: Checked | None) -> bool:
     return newer is None or (newer.result.passed and not result.passed)
 
 
-def _severity(result: AuditResult) -> dg.AssetCheckSeverity:
-    return dg.AssetCheckSeverity.ERROR if result.blocking else dg.AssetCheckSeverity.WARN
+def _severity(found: Checked) -> dg.AssetCheckSeverity:
+    """What a person accepted does not fail a step any more: it only warns."""
+    stops = found.result.blocking and found.work.intent.accepted is None
+    return dg.AssetCheckSeverity.ERROR if stops else dg.AssetCheckSeverity.WARN
 
 
 def _metadata(found: Checked) -> Metadata:
@@ -249,6 +251,8 @@ def _metadata(found: Checked) -> Metadata:
         metadata["vde/query"] = dg.MetadataValue.md(f"```sql\n{found.query}\n```")
     if work.refused_rows is not None:
         metadata["vde/refused_rows"] = work.refused_rows
+    if work.intent.accepted is not None and not result.passed:
+        metadata["vde/accepted"] = str(work.intent.accepted)
     return metadata
 
 

@@ -17,7 +17,6 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
-from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
@@ -25,6 +24,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.held_leases import HeldLeases
 from vde_dagster.ports.late_data_records import LateDataRecords
+from vde_dagster.ports.savings_records import SavingsRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
 
-class State(LateDataRecords, HeldLeases, Protocol):
+class State(LateDataRecords, HeldLeases, SavingsRecords, Protocol):
     """Everything that has to survive a process."""
 
     # Snapshots and environments
@@ -281,8 +281,28 @@ class State(LateDataRecords, HeldLeases, Protocol):
         """
         ...
 
-    def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
-        """Record that a unit of work will never be published."""
+    def abandon(
+        self, work_id: str, *, reason: str, lease: Lease, refused: Publication | None = None
+    ) -> None:
+        """Record that a unit of work will not be published.
+
+        What audits ``refused`` is what it would have published, if a person accepts that.
+        """
+        ...
+
+    def record_accepted(
+        self,
+        intent: Intent,
+        results: Sequence[AuditResult],
+        publication: Publication,
+        *,
+        lease: Lease,
+    ) -> None:
+        """Record a unit of work that publishes what audits refused another one, as staged.
+
+        Raises:
+            LeaseLost: The lease on the version is not held any more.
+        """
         ...
 
     def open_work(self, key: VersionKey) -> Sequence[UnitOfWork]:
@@ -313,6 +333,13 @@ class State(LateDataRecords, HeldLeases, Protocol):
         """Units of work of a version whose rows were audited, newest first."""
         ...
 
+    def accepted(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[UnitOfWork, ...]]:
+        """Published units of work of these versions whose rows a person accepted, oldest first.
+
+        Versions without any are absent.
+        """
+        ...
+
     # Late data (see also `LateDataRecords`)
     def record_detected(
         self,
@@ -328,56 +355,5 @@ class State(LateDataRecords, HeldLeases, Protocol):
 
         Raises:
             LeaseLost: The lease on the version is not held any more; nothing was changed.
-        """
-        ...
-
-    # What was not computed
-    def record_saving(self, saving: Saving) -> None:
-        """Record what was not computed. The same occasion of a model again changes nothing.
-
-        It only reports what happened, so no lease is needed for it.
-        """
-        ...
-
-    def savings(
-        self, *, environment: str | None = None, since: datetime | None = None
-    ) -> Sequence[SavingTotal]:
-        """What was recorded, summed up by environment, model and kind, in this order.
-
-        Args:
-            environment: Of this one only; None for all.
-            since: Recorded at this instant or later; None for all that was ever recorded.
-        """
-        ...
-
-    def totals(
-        self, keys: Iterable[VersionKey], *, without: Collection[str] = ()
-    ) -> Mapping[VersionKey, Saved]:
-        """The rows of these versions, and what computing them took; absent if there are none.
-
-        The time that the intervals cover is given for every kind of model.
-
-        Args:
-            keys: The versions.
-            without: Units of work, by id, whose rows do not count.
-        """
-        ...
-
-    def recording_savings_since(self) -> datetime:
-        """When this state began to record what was not computed."""
-        ...
-
-    def computed_elsewhere(
-        self, environment: str, *, since: datetime | None = None
-    ) -> Mapping[VersionKey, Saved]:
-        """What an environment shows or reads now and other environments computed, by version.
-
-        Only entries with the status computed count. The time that the intervals cover is given for
-        every kind of model.
-
-        Args:
-            environment: Its name; the result is empty if there is none of this name.
-            since: Only what was computed at this instant or later, and all of versions that the
-                environment was first promoted to then.
         """
         ...

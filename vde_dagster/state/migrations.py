@@ -217,6 +217,23 @@ def _eighth(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
+def _ninth(connection: Connection) -> None:
+    """Version 9: rows that a person accepted, and paused models.
+
+    Before, nobody could publish what audits refused, nor pause a model.
+    """
+    column = "accepted BOOLEAN DEFAULT false NOT NULL"
+    connection.execute(text(f"ALTER TABLE vde_work ADD COLUMN {column}"))
+    connection.execute(text(_PAUSES))
+
+
+_PAUSES: Final = """
+CREATE TABLE vde_pauses (
+  environment VARCHAR NOT NULL, model VARCHAR NOT NULL, paused_at BIGINT NOT NULL,
+  author VARCHAR NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (environment, model)
+)
+"""
+
 _STEPS: Final[Mapping[int, Step]] = {
     2: _second,
     3: _third,
@@ -225,6 +242,7 @@ _STEPS: Final[Mapping[int, Step]] = {
     6: _sixth,
     7: _seventh,
     8: _eighth,
+    9: _ninth,
 }
 """How to reach each version from the one before it; version 1 is created, not reached."""
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 8
+VERSION: Final = 9
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -172,6 +172,8 @@ work: Final = Table(
     Column("started_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger),
     Column("drifted", Boolean, nullable=False, server_default=text("false")),
+    # Whether a person accepted its rows, which audits had refused.
+    Column("accepted", Boolean, nullable=False, server_default=text("false")),
     Index("vde_work_by_version", "model", "version", "state"),
     Index("vde_work_sessions", "model", "version", "is_session", "number"),
 )
@@ -234,4 +236,15 @@ savings: Final = Table(
     Column("seconds", Float),
     Column("untimed", BigInteger, nullable=False),
     Index("vde_savings_by_time", "saved_at"),
+)
+
+# The models that an environment does not evaluate until a person resumes them.
+pauses: Final = Table(
+    "vde_pauses",
+    metadata,
+    Column("environment", String, primary_key=True),
+    Column("model", String, primary_key=True),
+    Column("paused_at", BigInteger, nullable=False),
+    Column("author", String, nullable=False),
+    Column("reason", Text, nullable=False),
 )

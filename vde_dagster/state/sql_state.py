@@ -8,7 +8,7 @@ the connection broke during the commit.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
@@ -20,7 +20,6 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
-from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
@@ -34,15 +33,15 @@ from vde_dagster.state import (
     leases,
     ledger,
     migrations,
-    savings,
     units_of_work,
 )
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
 from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
+from vde_dagster.state.sql_savings_records import SqlSavingsRecords
 
 
-class SqlState(SqlLateDataRecords):
+class SqlState(SqlLateDataRecords, SqlSavingsRecords):
     """The state in a database. Threads may share it; processes open their own.
 
     Args:
@@ -297,8 +296,10 @@ class SqlState(SqlLateDataRecords):
             leases.keep_free(connection, sorted(map(version_resource, times)))
             ledger.outdate(connection, times, reason=reason, rebuilt=rebuilt)
 
-    def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
-        """Record that a unit of work will never be published; again changes nothing.
+    def abandon(
+        self, work_id: str, *, reason: str, lease: Lease, refused: Publication | None = None
+    ) -> None:
+        """Record that a unit of work will not be published; again changes nothing.
 
         Raises:
             LeaseLost: The lease was taken over.
@@ -306,7 +307,27 @@ class SqlState(SqlLateDataRecords):
         """
         with self._database.write() as connection:
             leases.check(connection, lease)
-            units_of_work.abandon(connection, work_id, reason=reason)
+            units_of_work.abandon(connection, work_id, reason=reason, refused=refused)
+
+    def record_accepted(
+        self,
+        intent: Intent,
+        results: Sequence[AuditResult],
+        publication: Publication,
+        *,
+        lease: Lease,
+    ) -> None:
+        """Record a unit of work as staged, with its intent and what its audits found.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: Another unit of work has this id.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            units_of_work.record_intent(connection, intent)
+            units_of_work.record_audits(connection, intent.work_id, results)
+            units_of_work.record_staged(connection, intent.work_id, publication)
 
     def open_work(self, key: VersionKey) -> Sequence[UnitOfWork]:
         """Units of work that are neither done nor abandoned, oldest first."""
@@ -344,6 +365,11 @@ class SqlState(SqlLateDataRecords):
         with self._database.read() as connection:
             return units_of_work.audited(connection, key, limit=limit)
 
+    def accepted(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[UnitOfWork, ...]]:
+        """Published units of work of these versions whose rows a person accepted, oldest first."""
+        with self._database.read() as connection:
+            return units_of_work.accepted(connection, keys)
+
     # Late data (see also `SqlLateDataRecords`)
     def record_detected(
         self,
@@ -361,35 +387,3 @@ class SqlState(SqlLateDataRecords):
         with self._database.write() as connection:
             leases.check(connection, lease)
             late_data.record_detected(connection, key, marks, pending)
-
-    # What was not computed
-    def record_saving(self, saving: Saving) -> None:
-        """Record what was not computed. The same occasion of a model again changes nothing."""
-        with self._database.write() as connection:
-            savings.record(connection, saving)
-
-    def savings(
-        self, *, environment: str | None = None, since: datetime | None = None
-    ) -> Sequence[SavingTotal]:
-        """What was recorded, summed up by environment, model and kind."""
-        with self._database.read() as connection:
-            return savings.totals(connection, environment=environment, since=since)
-
-    def totals(
-        self, keys: Iterable[VersionKey], *, without: Collection[str] = ()
-    ) -> Mapping[VersionKey, Saved]:
-        """The rows of these versions, and what computing them took."""
-        with self._database.read() as connection:
-            return savings.loaded(connection, keys, without=without)
-
-    def recording_savings_since(self) -> datetime:
-        """When this state began to record what was not computed."""
-        with self._database.read() as connection:
-            return savings.recording_since(connection)
-
-    def computed_elsewhere(
-        self, environment: str, *, since: datetime | None = None
-    ) -> Mapping[VersionKey, Saved]:
-        """What an environment shows or reads now and other ones computed, by version."""
-        with self._database.read() as connection:
-            return savings.computed_elsewhere(connection, environment, since=since)

@@ -39,6 +39,12 @@ _LAST_DONE: Final = select(_work.c.model, _work.c.version, _work.c.iceberg_snaps
         .group_by(_work.c.model, _work.c.version)
     )
 )
+_ACCEPTED: Final = (
+    select(_work)
+    .where(pairs(_work.c.model, _work.c.version))
+    .where(_work.c.accepted, _work.c.state == UnitOfWorkState.DONE.value)
+    .order_by(_work.c.number)
+)
 _CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"))
 
 
@@ -82,6 +88,7 @@ def record_intent(connection: Connection, intent: Intent) -> None:
         "state": UnitOfWorkState.INTENT.value,
         "is_session": intent.session is not None,
         "drifted": intent.drifted,
+        "accepted": intent.accepted is not None,
         "intent_json": codec.encode_intent(intent),
         "started_at": now(connection),
     }
@@ -149,8 +156,10 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     return entries_of(after, publication.changes)
 
 
-def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
-    """Record that a unit of work will never be published. Doing it again is no error.
+def abandon(
+    connection: Connection, work_id: str, *, reason: str, refused: Publication | None = None
+) -> None:
+    """Record that a unit of work will not be published. Doing it again is no error.
 
     Raises:
         Refused: The work is unknown or done.
@@ -160,12 +169,14 @@ def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
         return
     if row.state == UnitOfWorkState.DONE.value:
         raise Refused(f"work {work_id} is done; it cannot be abandoned")
+    staged = {} if refused is None else {"publication_json": codec.encode_publication(refused)}
     _set(
         connection,
         work_id,
         state=UnitOfWorkState.ABANDONED.value,
         reason=reason,
         finished_at=now(connection),
+        **staged,
     )
     if row.is_session:
         key = VersionKey(codec.decode_model(row.model), row.version)
@@ -187,6 +198,17 @@ def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Uni
     was_audited = _work.c.audits_json.is_not(None)
     query = _WORK_OF.where(was_audited).order_by(_work.c.number.desc()).limit(limit)
     return tuple(_decode_work(row) for row in connection.execute(query, of_version(key)))
+
+
+def accepted(
+    connection: Connection, keys: Iterable[VersionKey]
+) -> dict[VersionKey, tuple[UnitOfWork, ...]]:
+    """The units of work of these versions that were published on a person's word, oldest first."""
+    found: dict[VersionKey, list[UnitOfWork]] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        for work in map(_decode_work, connection.execute(_ACCEPTED, in_pairs(chunk))):
+            found.setdefault(work.intent.key, []).append(work)
+    return {key: tuple(works) for key, works in found.items()}
 
 
 def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, UnitOfWork]:

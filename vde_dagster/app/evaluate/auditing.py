@@ -13,7 +13,7 @@ from vde_dagster.core.audits.binding import audits_of as bound_audits
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.unit_of_work import Input
+from vde_dagster.core.ledger.unit_of_work import Input, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, Write
 from vde_dagster.core.names import ModelName
@@ -72,13 +72,14 @@ def record_audits(
     key: VersionKey,
     work_id: str,
     results: Sequence[AuditResult],
+    publication: Publication,
     *,
     lease: Lease,
 ) -> None:
     """Record what audits found. If a blocking one found bad rows, the unit of work ends here.
 
-    The branch stays for people to look at; the version's next unit of work that is published
-    removes it.
+    The branch stays for people to look at, and to publish it all the same; the version's next unit
+    of work that is published removes it.
 
     Raises:
         AuditFailed: A blocking audit found bad rows; the text has the messages of all audits that
@@ -93,5 +94,11 @@ def record_audits(
     reason = f"{key.model}: nothing was published, since its audits found bad rows.\n" + "\n".join(
         f"- {each}" for each in failed
     )
-    services.state.abandon(work_id, reason=reason, lease=lease)
-    raise AuditFailed(reason)
+    services.state.abandon(work_id, reason=reason, lease=lease, refused=publication)
+    names = dict.fromkeys(each.name for each in results if each.stops)
+    accepts = " ".join(f"--accept {name}" for name in names)
+    raise AuditFailed(
+        reason,
+        advice="To publish the rows all the same: "
+        f"`vde publish {work_id} {accepts} --reason TEXT`.",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,19 +19,18 @@ from vde_dagster.app.evaluate.reuse import (
     is_first_build,
     keeping,
 )
+from vde_dagster.app.evaluate.rows_stay import rows_lost
 from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.evaluate.statements import StatementTexts, statements_of
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up, publish, record
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import AuditFailed, EvaluationFailed, Refused, VdeError
+from vde_dagster.core.errors import AuditFailed, EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.ledger.entries import (
     LedgerChange,
-    LedgerEntry,
     LedgerMismatch,
-    LedgerOperation,
     apply_changes,
     touched,
 )
@@ -44,7 +42,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import (
     ReplaceTable,
 )
-from vde_dagster.core.time.intervals import Interval, format_duration, merge, subtract
+from vde_dagster.core.time.intervals import Interval, format_duration
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.engine import Sought
 from vde_dagster.ports.state import Lease
@@ -119,7 +117,6 @@ def _tried(
         services, binding, node, prepared, base=base, algorithm=algorithm, started=started
     )
     staged = _staged(services, key, staging, lease)
-    record_audits(services, key, prepared.work_id, staged.audits, lease=lease)
     written = changes_of(prepared, staged, _rebase(services, key, prepared, staged, base=base))
     kept = prepared.reuse.kept if prepared.reuse is not None else {}
     took = (services.clock.now() - started).total_seconds()
@@ -133,6 +130,7 @@ def _tried(
         algorithm=algorithm,
     )
     _check_recordable(services, key, prepared.work_id, publication, lease=lease)
+    record_audits(services, key, prepared.work_id, staged.audits, publication, lease=lease)
     if prepared.where_emptied:
         _check_rows_stay(services, key, prepared, written, lease=lease)
     services.state.record_staged(prepared.work_id, publication, lease=lease)
@@ -264,49 +262,13 @@ def _check_rows_stay(
     *,
     lease: Lease,
 ) -> None:
-    """Refuse, before publishing, to leave an interval that has rows without any (rule R8).
-
-    A table that builds on its own rows is rebuilt with at least as many rows as it had.
-    """
-    times = None if prepared.rebuilds else merge(each.interval for each in written)
-    entries = services.state.entries_within(key, times)
-    emptied = _made_smaller(written, entries) if prepared.rebuilds else _emptied(written, entries)
-    if not emptied:
-        return
-    what = "fewer rows than before" if prepared.rebuilds else "no rows any more"
-    error = Refused(
-        f"{key.model} was not loaded: what it reads has {what} for {', '.join(map(str, emptied))}, "
-        "where its table has some",
-        advice=f"If that is right, {prepared.where_emptied}",
+    """Refuse, before publishing, to leave an interval that has rows without any (rule R8)."""
+    error = rows_lost(
+        services, key, written, rebuilds=prepared.rebuilds, advice=prepared.where_emptied
     )
-    give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
-    raise error
-
-
-def _emptied(
-    written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
-) -> tuple[Interval, ...]:
-    """The intervals of entries with rows that were written again without any."""
-    replaced = (each for each in written if each.operation is not LedgerOperation.ADD)
-    empty = merge(each.interval for each in replaced if not each.rows.rows)
-    starts = [each.start for each in empty]
-
-    def is_empty(interval: Interval) -> bool:
-        at = bisect_right(starts, interval.start)
-        return at > 0 and interval.end <= empty[at - 1].end
-
-    return merge(each.interval for each in entries if each.rows.rows and is_empty(each.interval))
-
-
-def _made_smaller(
-    written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
-) -> tuple[Interval, ...]:
-    """The loaded intervals of a version, if all of them were written again with fewer rows."""
-    loaded = merge(each.interval for each in entries)
-    if subtract(loaded, [each.interval for each in written]):
-        return ()  # the rest of it is written next
-    before = total(each.rows for each in entries).rows
-    return loaded if total(each.rows for each in written).rows < before else ()
+    if error is not None:
+        give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
+        raise error
 
 
 def _algorithm(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:

@@ -212,7 +212,13 @@ def look_within(
     state: State, graph: Graph, states: InputStates, name: ModelName, times: Sequence[Interval]
 ) -> StaleLook:
     """A look at a version's entries at these merged times."""
-    entries = state.entries_within(states.snapshots[name].key, times)
+    return look_at(graph, states, name, state.entries_within(states.snapshots[name].key, times))
+
+
+def look_at(
+    graph: Graph, states: InputStates, name: ModelName, entries: Sequence[LedgerEntry]
+) -> StaleLook:
+    """A look at entries that a version has, or would have."""
     return _stale(graph, input_look(graph, states, graph[name], entries))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.inspect.accepted_rows import AcceptedRows, accepted_rows
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.waiting import Wait, waits_of
 from vde_dagster.app.services import Project, Services
@@ -29,7 +30,8 @@ class ModelIntervals:
     when everything that the model reads is complete; None if there is no data yet. ``next_due`` is
     when the first interval that is not due yet becomes due, on the project's clock; None if none
     will. ``waits`` are what due intervals wait for that a plan would not evaluate. ``empty``
-    intervals are recorded without rows, and neither loaded nor missing.
+    intervals are recorded without rows, and neither loaded nor missing. ``accepted`` are loaded
+    ones whose rows a person accepted against an audit.
     """
 
     node: Node
@@ -40,6 +42,7 @@ class ModelIntervals:
     next_due: datetime | None
     waits: tuple[Wait, ...]
     empty: tuple[Interval, ...] = ()
+    accepted: tuple[AcceptedRows, ...] = ()
 
 
 def plan_models(project: Project, environment: str | None) -> Plan:
@@ -65,6 +68,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     keys = {node.name: plan.snapshots[node.name].key for node in nodes}
     holdings = services.state.holdings(keys.values())
     owners = services.state.owners(keys.values())
+    accepted = accepted_rows(services, keys.values())
     changes = {change.name: change for change in plan.changes}
     found = {name: holdings.get(key, NOTHING) for name, key in keys.items()}
     loaded = {name: each.computed for name, each in found.items()}
@@ -93,6 +97,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
                 owner=owners.get(keys[node.name]),
             ),
             empty=found[node.name].empty,
+            accepted=accepted.get(keys[node.name], ()),
         )
         for node in nodes
     )
@@ -136,4 +141,9 @@ def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
         loaded=tuple(inside(report.loaded)),
         missing=tuple(inside(report.missing)),
         empty=tuple(inside(report.empty)),
+        accepted=tuple(
+            replace(each, intervals=within)
+            for each in report.accepted
+            if (within := tuple(inside(each.intervals)))
+        ),
     )

@@ -215,11 +215,31 @@ class UnitOfWorkState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """A person's word that rows are published although blocking audits refused them.
+
+    ``work_id`` is the unit of work that staged them, ``audits`` are the names of those that refused
+    them, in their order. ``author`` is empty where it is not known who it was.
+    """
+
+    work_id: str
+    audits: tuple[str, ...]
+    reason: str
+    author: str
+    accepted_at: datetime
+
+    def __str__(self) -> str:
+        at = f"{self.accepted_at:%Y-%m-%d %H:%M} UTC"
+        return f"accepted by {self.author or 'somebody'} at {at}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
     """What a unit of work is about to do, recorded before it stages anything.
 
     ``drifted`` where it writes rows of another definition than that of the rows that are there: its
-    snapshot keeps a version against its own definition.
+    snapshot keeps a version against its own definition. One with ``accepted`` stages nothing: it
+    publishes what another one staged.
     """
 
     work_id: str
@@ -231,6 +251,7 @@ class Intent:
     execution_time: datetime
     session: Load | None = None
     drifted: bool = False
+    accepted: Acceptance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,8 +274,9 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitOfWork:
-    """A unit of work as the state knows it. ``publication`` is set once it is staged.
+    """A unit of work as the state knows it.
 
+    ``publication`` is set once it is staged, and also if audits refused what was staged.
     ``audits`` is what was found among its rows; ``reason`` why it was abandoned.
     """
 
@@ -276,4 +298,5 @@ class UnitOfWork:
         """The name in SQL of the branch with rows which an audit refused; empty if none did."""
         if self.state is not UnitOfWorkState.ABANDONED or not any(a.stops for a in self.audits):
             return ""
-        return f"branch_w_{self.intent.work_id}"
+        accepted = self.intent.accepted
+        return f"branch_w_{self.intent.work_id if accepted is None else accepted.work_id}"

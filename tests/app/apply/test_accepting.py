@@ -1,0 +1,345 @@
+"""Publishing what blocking audits refused, in memory: what is shown, recorded, and refused."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    RAW,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    made_once,
+    plan,
+)
+from tests.app.read_models import reading_once
+from tests.app.test_faults import cuts
+from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.core.errors import AuditFailed, Conflict, Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.late.decision import NothingToLoad
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork, UnitOfWorkState
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
+
+NAME = ModelName("mart", "kept")
+REASON = "one refund too many, looked at with finance"
+MOST = "accepted_range (column := amount, max_v := {most})"
+LEAST = "number_of_rows (threshold := 9)"
+LATE = "late_data (mode {mode}, sources ('raw.events|at')), "
+TEXT = (
+    "MODEL (name mart.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly', "
+    "{more}audits ({audits})); SELECT id AS id, at AS at, amount AS amount{column} "
+    "FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts"
+)
+
+
+def project(*audits: str, mode: str = "", column: str = "", most: int = 50) -> Graph:
+    more = LATE.format(mode=mode) if mode else ""
+    every = ", ".join([MOST.format(most=most), *audits])
+    return graph_of({"kept": TEXT.format(more=more, audits=every, column=column)})
+
+
+GRAPH = project()
+
+
+def refused(world: MemoryWorld, graph: Graph = GRAPH) -> str:
+    """The unit of work that the next plan's audits refuse."""
+    with pytest.raises(AuditFailed):
+        build(world.services(), graph)
+    return newest(world, graph).intent.work_id
+
+
+def newest(world: MemoryWorld, graph: Graph = GRAPH) -> UnitOfWork:
+    key = plan(world.services(), graph).snapshots[NAME].key
+    return world.state.audited(key, limit=1)[0]
+
+
+@made_once
+def one_bad_hour() -> MemoryWorld:
+    """The first two hours are loaded, and what the third brings is refused."""
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 20), until=2)
+    build(world.services(), GRAPH)
+    world.land((2.5, 70), (2.7, 80), until=3)
+    refused(world)
+    return world
+
+
+def accept(
+    world: MemoryWorld,
+    *audits: str,
+    work_id: str = "",
+    graph: Graph = GRAPH,
+    fuse: Fuse | None = None,
+    reason: str = REASON,
+    allow_empty: bool = False,
+) -> Accepted:
+    wanted = Accepting(
+        work_id=work_id or newest(world, graph).intent.work_id,
+        audits=audits or ("accepted_range",),
+        reason=reason,
+        allow_empty=allow_empty,
+    )
+    return publish_refused(world.services(fuse), lambda: graph, wanted)
+
+
+def amounts(world: MemoryWorld) -> list[int]:
+    return sorted(int(str(row[2])) for row in world.rows("mart.kept"))
+
+
+def assert_nothing_is_left_to_do(world: MemoryWorld, graph: Graph = GRAPH) -> None:
+    assert plan_run(world.services(), "prod").is_empty
+    assert plan(world.services(), graph).is_up_to_date
+    assert list(world.state.open_work(newest(world, graph).intent.key)) == []
+
+
+def test_accepted_rows_are_shown_and_nothing_is_computed_for_them() -> None:
+    world = one_bad_hour()
+    before = newest(world)
+    assert amounts(world) == [10, 20]
+    done = accept(world).done
+    assert amounts(world) == [10, 20, 70, 80]
+    assert (done.rows, done.iceberg_snapshot_id) == (
+        2,
+        before.publication and before.publication.iceberg_snapshot_id,
+    )
+    assert_nothing_is_left_to_do(world)
+    assert world.catalog.branches(done.key.table) == ()
+
+
+def test_who_accepted_what_when_and_why_is_recorded_with_the_work() -> None:
+    world = one_bad_hour()
+    before = newest(world)
+    world.clock.advance(timedelta(hours=2))
+    work_id = accept(world).done.work_id
+    work = newest(world)
+    assert (work.intent.work_id, work.state) == (work_id, UnitOfWorkState.DONE)
+    accepted = work.intent.accepted
+    assert accepted is not None
+    assert (accepted.work_id, accepted.audits) == (before.intent.work_id, ("accepted_range",))
+    assert (accepted.reason, accepted.author) == (REASON, "")
+    assert accepted.accepted_at == world.clock.now()
+    assert [each.failing for each in work.audits] == [2]
+    assert world.state.accepted([work.intent.key]) == {work.intent.key: (work,)}
+    entries = world.state.ledger([work.intent.key])[work.intent.key]
+    assert [each.work_id == work_id for each in entries] == [False, False, True]
+
+
+def test_a_version_that_no_view_shows_yet_is_promoted_by_the_next_plan() -> None:
+    world = one_bad_hour()
+    accept(world)
+    edited = project(column=", amount * 2 AS twice")
+    work_id = refused(world, edited)
+    assert world.state.work(work_id).intent.key != bound(world.services()).key(NAME)  # type: ignore[union-attr]
+    accept(world, graph=edited)
+    assert len(world.rows("mart.kept")[0]) == 3, "the view shows the earlier version"
+    assert build(world.services(), edited) == ()
+    assert sorted(row[3] for row in world.rows("mart.kept")) == [20, 40, 140, 160]  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("mode", ["stateless", "stateful"])
+def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(mode: str) -> None:
+    graph = project(mode=mode)
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 20), until=2)
+    build(world.services(), graph)
+    world.land((0.7, 99), (2.5, 30), until=3)
+    services = world.services()
+    with pytest.raises(AuditFailed):
+        catch_up(services, bound(services), NAME)
+    before = newest(world, graph)
+    accept(world, graph=graph)
+    assert amounts(world) == [10, 20, 30, 99]
+    session = before.intent.session
+    assert session is not None
+    assert world.state.marks(before.intent.key) == {each.source: each for each in session.marks}
+    assert world.state.pending([before.intent.key]) == {}
+    found = detect(world.services(), bound(world.services()), NAME)
+    assert isinstance(found, NothingToLoad)
+    assert not found.has_moved
+    done, given_up = world.state.sessions(before.intent.key, limit=2)
+    assert (done.state.value, given_up.state.value) == ("done", "abandoned")
+    question = world.state.question(done.intent.work_id)
+    assert question is not None
+    assert question == world.state.question(given_up.intent.work_id)
+    assert_nothing_is_left_to_do(world, graph)
+
+
+def test_rows_that_come_after_the_session_are_loaded_by_the_next_one() -> None:
+    graph = project(mode="stateless")
+    world = MemoryWorld()
+    world.land((0.5, 10), until=1)
+    build(world.services(), graph)
+    world.land((0.7, 99), until=1)
+    refused(world, graph)
+    world.land((0.8, 11), until=1)
+    accept(world, graph=graph)
+    assert amounts(world) == [10, 99]
+    build(world.services(), graph)
+    assert amounts(world) == [10, 11, 99]
+
+
+def test_every_audit_that_refused_them_has_to_be_accepted() -> None:
+    world = one_bad_hour()
+    both = project(LEAST)
+    build_with(world, both)
+    with pytest.raises(Refused) as caught:
+        accept(world, graph=both)
+    assert "the audit number_of_rows refused the rows of" in str(caught.value)
+    assert "--accept accepted_range --accept number_of_rows" in caught.value.advice
+    with pytest.raises(Refused, match="no blocking audit not_null refused them"):
+        accept(world, "accepted_range", "number_of_rows", "not_null", graph=both)
+    accept(world, "accepted_range", "number_of_rows", graph=both)
+    assert amounts(world) == [10, 20, 70, 80]
+
+
+def build_with(world: MemoryWorld, graph: Graph) -> None:
+    with pytest.raises(AuditFailed):
+        build(world.services(), graph)
+
+
+def test_a_name_that_is_not_known_and_work_that_has_nothing_staged_are_refused() -> None:
+    world = one_bad_hour()
+    with pytest.raises(Refused, match="no unit of work w-none is recorded") as caught:
+        accept(world, work_id="w-none")
+    assert caught.value.advice.startswith("`vde audits MODEL`")
+    key = newest(world).intent.key
+    loaded = world.state.ledger([key])[key][0].work_id
+    with pytest.raises(Refused, match=f"{loaded} is published already"):
+        accept(world, work_id=loaded)
+    with pytest.raises(Refused, match="nobody said why"):
+        accept(world, reason=" ")
+    work_id = newest(world).intent.work_id
+    accept(world)
+    with pytest.raises(Refused, match=r"are published already, by .*: accepted by somebody at "):
+        accept(world, work_id=work_id)
+
+
+def test_rows_are_refused_once_their_input_has_others_in_their_time() -> None:
+    world = one_bad_hour()
+    world.land((1.2, 5), until=3)
+    world.land((2.1, 5), until=3)
+    with pytest.raises(Refused, match=r"what it reads of raw.events has changed since") as caught:
+        accept(world)
+    assert caught.value.advice == (
+        "`vde plan prod` evaluates mart.kept again: accept what is refused then."
+    )
+    build_with(world, GRAPH)
+    accept(world)
+    assert amounts(world) == [5, 5, 10, 20, 70, 80]
+
+
+def test_rows_of_other_times_of_an_input_are_no_reason_to_refuse() -> None:
+    world = one_bad_hour()
+    world.land((5.5, 7), until=3)
+    accept(world)
+    assert amounts(world) == [10, 20, 70, 80]
+
+
+def test_rows_are_refused_once_their_table_has_others() -> None:
+    world = one_bad_hour()
+    work_id = newest(world).intent.work_id
+    services = world.services()
+    evaluate(services, bound(services), NAME, Interval(hour_of(0), hour_of(1)), force=True)
+    with pytest.raises(
+        Refused, match=r"was at the Iceberg snapshot \d+ when they were staged, and is at \d+ now"
+    ):
+        accept(world, work_id=work_id)
+
+
+def test_rows_are_refused_once_their_branch_is_gone() -> None:
+    world = one_bad_hour()
+    work = newest(world)
+    world.catalog.drop_branch(work.intent.key.table, work.intent.work_id)
+    with pytest.raises(Refused, match="is gone"):
+        accept(world)
+
+
+def test_a_version_that_nobody_runs_any_more_is_refused() -> None:
+    world = one_bad_hour()
+    work_id = newest(world).intent.work_id
+    edited = project(column=", 1 AS one", most=90)
+    build(world.services(), edited)
+    with pytest.raises(Refused, match="prod does not run any more"):
+        accept(world, work_id=work_id, graph=edited)
+
+
+def test_a_version_that_is_written_right_now_is_left_alone() -> None:
+    world = one_bad_hour()
+    key = newest(world).intent.key
+    resource = f"version:{key.model}:{key.version}"
+    world.state.acquire_lease(resource, holder="a run", ttl=timedelta(minutes=5))
+    with pytest.raises(Conflict):
+        accept(world)
+
+
+def test_r8_an_hour_with_rows_is_left_without_any_only_if_that_is_said_as_well() -> None:
+    graph = project("number_of_rows")
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 20), until=2)
+    build(world.services(), graph)
+    world.catalog.delete(RAW, [row for row in world.rows("raw.events") if row[2] == 10])
+    services = world.services()
+    with pytest.raises(AuditFailed):
+        evaluate(services, bound(services), NAME, Interval(hour_of(1), hour_of(2)))
+    with pytest.raises(Refused, match="has no rows any more") as caught:
+        accept(world, "number_of_rows", graph=graph)
+    assert "--allow-empty" in caught.value.advice
+    accept(world, "number_of_rows", graph=graph, allow_empty=True)
+    assert amounts(world) == [10]
+
+
+def calls_of_an_acceptance() -> list[str]:
+    fuse = Fuse()
+    with reading_once():
+        accept(one_bad_hour(), fuse=fuse)
+    return fuse.names
+
+
+@pytest.mark.parametrize("call, after", cuts(calls_of_an_acceptance()))
+def test_an_acceptance_that_dies_at_any_call_is_done_or_can_be_said_again(
+    call: int, after: bool
+) -> None:
+    world = one_bad_hour()
+    work_id = newest(world).intent.work_id
+    with pytest.raises(PowerCut):
+        accept(world, work_id=work_id, fuse=Fuse(cut_at=call, after=after))
+    assert amounts(world) in ([10, 20], [10, 20, 70, 80]), "all of it or nothing"
+    world.reboot()
+    try:
+        build(world.services(), GRAPH)
+    except AuditFailed:
+        accept(world)
+    assert amounts(world) == [10, 20, 70, 80]
+    accepted = newest(world).intent.accepted
+    assert accepted is not None
+    assert accepted.reason == REASON
+    assert_nothing_is_left_to_do(world)
+
+
+def test_the_report_of_intervals_says_which_rows_a_person_accepted() -> None:
+    world = one_bad_hour()
+    accept(world)
+    services = world.services()
+
+    def reported() -> list[tuple[Interval, str]]:
+        (found,) = report_intervals(services, plan(services, GRAPH))
+        return [(i, each.acceptance.reason) for each in found.accepted for i in each.intervals]
+
+    assert reported() == [(Interval(hour_of(2), hour_of(3)), REASON)]
+    build(world.services(), project(most=99))
+    hour = Interval(hour_of(2), hour_of(3))
+    evaluate(services, bound(services), NAME, hour, force=True)
+    assert reported() == [], "other rows are there by now"

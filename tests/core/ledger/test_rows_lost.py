@@ -1,0 +1,49 @@
+"""Which loaded intervals lose their rows, by the changes of a unit of work alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.state.builders import COLUMNS, ROWS, change, day
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerOperation,
+    apply_changes,
+)
+from vde_dagster.core.ledger.rows_lost import emptied, made_smaller
+from vde_dagster.core.time.intervals import Interval
+
+NONE = RowSum()
+
+
+def entries(*changes: LedgerChange) -> tuple[LedgerEntry, ...]:
+    return apply_changes((), changes, columns=COLUMNS, work_id="w", iceberg_snapshot_id=1)
+
+
+LOADED = entries(change(0), change(1), change(2, rows=NONE), change(3))
+
+
+def test_an_interval_with_rows_that_is_replaced_by_none_is_emptied() -> None:
+    written = [change(0, rows=NONE), change(1, rows=NONE), change(2, rows=NONE), change(3)]
+    assert emptied(written, LOADED) == (Interval(day(0).start, day(1).end),)
+
+
+def test_nothing_is_emptied_by_adding_or_keeping_no_rows() -> None:
+    operations = (LedgerOperation.ADD, LedgerOperation.CHANGE, LedgerOperation.KEEP)
+    assert emptied([change(0, rows=NONE, operation=each) for each in operations], LOADED) == ()
+
+
+def test_a_whole_table_is_emptied_by_a_longer_interval_without_rows() -> None:
+    whole = replace(change(rows=NONE), interval=Interval(day(0).start, day(4).end))
+    whole = replace(whole, operation=LedgerOperation.REPLACE_ALL)
+    assert emptied([whole], entries(change(0))) == (day(0),)
+
+
+def test_a_table_that_is_rebuilt_is_smaller_only_once_all_of_it_is_written() -> None:
+    part = [change(0, operation=LedgerOperation.REPLACE_ALL), change(1)]
+    assert made_smaller(part, LOADED) == ()
+    written = [*part, change(2, rows=NONE), change(3, rows=NONE)]
+    assert made_smaller(written, LOADED) == (Interval(day(0).start, day(3).end),)
+    assert made_smaller([*part, change(2, rows=ROWS), change(3, rows=NONE)], LOADED) == ()

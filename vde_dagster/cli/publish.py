@@ -1,0 +1,78 @@
+"""`vde publish`: rows that blocking audits refused are published on a person's word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.audits import acceptance_facts
+from vde_dagster.cli.printing import instant, print_json
+
+if TYPE_CHECKING:
+    from vde_dagster.app.apply.accepting import Accepted
+
+
+@click.command("publish", short_help="Publish rows that blocking audits refused.")
+@click.argument("work", metavar="WORK")
+@click.option(
+    "--accept",
+    "audits",
+    metavar="AUDIT",
+    multiple=True,
+    required=True,
+    help="An audit that refused the rows, by its name. Repeatable: all of them have to be named.",
+)
+@click.option("--reason", metavar="TEXT", required=True, help="Why, for whoever asks later.")
+@click.option(
+    "--allow-empty", is_flag=True, help="Also if intervals that have rows are left without any."
+)
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(
+    work: str,
+    *,
+    audits: tuple[str, ...],
+    reason: str,
+    allow_empty: bool,
+    output: str,
+    folder: Path,
+) -> None:
+    """Publish the rows that the unit of work WORK staged and audits refused, as they are.
+
+    `vde audits MODEL` shows WORK, with the rows that failed. Nothing is computed. If the table or
+    what the model reads has other rows since, nothing is published: then it is to be evaluated
+    again. Who accepted the rows, when and why is recorded with them.
+    """
+    from vde_dagster.app.apply.accepting import Accepting, publish_refused
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.orchestration.acceptances import report_accepted
+
+    project = VdeProject.load(folder)
+    wanted = Accepting(work_id=work, audits=audits, reason=reason, allow_empty=allow_empty)
+    done = publish_refused(project.services, lambda: project.files.graph, wanted)
+    report_accepted(project, done)
+    if output == "json":
+        print_json(_facts(done))
+        return
+    rows = f"{done.done.rows:,} rows" if done.done.rows != 1 else "1 row"
+    click.echo(f"Published {rows} of {done.done.key.model} in {done.done.interval}.")
+    click.echo(f"  {', '.join(done.acceptance.audits)}: {done.acceptance}")
+
+
+def _facts(accepted: Accepted) -> dict[str, object]:
+    done = accepted.done
+    return {
+        "environment": accepted.binding.environment,
+        "model": str(done.key.model),
+        "work_id": done.work_id,
+        **acceptance_facts(accepted.acceptance),
+        "rows": done.rows,
+        "intervals": [
+            {"start": instant(each.interval.start), "end": instant(each.interval.end)}
+            for each in done.entries
+        ],
+    }
