@@ -214,7 +214,7 @@ def test_what_a_person_accepts_is_published_without_spark_and_only_warns_from_th
     sample.apply()
     audited(sample, refused=14)
     sample.apply()
-    sample.land((100, 3.25, 7), until=24)
+    sample.land((100, 24.5, 7), until=25)
     project = sample.project()
     with pytest.raises(AuditFailed) as caught:
         run_plan(project, sample.plan(project=project), lambda _: None)
@@ -233,7 +233,7 @@ def test_what_a_person_accepts_is_published_without_spark_and_only_warns_from_th
         assert event is not None
         assert event.asset_materialization is not None
         assert event.asset_materialization.metadata["vde/work_id"].value == accepted.done.work_id
-        assert materialize(sample, instance, "2024-01-01-03:00").success, "it is kept, and passes"
+        assert materialize(sample, instance, "2024-01-02-00:00").success, "it is kept, and passes"
 
 
 def test_a_catch_up_session_that_is_refused_fails_its_check(
