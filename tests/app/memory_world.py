@@ -75,6 +75,7 @@ WRITING: Final = frozenset(
         *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
         *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
         *("record_looks", "record_saving", "record_detected", "record_accepted"),
+        *("pause", "resume"),
         *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
     ]
 )
@@ -101,6 +102,7 @@ READING: Final = {
     "open_work",
     "origin",
     "owners",
+    "pauses",
     "pending",
     "present",
     "preview",

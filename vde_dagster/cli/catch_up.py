@@ -64,10 +64,16 @@ def command(
         )
     own = project.configuration.catalog.name
     names = (model.within(own),) if model is not None else late_models(binding)
+    pauses = services.state.pauses(environment) if model is None else {}
     facts: list[dict[str, object]] = []
     stopped: list[str] = []
     for name in names:
-        decision = detect(services, binding, name, reload=reload)
+        pause = pauses.get(name)
+        decision = (
+            detect(services, binding, name, reload=reload)
+            if pause is None
+            else NothingToLoad(reason=f"it is {pause}")
+        )
         loaded = None
         if isinstance(decision, Load) and not explain:
             try:

@@ -106,6 +106,10 @@ COMMANDS: Final = {
     "publish": Listed(
         module="vde_dagster.cli.publish", summary="Publish rows that blocking audits refused."
     ),
+    "pause": Listed(
+        module="vde_dagster.cli.pause", summary="Stop evaluating models until they are resumed."
+    ),
+    "resume": Listed(module="vde_dagster.cli.resume", summary="Evaluate paused models again."),
     "verify": Listed(
         module="vde_dagster.cli.verify",
         summary="Check the rows in storage against recorded digests.",

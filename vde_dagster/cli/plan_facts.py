@@ -15,6 +15,7 @@ from vde_dagster.core.ledger.schema_changes import (
     SchemaChange,
 )
 from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.core.planning.plan import Behind, ExistingVersion, ModelChange, Plan, Staleness
 from vde_dagster.core.planning.plan_file import CODEC
 
@@ -60,6 +61,20 @@ def plan_facts(plan: Plan) -> Facts:
         "dropped_views": [str(name) for name in plan.dropped_views],
         "lost_tables": [{"name": str(e.name), "table": e.table} for e in plan.lost_tables],
         "unfinished": [str(name) for name in plan.unfinished],
+        "pauses": [
+            {**pause_facts(each.pause), "waiting": [str(name) for name in each.waiting]}
+            for each in plan.pauses
+        ],
+    }
+
+
+def pause_facts(pause: Pause) -> Facts:
+    """Who paused a model and why, as JSON has it."""
+    return {
+        "model": str(pause.model),
+        "paused_at": instant(pause.paused_at),
+        "author": pause.author,
+        "reason": pause.reason,
     }
 
 

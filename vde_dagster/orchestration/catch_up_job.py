@@ -80,7 +80,10 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition | None:
 
 
 def own_late_models(location: Location, binding: Binding) -> tuple[ModelName, ...]:
-    """The models with late data whose version the environment may write (rule R9)."""
+    """The models with late data whose version the environment may write (rule R9).
+
+    Paused ones are among them: a sensor says so of them, and a run leaves them out.
+    """
     names = late_models(binding)
     owners = location.project.services.state.owners(binding.key(name) for name in names)
     return tuple(
@@ -97,7 +100,9 @@ def _names(location: Location, config: CatchUpConfig) -> tuple[ModelName, ...]:
     if config.model is None:
         if config.reload:
             raise Refused("reload needs the model that is to be loaded again.")
-        own = own_late_models(location, location.binding)
+        pauses = location.project.services.state.pauses(location.environment)
+        every = own_late_models(location, location.binding)
+        own = tuple(name for name in every if name not in pauses)
         return own if config.models is None else _with_trackers(location, own, config.models)
     if config.models is not None:
         raise Refused("model and models name different things", advice="give one of them.")

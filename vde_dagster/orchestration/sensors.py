@@ -95,7 +95,11 @@ def _answers(
     first: set[ModelName] = set()
     names = own_late_models(location, binding)
     seen = Seen.above(services, binding, names)
+    pauses = services.state.pauses(binding.environment)
     for name in names:
+        if name in pauses:
+            yield f"{name} is {pauses[name]}"
+            continue
         awaited = sorted(first & {node.name for node in binding.graph.upstream([name])})
         if awaited:
             yield f"{name}: {', '.join(map(str, awaited))} is loaded first"

@@ -24,6 +24,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.held_leases import HeldLeases
 from vde_dagster.ports.late_data_records import LateDataRecords
+from vde_dagster.ports.pauses import Pauses
 from vde_dagster.ports.savings_records import SavingsRecords
 
 
@@ -67,7 +68,7 @@ class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
 
-class State(LateDataRecords, HeldLeases, SavingsRecords, Protocol):
+class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, Protocol):
     """Everything that has to survive a process."""
 
     # Snapshots and environments

@@ -38,10 +38,11 @@ from vde_dagster.state import (
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
 from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
+from vde_dagster.state.sql_pauses import SqlPauses
 from vde_dagster.state.sql_savings_records import SqlSavingsRecords
 
 
-class SqlState(SqlLateDataRecords, SqlSavingsRecords):
+class SqlState(SqlLateDataRecords, SqlSavingsRecords, SqlPauses):
     """The state in a database. Threads may share it; processes open their own.
 
     Args:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import writable, writing
+from vde_dagster.app.evaluate.evaluation import owned, writing
 from vde_dagster.app.evaluate.rows_stay import rows_lost
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import is_computed, look_at
@@ -84,7 +84,7 @@ def publish_refused(
     _refuse_if_published(services, work)
     _acceptable(work, accepting)
     binding = _binding_of(services, files, work)
-    writable(services, binding, work.intent.key.model)
+    owned(services, binding, work.intent.key.model)
     try:
         with writing(services, binding, work.intent.key) as lease:
             recover(services, work.intent.key, lease)

@@ -60,9 +60,12 @@ def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...
 def _looked_at(services: Services, binding: Binding, nodes: Sequence[Node]) -> Iterator[Freshness]:
     keys = [binding.key(node.name) for node in nodes]
     owners, ledger = services.state.owners(keys), services.state.ledger(keys)
+    pauses = services.state.pauses(binding.environment) if nodes else {}
     for node, key in zip(nodes, keys, strict=True):
         if ledger.get(key) and may_write(binding.environment, owners.get(key)):
-            yield _freshness(services, binding, node, ledger[key][-1])
+            found = _freshness(services, binding, node, ledger[key][-1])
+            pause = pauses.get(node.name)
+            yield found if pause is None else replace(found, waits_for=f"it is {pause}")
 
 
 def refresh_managed(

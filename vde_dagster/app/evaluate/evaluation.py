@@ -310,7 +310,25 @@ def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractCo
 
 
 def writable(services: Services, binding: Binding, name: ModelName) -> Node:
-    """A model that this environment may write.
+    """A model that this environment may evaluate now.
+
+    Raises:
+        Refused: It is a source or EMBEDDED, another environment owns its version (rule R9), or a
+            person has paused it.
+    """
+    node = owned(services, binding, name)
+    pause = services.state.pauses(binding.environment).get(name)
+    if pause is not None:
+        raise Refused(
+            f"{name} is {pause}. It is not evaluated in {binding.environment} until somebody "
+            "resumes it",
+            advice=f"`{pause.resume}`.",
+        )
+    return node
+
+
+def owned(services: Services, binding: Binding, name: ModelName) -> Node:
+    """A model whose version this environment may write, paused or not.
 
     Raises:
         Refused: It is a source or EMBEDDED, or another environment owns its version (rule R9).

@@ -26,17 +26,24 @@ def holdings_of(
     loaded: Mapping[VersionKey, Holding] | None = None,
     owners: Mapping[VersionKey, str] | None = None,
 ) -> Holdings:
-    """The loaded intervals of these snapshots' versions, as already read, or from the state."""
+    """The loaded intervals of these snapshots' versions, as already read, or from the state.
+
+    What is paused is not written, so that it counts as loaded up to where it is.
+    """
     if loaded is None:
         loaded = services.state.holdings(each.key for each in snapshots.values())
     if owners is None:
         owners = services.state.owners(each.key for each in snapshots.values())
     owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
+    paused = frozenset(services.state.pauses(environment)) & snapshots.keys()
     return Holdings.of(
         environment,
         {name: loaded.get(each.key, NOTHING) for name, each in snapshots.items()},
         owners=owned,
-        writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
+        writes=frozenset(
+            name for name in snapshots.keys() - paused if may_write(environment, owned.get(name))
+        ),
+        paused=paused,
     )
 
 

@@ -12,6 +12,7 @@ from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.gaps import find_gaps
+from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import Gap, LostTable, Plan
 from vde_dagster.core.planning.stages import EmptyBackfill, WorkStage, work_stages
 from vde_dagster.core.planning.workload import why_never_empty
@@ -35,7 +36,8 @@ def check_plan(services: Services, plan: Plan) -> None:
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
         *_loss_problems(plan),
-        *gap_problems(plan, gaps_after(services, plan, work)),
+        *_pause_problems(plan),
+        *gap_problems(plan, _unpaused(plan, gaps_after(services, plan, work))),
     ]
     if found:
         raise Refused("\n".join([*found, "Nothing was changed."]))
@@ -87,6 +89,44 @@ def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
         f"{plan.environment} shows intervals that the new versions have not loaded: "
         f"{'; '.join(lacking)}. {advice}"
     )
+
+
+def _pause_problems(plan: Plan) -> Iterator[str]:
+    """New versions that would be shown although a pause keeps them from being computed."""
+    for name, paused in _kept_from(plan).items():
+        pause = paused.pause
+        what = "it is" if name == pause.model else f"it waits for {pause.model}, which is"
+        yield (
+            f"{plan.environment} would show another version of {name}, which is not computed: "
+            f"{what} {pause}. Resume it (`{pause.resume}`), or leave the change out with "
+            "--select-model."
+        )
+
+
+def _kept_from(plan: Plan) -> dict[ModelName, PausedModel]:
+    """The models whose view would move to a version that a pause keeps from being computed.
+
+    This is checked for production, and if the option ``no_gaps`` asks for it.
+    """
+    if not plan.refuses_loss:
+        return {}
+    moved = {
+        change.name
+        for change in plan.changes
+        if change.name in plan.views and change.version != change.previous_version
+    }
+    return {
+        name: paused
+        for paused in plan.pauses
+        for name in (paused.pause.model, *paused.waiting)
+        if name in moved
+    }
+
+
+def _unpaused(plan: Plan, gaps: Iterable[Gap]) -> Iterator[Gap]:
+    """The gaps that have another reason than a pause, which is named by itself."""
+    named = _kept_from(plan)
+    return (gap for gap in gaps if gap.name not in named)
 
 
 def _empty_problems(plan: Plan, work: Iterable[WorkStage]) -> Iterator[str]:

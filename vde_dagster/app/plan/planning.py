@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of
@@ -22,6 +22,7 @@ from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
+from vde_dagster.core.planning.pauses import PausedModel, paused_models
 from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
 from vde_dagster.core.planning.restatement import Restatement, both
@@ -32,6 +33,7 @@ from vde_dagster.core.planning.workload import (
     restatement,
     workloads,
 )
+from vde_dagster.core.time.intervals import merge, subtract
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.signals import ready_intervals
@@ -176,7 +178,33 @@ def _findings(
         lost_tables=lost_for(services, basis.environment, looked.catalog),
         unfinished=_unfinished(services, snapshots, holdings),
         shown_heads=shown_heads(services, basis.own, snapshots),
+        pauses=_pauses(services, planned, options, looked.now, work),
     )
+
+
+def _pauses(
+    services: Services,
+    planned: Planned,
+    options: PlanOptions,
+    now: datetime | None,
+    work: Mapping[ModelName, Workload],
+) -> tuple[PausedModel, ...]:
+    """The paused models, with those that are not computed because of them."""
+    if not planned.holdings.paused:
+        return ()
+    graph, holdings = planned.graph, planned.holdings.unpaused
+    complete_to = complete_times_of(services, graph, now, holdings, planned.tables)
+    free = replace(planned, holdings=holdings, complete_to=complete_to)
+    restated = restatement(graph, holdings, options, catalog=services.naming.catalog)
+    stopped = [
+        name
+        for name, each in _work(services, free, options, now, restated).items()
+        if subtract(
+            merge((*each.missing, *each.restated)), (*work[name].missing, *work[name].restated)
+        )
+    ]
+    found = services.state.pauses(planned.environment)
+    return tuple(paused_models(planned.graph, found, stopped))
 
 
 def _work(

@@ -37,6 +37,7 @@ class Reason(Enum):
     MODEL = "model"
     SIGNAL = "signal"
     GONE = "gone"
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class Wait:
     - ``SIGNAL``: one of the model's own, with the first interval that is held back. It is not
       ``certain`` if the model has several, since a plan does not know which one answered no.
     - ``GONE``: the table or view of a model that somebody dropped.
+    - ``PAUSED``: the model itself, which a person has paused, since ``start``.
     """
 
     reason: Reason
@@ -75,8 +77,15 @@ class Wait:
             case Reason.SIGNAL:
                 holds = "holds" if self.certain else "may hold"
                 return f"the signal {self.name} {holds} back {first}"
-            case Reason.GONE:
-                return f"the table or view of {self.name} is gone: somebody dropped it"
+            case Reason.GONE | Reason.PAUSED:
+                return _stopped(self.name, start)
+
+
+def _stopped(name: str, paused_since: str) -> str:
+    """What a person did to a model so that it is not evaluated."""
+    if paused_since:
+        return f"{name} is paused since {paused_since}"
+    return f"the table or view of {name} is gone: somebody dropped it"
 
 
 def waits_of(
@@ -113,12 +122,21 @@ def waits_of(
         return ()
     if owner is not None and not may_write(plan.environment, owner):
         return (Wait(reason=Reason.ENVIRONMENT, name=owner),)
-    lost = lost_inputs(plan, node)
-    if lost:
-        return tuple(Wait(reason=Reason.GONE, name=str(name)) for name in lost)
+    stopped = _stopped_by_people(plan, node)
+    if stopped:
+        return stopped
     if timeless:
         return tuple(_unmade_parents(plan, node, there))
     return _waits_by_time(services, plan, node, there, recorded, loaded=loaded, waiting=waiting)
+
+
+def _stopped_by_people(plan: Plan, node: Node) -> tuple[Wait, ...]:
+    """The pause of a model, or the tables that it needs and somebody dropped."""
+    for each in plan.pauses:
+        if each.pause.model == node.name:
+            since = each.pause.paused_at.replace(second=0, microsecond=0)
+            return (Wait(reason=Reason.PAUSED, name=str(node.name), start=since),)
+    return tuple(Wait(reason=Reason.GONE, name=str(name)) for name in lost_inputs(plan, node))
 
 
 def lost_inputs(plan: Plan, node: Node) -> tuple[ModelName, ...]:

@@ -17,6 +17,7 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import Reason
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
+from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.time.intervals import Interval, merge
 
 
@@ -190,7 +191,8 @@ class Plan:
     shown, of models that get another one: what is recorded later was not looked at.
     It is ``paced`` where nobody asked for it: what is stale waits as ``freshness`` and
     ``updates_on`` of its model say. ``taken`` is the revision of an environment whose snapshots are
-    promoted; None where they are those of a project's files.
+    promoted; None where they are those of a project's files. ``pauses`` are models that it does not
+    evaluate, whatever they lack, since a person has paused them in the environment.
     """
 
     plan_id: str
@@ -215,6 +217,7 @@ class Plan:
     shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
     paced: bool = False
     taken: Revision | None = None
+    pauses: tuple[PausedModel, ...] = ()
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:
@@ -238,9 +241,12 @@ class Plan:
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether there is nothing to do, and nothing that somebody else has to do either."""
+        """Whether there is nothing to do, and nothing that somebody else has to do either.
+
+        What is paused is not looked at, so that nobody knows it of that.
+        """
         behind = any(each.behind or each.staleness for each in self.changes)
-        return self.is_empty and not self.lost_tables and not behind
+        return self.is_empty and not (self.lost_tables or behind or self.pauses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

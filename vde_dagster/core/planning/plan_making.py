@@ -21,6 +21,7 @@ from vde_dagster.core.planning.adoption import reads_changed_source
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
+from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import (
     Behind,
     ExistingVersion,
@@ -55,8 +56,8 @@ class Findings:
     whose shown version was written, so that there is a table. ``recorded``
     are the columns of the tables of the plan's versions, as rows were written to them last.
     ``behind`` is what of versions that come back is behind, by model, and ``staleness`` what is of
-    those that stay. ``dropped_views``, ``lost_tables``, ``unfinished`` and ``shown_heads`` are
-    those of `Plan`.
+    those that stay. ``dropped_views``, ``lost_tables``, ``unfinished``, ``shown_heads``
+    and ``pauses`` are those of `Plan`.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class Findings:
     lost_tables: tuple[LostTable, ...] = ()
     unfinished: tuple[ModelName, ...] = ()
     shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
+    pauses: tuple[PausedModel, ...] = ()
 
 
 def make_plan(
@@ -128,6 +130,7 @@ def make_plan(
         lost_tables=findings.lost_tables,
         unfinished=findings.unfinished,
         shown_heads=findings.shown_heads,
+        pauses=findings.pauses,
     )
 
 

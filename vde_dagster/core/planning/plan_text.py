@@ -76,6 +76,14 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
     for each in plan.not_restated:
         yield f"Not computed again: {each.name}: {each.reason}"
+    for paused in plan.pauses:
+        waits = f" {_names(paused.waiting)} wait for it." if len(paused.waiting) > 1 else ""
+        if len(paused.waiting) == 1:
+            waits = f" {paused.waiting[0]} waits for it."
+        yield (
+            f"Not computed: {paused.pause.model} is {paused.pause}.{waits} To go on: "
+            f"{paused.pause.resume}"
+        )
     if plan.dropped_views:
         yield f"Dropped by somebody, and made again: the views of {_names(plan.dropped_views)}."
     if plan.unfinished:

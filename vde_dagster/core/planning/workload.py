@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -11,6 +11,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.selection import select
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.model import Model, PythonFunction
+from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import NotRestated, Workload
@@ -29,7 +30,7 @@ class Holdings:
     - ``settled`` is what the environment does not evaluate by itself: also what it recorded as
       empty, which production evaluates.
     - ``owners`` has the models whose version somebody owns, ``writes`` those whose version the
-      plan's environment may write (rule R9).
+      plan's environment may write (rule R9) and that are not ``paused`` there.
     """
 
     environment: str
@@ -38,6 +39,7 @@ class Holdings:
     recorded: Mapping[ModelName, tuple[Interval, ...]]
     owners: Mapping[ModelName, str]
     writes: frozenset[ModelName]
+    paused: frozenset[ModelName] = frozenset()
 
     @classmethod
     def of(
@@ -47,6 +49,7 @@ class Holdings:
         *,
         owners: Mapping[ModelName, str],
         writes: frozenset[ModelName],
+        paused: frozenset[ModelName] = frozenset(),
     ) -> Holdings:
         """What these versions' ledgers say."""
         evaluates_empty = environment == PRODUCTION
@@ -60,7 +63,14 @@ class Holdings:
             recorded={name: each.recorded for name, each in loaded.items()},
             owners=owners,
             writes=writes,
+            paused=paused,
         )
+
+    @property
+    def unpaused(self) -> Holdings:
+        """The same if nothing was paused."""
+        own = {name for name in self.paused if may_write(self.environment, self.owners.get(name))}
+        return replace(self, writes=self.writes | own, paused=frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +269,9 @@ def not_restated(
     if not options.restate:
         return
     for name in done.foreign:
+        if name in holdings.paused:
+            yield NotRestated(name=name, reason="it is paused")
+            continue
         owner = holdings.owners.get(name, PRODUCTION)
         again = f"`vde plan {owner} --restate-model {name}`"
         reason = f"{owner} owns its version, so it is restated there: {again}"
