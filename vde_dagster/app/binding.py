@@ -22,8 +22,10 @@ class Binding:
     """An environment's models with the versions that they write to and read from.
 
     ``revision`` is that of the environment when it was read, 0 if it has none yet.
-    ``where_emptied`` has the models whose versions a plan shows again. If an interval of one would
-    lose all of its rows, that is refused with this text as advice; an empty text permits it.
+    ``where_emptied`` says of models what to do if an interval would lose all of its rows, which is
+    refused with this text as advice; an empty text permits it. What holds for the others,
+    `vde_dagster.app.evaluate.evaluation` says. Versions that are ``returning`` may not get smaller,
+    if they build on themselves.
     ``taken`` is the revision that was promoted, where that was no plan of files.
     """
 
@@ -32,6 +34,7 @@ class Binding:
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
     where_emptied: Mapping[ModelName, str] = field(default_factory=dict)
+    returning: frozenset[ModelName] = frozenset()
     taken: Revision | None = None
 
     def key(self, name: ModelName) -> VersionKey:
@@ -83,17 +86,31 @@ def bind_environment(services: Services, environment: str) -> Binding | None:
 
 def bind_plan(plan: Plan) -> Binding:
     """What a plan's environment will run once the plan is applied."""
+    permits_loss = plan.options.accept_loss or plan.options.allow_empty
     return Binding(
         environment=plan.environment,
         revision=plan.base_revision,
         graph=plan.graph,
         snapshots=plan.snapshots,
         where_emptied={
-            change.name: "" if plan.options.accept_loss or not plan.refuses_loss else _ACCEPT
-            for change in plan.changes
-            if change.behind is not None and not (change.catches_up and _is_shown(change))
+            **({change.name: "" for change in plan.changes} if plan.options.allow_empty else {}),
+            **{
+                change.name: "" if permits_loss or not plan.refuses_loss else _ACCEPT
+                for change in plan.changes
+                if _comes_back(change)
+            },
         },
+        returning=frozenset(each.name for each in plan.changes if _comes_back(each)),
     )
+
+
+def allow_empty(environment: str, name: ModelName) -> str:
+    """The advice where rows would go that are to stay, unless a person says otherwise."""
+    return f"plan with `vde plan {environment} --restate-model {name} --allow-empty`."
+
+
+def _comes_back(change: ModelChange) -> bool:
+    return change.behind is not None and not (change.catches_up and _is_shown(change))
 
 
 _ACCEPT: Final = "plan with --accept-loss: then it is loaded as what it reads is now."

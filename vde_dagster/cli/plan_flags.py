@@ -28,6 +28,7 @@ class PlanFlags(TypedDict):
     empty_backfill: bool
     no_gaps: bool
     accept_loss: bool
+    allow_empty: bool
     select: tuple[str, ...]
     include_unmodified: bool
 
@@ -37,6 +38,12 @@ ACCEPT_LOSS = click.option(
     is_flag=True,
     help="Return to an earlier version even if it lacks data that the current one has loaded "
     "since, and that cannot be computed again.",
+)
+ALLOW_EMPTY = click.option(
+    "--allow-empty",
+    is_flag=True,
+    help="Compute FULL tables and restated intervals even if they lose all of their rows, or if "
+    "their source has lost some of that time.",
 )
 _OPTIONS = (
     click.option(
@@ -83,6 +90,7 @@ _OPTIONS = (
         help="Refuse versions with fewer loaded intervals than those shown now.",
     ),
     ACCEPT_LOSS,
+    ALLOW_EMPTY,
     click.option(
         "--select-model",
         "select",

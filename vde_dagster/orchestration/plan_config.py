@@ -78,6 +78,11 @@ class PlanConfig(dg.Config):
         description="Return to an earlier version even if it lacks data that the current one has "
         "loaded since, and that cannot be computed again.",
     )
+    allow_empty: bool = Field(
+        default=False,
+        description="Compute FULL tables and restated intervals even if they lose all of their "
+        "rows, or if their source has lost some of that time.",
+    )
     include_unmodified: bool = Field(
         default=True,
         description="Whether the environment also gets views of models that are the same in "
@@ -115,6 +120,7 @@ class PlanConfig(dg.Config):
             empty_backfill=self.empty_backfill,
             no_gaps=self.no_gaps,
             accept_loss=self.accept_loss,
+            allow_empty=self.allow_empty,
             select=tuple(self.select_model),
             include_unmodified=self.include_unmodified,
             strict_columns=configuration.strict_columns,

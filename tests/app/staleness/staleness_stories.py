@@ -254,7 +254,7 @@ class Told:
                 self._edit(step)
             case Restate(model=name, cut_at=cut_at):
                 self.anything |= {f"gen.{each}" for each in self.models}
-                self._plan(cut_at, restate=(f"gen.{name}",))
+                self._plan(cut_at, restate=(f"gen.{name}",), allow_empty=True)
             case ByHand():
                 self._evaluate(step)
             case Run():

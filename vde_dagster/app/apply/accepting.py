@@ -282,7 +282,8 @@ def _refuse_if_emptied(services: Services, work: UnitOfWork, publication: Public
         services,
         work.intent.key,
         written,
-        rebuilds=False,
+        rebuilds=len(written) > 1 and written[0].operation is LedgerOperation.REPLACE_ALL,
+        may_shrink=True,
         advice="publish it with --allow-empty.",
     )
     if error is not None:

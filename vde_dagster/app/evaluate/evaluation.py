@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.binding import Binding, allow_empty
 from vde_dagster.app.evaluate.cumulative import sequential_batches
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.parent_ledgers import read_ledgers
@@ -165,7 +165,8 @@ def _filled(
         writes=writes,
         traces=traces,
         reuse=found,
-        where_emptied=binding.where_emptied.get(node.name, ""),
+        where_emptied=_where_emptied(binding, node),
+        only_outdated=not (node.model.kind.is_whole or node.name in binding.where_emptied),
     )
     return run_unit_of_work(services, binding, node, prepared, lease)
 
@@ -241,8 +242,18 @@ def _sequential(
         traces=sequential_traces(
             services, binding, node, entries, list(zip(found, readings, strict=True))
         ),
-        where_emptied=binding.where_emptied.get(node.name, ""),
+        where_emptied=_where_emptied(binding, node),
+        may_shrink=node.name not in binding.returning,
     )
+
+
+def _where_emptied(binding: Binding, node: Node) -> str:
+    """What to do if rows would go; empty if they may (rule R8).
+
+    Whoever evaluates it, a table that is rebuilt whole is not left without any row, and neither is
+    an interval that was asked for again: it is outdated until it is computed.
+    """
+    return binding.where_emptied.get(node.name, allow_empty(binding.environment, node.name))
 
 
 def _readings(

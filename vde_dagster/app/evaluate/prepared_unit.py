@@ -32,8 +32,10 @@ class PreparedUnit:
     say for which interval each write of a sequential kind is recorded. ``traces`` are what the rows
     of the intervals are computed from, ``reuse`` has the other intervals, which are kept. If an
     interval would lose all of its rows, that is refused with ``where_emptied`` as advice; an empty
-    text permits it. The parts that ``follows`` numbers are written only if the one before has other
-    rows than the table, which are those in ``held``.
+    text permits it. With ``only_outdated`` that holds for intervals that are to be evaluated again.
+    A table that builds on itself has no fewer rows than before, unless it ``may_shrink``. The parts
+    that ``follows`` numbers are written only if the one before has other rows than the table, which
+    are those in ``held``.
     """
 
     work_id: str
@@ -47,6 +49,8 @@ class PreparedUnit:
     traces: Mapping[Interval, Trace] = field(default_factory=dict)
     reuse: ReuseDecision | None = None
     where_emptied: str = ""
+    only_outdated: bool = False
+    may_shrink: bool = False
     follows: frozenset[int] = frozenset()
     held: tuple[RowSum | None, ...] = ()
 

@@ -264,7 +264,13 @@ def _check_rows_stay(
 ) -> None:
     """Refuse, before publishing, to leave an interval that has rows without any (rule R8)."""
     error = rows_lost(
-        services, key, written, rebuilds=prepared.rebuilds, advice=prepared.where_emptied
+        services,
+        key,
+        written,
+        rebuilds=prepared.rebuilds,
+        may_shrink=prepared.may_shrink,
+        only_outdated=prepared.only_outdated,
+        advice=prepared.where_emptied,
     )
     if error is not None:
         give_up(services, key, prepared.work_id, reason=str(error), lease=lease)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from vde_dagster.app.evaluate.evolution import readers_of_views
+from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.services import VALID_TO, Services, valid_to_of
 from vde_dagster.core.errors import Refused
@@ -16,7 +18,7 @@ from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import Gap, LostTable, Plan
 from vde_dagster.core.planning.stages import EmptyBackfill, WorkStage, work_stages
 from vde_dagster.core.planning.workload import why_never_empty
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, merge
 
 
 def check_plan(services: Services, plan: Plan) -> None:
@@ -36,6 +38,7 @@ def check_plan(services: Services, plan: Plan) -> None:
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
         *_loss_problems(plan),
+        *_expired_problems(services, plan),
         *_pause_problems(plan),
         *gap_problems(plan, _unpaused(plan, gaps_after(services, plan, work))),
     ]
@@ -89,6 +92,32 @@ def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
         f"{plan.environment} shows intervals that the new versions have not loaded: "
         f"{'; '.join(lacking)}. {advice}"
     )
+
+
+def _expired_problems(services: Services, plan: Plan) -> Iterator[str]:
+    """Restated intervals of which a source has lost rows, so that they would lose some (rule R8).
+
+    What a stateless session loads is restated as of its mark, when the source had them.
+    """
+    restated = [each for each in plan.changes if each.restated]
+    if plan.options.allow_empty or not restated:
+        return
+    states = InputStates(services=services, graph=plan.graph, snapshots=plan.snapshots)
+    for change in restated:
+        model = plan.graph[change.name].model
+        if model.stateless is not None or change.behind is not None:
+            continue
+        look = look_within(services.state, plan.graph, states, change.name, change.restated)
+        gone = merge(each.entry.interval for each in look.expired)
+        if gone:
+            later = "P" if model.kind.restates_whole else "Restate it from a later --start on, or p"
+            sources = dict.fromkeys(name for each in look.expired for name in each.inputs)
+            yield (
+                f"{change.name} cannot be computed again without losing rows: "
+                f"{', '.join(map(str, sources))} has no rows of the beginning of "
+                f"{', '.join(map(str, gone))} any more. {later}lan with --allow-empty: then "
+                "these intervals have the rows that are still there."
+            )
 
 
 def _pause_problems(plan: Plan) -> Iterator[str]:

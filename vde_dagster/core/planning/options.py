@@ -31,6 +31,9 @@ class PlanOptions:
     - ``no_gaps`` refuses versions that hold less than the ones that are shown.
     - ``accept_loss`` shows versions that come back as they are, where what they lack of the ones
       that are shown cannot be computed again (rule R15).
+    - ``allow_empty`` computes what is asked for even if rows of it go: if a FULL table or an
+      interval that is restated would be left without any, or if the source of one has lost rows of
+      its time (rule R8).
     - ``select`` selects the models whose changes are planned; all of them where it is empty. The
       others stay as the environment shows them.
     - ``include_unmodified`` shows every model in the environment, not only those that differ from
@@ -48,6 +51,7 @@ class PlanOptions:
     empty_backfill: bool = False
     no_gaps: bool = False
     accept_loss: bool = False
+    allow_empty: bool = False
     select: tuple[str, ...] = ()
     include_unmodified: bool = True
     strict_columns: bool = False
