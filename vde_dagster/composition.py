@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from vde_dagster.lakehouse.spark_engine import SparkEngine
     from vde_dagster.ports.local_queries import LocalQueries
+    from vde_dagster.state.sql_state import SqlState
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,9 @@ class VdeProject:
         """All ports of this project, as the configuration says."""
         from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
         from vde_dagster.lakehouse.late_tables import IcebergLateTables
-        from vde_dagster.state.sql_state import SqlState
 
         return Services(
-            state=SqlState.open(
-                self.configuration.state_url.reveal()
-                if self.configuration.state_url is not None
-                else f"sqlite:///{self.configuration.database}"
-            ),
+            state=self.state,
             catalog=IcebergCatalog(self.iceberg_catalog()),
             engine=self.engine,
             clock=SystemClock(),
@@ -111,11 +107,26 @@ class VdeProject:
         )
 
     @cached_property
+    def state(self) -> SqlState:
+        """The project's state."""
+        from vde_dagster.state.sql_state import SqlState
+
+        url = self.configuration.state_url
+        return SqlState.open(
+            f"sqlite:///{self.configuration.database}" if url is None else url.reveal()
+        )
+
+    @cached_property
     def engine(self) -> SparkEngine:
         """The engine; it starts Spark when it is first used."""
         from vde_dagster.lakehouse.spark_engine import SparkEngine
 
-        return SparkEngine(self.open_spark, self.configuration.catalog.name, self.iceberg_catalog)
+        return SparkEngine(
+            self.open_spark,
+            self.configuration.catalog.name,
+            self.iceberg_catalog,
+            self._state_id,
+        )
 
     @cached_property
     def local_queries(self) -> LocalQueries:
@@ -173,6 +184,9 @@ class VdeProject:
         from vde_dagster.lakehouse.own_session import session_for_users
 
         return session_for_users(self.open_spark())
+
+    def _state_id(self) -> str:
+        return self.state.identity()
 
     def _embedded(self) -> dict[str, str]:
         return {

@@ -17,9 +17,9 @@ from tests.cli.changing import Changing, InMemory, OnSpark, facts, write_files
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.kept_folder import KeptFolder
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
+from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

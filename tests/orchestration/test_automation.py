@@ -21,8 +21,8 @@ from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.served import instance_that_runs_in_this_process, served
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.names import ModelName
+from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

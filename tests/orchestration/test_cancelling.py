@@ -15,8 +15,8 @@ from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.orchestration.test_reuse_cases import DIAMOND
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.evaluate.evaluation import writing
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.names import ModelName
+from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,9 +21,10 @@ from tests.app.memory_world import PROJECT, RAW, bound, hour_of
 from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.orchestration.conftest import applied_on_spark
 from vde_dagster import merge_definitions
-from vde_dagster.app.leases import environment_resource, leased
+from vde_dagster.app.leases import leased
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

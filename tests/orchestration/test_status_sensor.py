@@ -18,7 +18,6 @@ from dagster._core.loader import LoadingContextForTest
 from tests.app.memory_world import PROJECT, RAW, MemoryWorld, bound
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
@@ -27,6 +26,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.orchestration.metadata import FORCE
+from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ import pytest
 
 from tests.orchestration.test_checks import at_home, audited, materialize
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.errors import ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
 from vde_dagster.orchestration.jobs import run_catch_up, run_plan
+from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tests.worlds.changes import change_of, instants_of, mark_of, snapshots_after, times_of
 from tests.worlds.clock import ManualClock
 from tests.worlds.frames import Frame
+from tests.worlds.physical_layer import MemoryPhysicalLayer
 from tests.worlds.tables import Row, Snapshot, Table
 from tests.worlds.writes import requested
 from vde_dagster.core.columns import Column
@@ -36,7 +37,7 @@ from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import TableRows
 
 
-class MemoryCatalog:
+class MemoryCatalog(MemoryPhysicalLayer):
     """Implements `vde_dagster.ports.catalog.Catalog` in memory, for one process.
 
     The methods beyond the port land and change source rows, as other writers would. ``clock`` gives
@@ -49,6 +50,7 @@ class MemoryCatalog:
         self.tables: dict[TableName, Table] = {}
         self.queries: dict[TableName, str] = {}
         """Physical views: their queries in Spark's dialect."""
+        self.made: dict[TableName, tuple[str, str]] = {}
         self._views: dict[TableName, ViewDefinition] = {}
         self._ids = itertools.count(1)
 
@@ -62,6 +64,7 @@ class MemoryCatalog:
                 dict(self.queries),
                 dict(self._views),
             )
+            made.made = dict(self.made)
             made.tables = {name: each.copied() for name, each in self.tables.items()}
             return made
 

@@ -42,6 +42,7 @@ from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.engine import EngineProgress, Sought, TableRows
+from vde_dagster.ports.physical_layer import STATE
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,10 +55,12 @@ class MemoryEngine:
 
     Args:
         catalog: Has the tables and the physical views.
+        state: The id of the state whose tables and views are made.
     """
 
-    def __init__(self, catalog: MemoryCatalog) -> None:
+    def __init__(self, catalog: MemoryCatalog, state: str = "") -> None:
         self._catalog = catalog
+        self._state = state
 
     def stage(self, staging: Staging) -> Staged:
         """Write the parts of a unit of work to the branch named after its work id; see the port."""
@@ -118,7 +121,7 @@ class MemoryEngine:
             if name in self._catalog.tables:
                 raise EvaluationFailed("this name is taken by a table")
             columns = self._query(sql, {}).columns
-            self._catalog.queries[name] = sql
+            self._catalog.create_physical_view(name, sql, state=self._state)
             return columns
 
     def read(self, wanted: TableRows) -> UserRows:
@@ -186,6 +189,7 @@ class MemoryEngine:
                 properties={
                     "vde.model": str(staging.target.model),
                     "vde.version": staging.target.version,
+                    STATE: self._state,
                 },
             )
         head = staging.base

@@ -17,11 +17,6 @@ TTL = timedelta(minutes=2)
 _LOG = logging.getLogger(__name__)
 
 
-def environment_resource(environment: str) -> str:
-    """The name of the lease that is needed to change what an environment shows."""
-    return f"environment:{environment}"
-
-
 def holder_of(ids: Ids, what: str) -> str:
     """A name for the holder of a lease: what it does, with a part that no other process has.
 

@@ -121,6 +121,12 @@ COMMANDS: Final = {
         module="vde_dagster.cli.unlock",
         summary="List what processes hold, or free it from one that is gone.",
     ),
+    "invalidate": Listed(
+        module="vde_dagster.cli.invalidate", summary="Remove an environment with its views."
+    ),
+    "janitor": Listed(
+        module="vde_dagster.cli.janitor", summary="Drop what nothing refers to any more."
+    ),
     "savings": Listed(
         module="vde_dagster.cli.savings",
         summary="Show how much computation was saved.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from vde_dagster.cli.printing import console, instant, note, print_json
 from vde_dagster.cli.spelling import vde
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from vde_dagster.ports.state import Environment
 
 
@@ -22,39 +25,54 @@ if TYPE_CHECKING:
 def command(*, output: str, folder: Path) -> None:
     """List the environments of a project, with the versions that each shows."""
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.clean_up.sweeping import expires_at
 
-    state = VdeProject.load(folder).services.state
+    project = VdeProject.load(folder)
+    state, times = project.services.state, project.configuration.clean_up
     shown = [each for name in state.environments() if (each := state.environment(name))]
+    used = state.references().used if shown else {}
+    ends = {each.name: expires_at(each.name, used, times) for each in shown}
     if output == "json":
-        print_json({"environments": [_facts(each) for each in shown]})
+        print_json({"environments": [_facts(each, ends[each.name]) for each in shown]})
     elif shown:
-        _print(shown)
+        _print(shown, ends)
     else:
         note(f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.")
 
 
-def _facts(shown: Environment) -> dict[str, object]:
+def _facts(shown: Environment, end: datetime | None) -> dict[str, object]:
     return {
         "name": shown.name,
         "revision": shown.revision,
         "plan_id": shown.plan_id,
         "promoted_at": instant(shown.promoted_at),
         "promoting": shown.promoting,
+        "expires_at": None if end is None else instant(end),
         "models": {str(name): each.version for name, each in sorted(shown.snapshots.items())},
     }
 
 
-def _print(environments: list[Environment]) -> None:
+def _print(environments: list[Environment], ends: Mapping[str, datetime | None]) -> None:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("environment", "revision", "promoted at (UTC)", "plan", "models"):
+    for column in (
+        "environment",
+        "revision",
+        "promoted at (UTC)",
+        "plan",
+        "models",
+        "expires (UTC)",
+    ):
         right = column in ("revision", "models")
         table.add_column(column, justify="right" if right else "left", no_wrap=True)
     for each in environments:
-        name = f"{each.name} (promotion not finished)" if each.promoting else each.name
+        begun = "removal" if each.is_removed else "promotion"
+        name = f"{each.name} ({begun} not finished)" if each.promoting else each.name
         when = f"{each.promoted_at:%Y-%m-%d %H:%M:%S}"
         models = sum(not snapshot.is_source for snapshot in each.snapshots.values())
-        table.add_row(name, str(each.revision), when, each.plan_id[:8], str(models))
+        end = ends[each.name]
+        until = "never" if end is None else f"{end:%Y-%m-%d %H:%M}"
+        table.add_row(name, str(each.revision), when, each.plan_id[:8], str(models), until)
     console().print(table)

@@ -30,7 +30,7 @@ _NAMED: Final = 4
 def command(environment: str, limit: int, *, output: str, folder: Path) -> None:
     """List the promotions of an environment (prod by default): who, when, by which plan, and what.
 
-    `vde rollback ENV --to REVISION` goes back to any of them.
+    `vde rollback ENV --to REVISION` goes back to any of them that is still kept.
     """
     from vde_dagster.app.inspect.history import history
     from vde_dagster.composition import VdeProject
@@ -55,6 +55,8 @@ def _facts(each: Promoted) -> dict[str, object]:
         "author": shown.author,
         "plan_id": shown.plan_id,
         "finished": not shown.promoting,
+        "kept": not shown.is_forgotten,
+        "removes_environment": shown.is_removed,
         "taken": {"environment": taken.environment, "revision": taken.number} if taken else None,
         "added": [str(name) for name in each.added],
         "removed": [str(name) for name in each.removed],
@@ -88,6 +90,10 @@ def _changes(each: Promoted) -> Iterator[str]:
     shown = each.shown
     if shown.promoting:
         yield "not finished"
+    if shown.is_removed:
+        yield "the environment was removed"
+    if shown.is_forgotten:
+        yield "not kept any more"
     if shown.taken is not None:
         back = shown.taken.environment == shown.name
         yield f"back to revision {shown.taken.number}" if back else f"took {shown.taken}"

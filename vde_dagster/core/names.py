@@ -27,7 +27,8 @@ _RESERVED: Final = PHYSICAL_PREFIX.rstrip("_")
 _PART: Final = re.compile(rf"[a-z_][a-z0-9_]{{0,{MAX_LENGTH - 1}}}")
 _CATALOG: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTES: Final = ("`", '"')
-_VERSION: Final = re.compile(r"[0-9a-f]{32}")
+VERSION_LENGTH: Final = 32
+_VERSION: Final = re.compile(rf"[0-9a-f]{{{VERSION_LENGTH}}}")
 
 
 class InvalidName(Refused, ValueError):

@@ -25,12 +25,14 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
+from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish
 from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
+from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 
 LOCK_TIMEOUT_SECONDS = 60
 _OPEN_ATTEMPTS = 5
@@ -101,6 +103,7 @@ class IcebergCatalog:
         self._catalog = catalog
         database = engine if engine is not None else getattr(catalog, "engine", None)
         self._views = SqlViews(catalog, database) if isinstance(database, Engine) else None
+        self._layer = SqlPhysicalLayer(catalog, database) if isinstance(database, Engine) else None
 
     def table(self, name: TableName) -> TableState | None:
         """The current state of a table; None where there is none of this name."""
@@ -227,6 +230,22 @@ class IcebergCatalog:
         found: ArrowRows = arrow_rows(table, wanted)
         return found
 
+    def physical_layer(self) -> Sequence[StoredTable]:
+        """All tables and views in the schemas of physical tables; see the port."""
+        return tuple(self._sql_layer().tables())
+
+    def reading_views(self) -> Sequence[StoredTable]:
+        """All views elsewhere whose text names something in these schemas; see the port."""
+        return tuple(self._sql_layer().reading_views())
+
+    def files(self, stored: StoredTable) -> StoredFiles:
+        """The files in the folder of a table or view."""
+        return self._sql_layer().files(stored)
+
+    def drop_physical(self, name: TableName, *, uuid: str, location: str) -> bool:
+        """Drop a physical table or view with all of its files; see the port."""
+        return self._sql_layer().drop(name, uuid=uuid, location=location)
+
     def _load(self, name: TableName) -> Table | None:
         if name.catalog not in ("", self._catalog.name):
             return None  # the catalog of an environment has views alone
@@ -237,8 +256,16 @@ class IcebergCatalog:
 
     def _sql_views(self) -> SqlViews:
         if self._views is None:
-            raise Refused(
-                f"views in a catalog of type {type(self._catalog).__name__} are not supported yet",
-                advice="use a SQL catalog (SQLite or Postgres)",
-            )
+            raise self._unsupported()
         return self._views
+
+    def _sql_layer(self) -> SqlPhysicalLayer:
+        if self._layer is None:
+            raise self._unsupported()
+        return self._layer
+
+    def _unsupported(self) -> Refused:
+        return Refused(
+            f"views in a catalog of type {type(self._catalog).__name__} are not supported yet",
+            advice="use a SQL catalog (SQLite or Postgres)",
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ class SparkEngine:
             (`vde_dagster.lakehouse.session`).
         catalog_name: The Iceberg catalog of all tables, as the session knows it.
         metadata: Opens the same catalog for reading metadata; called once, when it is needed.
+        state: The id of the state whose tables and views are made.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class SparkEngine:
         session_factory: Callable[[], SparkSession],
         catalog_name: str,
         metadata: Callable[[], PyIcebergCatalog],
+        state: Callable[[], str] = str,
     ) -> None:
         self._factory = session_factory
         self._catalog = catalog_name
         self._open_metadata = metadata
+        self._state = state
         self._metadata: PyIcebergCatalog | None = None
         self._session: SparkSession | None = None
         self._settings: Mapping[str, str] = {}
@@ -74,6 +78,7 @@ class SparkEngine:
 
         # Temporary views belong to the session, so two units of work must not use the same names.
         with self._lock, failures(str(staging.target)), self._session_for(staging) as spark:
+            staging = replace(staging, state=self._state())
             return Stage(spark, self._catalog, staging, self._ensure_namespace, self._load).run()
 
     def columns_of(self, rows: SqlRows, inputs: Mapping[str, Input]) -> tuple[Column, ...]:
@@ -93,7 +98,7 @@ class SparkEngine:
             table_sql,
             unsubstituted,
         )
-        from vde_dagster.lakehouse.tables import columns_of
+        from vde_dagster.lakehouse.tables import columns_of, made_by
 
         with failures(str(name)):
             spark = self._settled()
@@ -101,7 +106,7 @@ class SparkEngine:
             target = table_sql(self._catalog, name)
             clause = f" COMMENT {exp.Literal.string(comment).sql('spark')}" if comment else ""
             query = unsubstituted(qualified(sql, self._catalog))
-            spark.sql(f"CREATE OR REPLACE VIEW {target}{clause} AS {query}")
+            spark.sql(f"CREATE OR REPLACE VIEW {target}{clause}{made_by(self._state())} AS {query}")
             return columns_of(spark.table(target).schema)
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.ports.physical_layer import STATE
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -174,7 +175,13 @@ def _properties(staging: Staging) -> dict[str, str]:
         **storage_properties(staging.storage),
         "vde.model": str(staging.target.model),
         "vde.version": staging.target.version,
+        **({STATE: staging.state} if staging.state else {}),
     }
+
+
+def made_by(state: str) -> str:
+    """The clause of a view's definition that says which state made it; empty for no id."""
+    return f" TBLPROPERTIES ({_listed({STATE: state})})" if state else ""
 
 
 def _partition(field: PartitionField) -> str:

@@ -271,11 +271,21 @@ class SqlViews:
         return load_file_io(properties=self._catalog.properties, location=location)
 
     def _read(self, location: str) -> Json:
-        with self._io(location).new_input(location).open() as stream:
-            content = stream.read()
-        if location.endswith(".gz.metadata.json"):
-            content = gzip.decompress(content)
-        return cast(Json, json.loads(content))
+        return metadata_at(self._catalog, location)
+
+
+def metadata_at(catalog: PyIcebergCatalog, location: str) -> Json:
+    """The metadata of a view in a file of a catalog.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    io = load_file_io(properties=catalog.properties, location=location)
+    with io.new_input(location).open() as stream:
+        content = stream.read()
+    if location.endswith(".gz.metadata.json"):
+        content = gzip.decompress(content)
+    return cast(Json, json.loads(content))
 
 
 def _shown(field: NestedField, wanted: Column) -> NestedField:

@@ -23,7 +23,6 @@ from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.inputs.staying import is_computed
 from vde_dagster.app.inspect.interval_report import report_intervals
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused, VdeError
@@ -48,6 +47,7 @@ from vde_dagster.orchestration.metadata import (
 )
 from vde_dagster.orchestration.partitions import partitions_of
 from vde_dagster.orchestration.plan_events import done_metadata, plan_events
+from vde_dagster.ports.state import environment_resource
 
 AUTOMATION_JOB: Final = "vde_automation"
 RUN_OP: Final = "run"

@@ -15,7 +15,6 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import latest_check_results
@@ -28,6 +27,7 @@ from vde_dagster.orchestration.status_checks import (
     found_of_environment,
     found_of_tables,
 )
+from vde_dagster.ports.state import environment_resource
 
 SECONDS: Final = 60
 """How often the sensor looks."""

@@ -15,7 +15,7 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inputs.due import due_of
-from vde_dagster.app.leases import environment_resource, holder_of, leased
+from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.plan_checks import check_plan
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.publish.shown_views import show
@@ -31,6 +31,7 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.partitions import contiguous, is_partitioned
+from vde_dagster.ports.state import environment_resource
 
 _PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 

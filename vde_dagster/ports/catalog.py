@@ -16,6 +16,7 @@ from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.engine import ArrowRows, TableRows
+from vde_dagster.ports.physical_layer import PhysicalLayer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ class TableMoved(Conflict):
     """A table is not where a unit of work was staged, so that work can never be published."""
 
 
-class Catalog(Protocol):
+class Catalog(PhysicalLayer, Protocol):
     """Tables and views, what happened to tables, and rows of tables for users' own code."""
 
     def table(self, name: TableName) -> TableState | None:

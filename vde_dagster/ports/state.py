@@ -22,6 +22,7 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.clean_up import CleanUp
 from vde_dagster.ports.held_leases import HeldLeases
 from vde_dagster.ports.late_data_records import LateDataRecords
 from vde_dagster.ports.pauses import Pauses
@@ -36,7 +37,8 @@ class Environment:
     then ``snapshots`` are the ones that are being promoted. ``hidden`` are models that it binds but
     has no views of. ``author`` is who promoted, empty where that is not known. ``taken`` is the
     revision, of this environment or another one, that was promoted; None where it was a project's
-    files.
+    files. At a revision that ``is_removed`` the environment was removed. One that ``is_forgotten``
+    has left the history: its versions may be dropped, and ``snapshots`` are not all that it showed.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Environment:
     hidden: frozenset[ModelName] = frozenset()
     author: str = ""
     taken: Revision | None = None
+    is_removed: bool = False
+    is_forgotten: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,11 @@ class Lease:
     epoch: int
 
 
+def environment_resource(environment: str) -> str:
+    """The name of the lease that is needed to change what an environment shows."""
+    return f"environment:{environment}"
+
+
 def version_resource(key: VersionKey) -> str:
     """The name of the lease that is needed to write a version."""
     return f"version:{key.model}:{key.version}"
@@ -68,7 +77,7 @@ class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
 
-class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, Protocol):
+class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protocol):
     """Everything that has to survive a process."""
 
     # Snapshots and environments
@@ -78,15 +87,28 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, Protocol):
         """Stored snapshots among these, by (name, fingerprint digest)."""
         ...
 
-    def store_snapshots(self, snapshots: Sequence[ModelSnapshot], *, environment: str) -> None:
+    def store_snapshots(
+        self,
+        snapshots: Sequence[ModelSnapshot],
+        *,
+        environment: str,
+        shows: Collection[VersionKey] = (),
+    ) -> None:
         """Store what is not stored yet, and make ``environment`` owner of versions without one.
 
-        A stored snapshot is never changed.
+        A stored snapshot is never changed. The versions that a plan ``shows`` are kept for it from
+        then on (rule R12).
+
+        Raises:
+            Conflict: One of the versions is being dropped; nothing was stored.
         """
         ...
 
     def environment(self, name: str, *, revision: int | None = None) -> Environment | None:
-        """What an environment shows, or showed at a revision; None if there is none."""
+        """What an environment shows, or showed at a revision; None if there is none.
+
+        One that was removed shows nothing.
+        """
         ...
 
     def environments(self) -> Sequence[str]:
@@ -142,7 +164,21 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, Protocol):
         all else is as it was stored. See `Environment` for ``author`` and ``taken``.
 
         Raises:
-            Conflict: Its revision is not ``expected_revision`` (0 for a new environment).
+            Conflict: Its revision is not ``expected_revision`` (0 for a new environment), or one of
+                the versions is being dropped.
+            LeaseLost: The lease on the environment is not held any more.
+        """
+        ...
+
+    def begin_removal(
+        self, name: str, *, expected_revision: int, plan_id: str, lease: Lease, author: str = ""
+    ) -> Environment:
+        """Record that an environment is about to show nothing any more.
+
+        It is finished as a promotion is: `finish_promotion`.
+
+        Raises:
+            Conflict: Its revision is not ``expected_revision``.
             LeaseLost: The lease on the environment is not held any more.
         """
         ...
@@ -151,7 +187,8 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, Protocol):
         """Record that the views of a begun promotion are swapped. Doing it again is no error.
 
         Production becomes the owner of every version that it shows (rule R9). What it showed before
-        has no owner until another plan stores it.
+        has no owner until another plan stores it. A removed environment owns nothing: an
+        environment that shows one of its versions is the owner from then on, if there is one.
         """
         ...
 
@@ -232,6 +269,7 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, Protocol):
         """Record a unit of work before it stages anything.
 
         Raises:
+            Conflict: The version is being dropped.
             LeaseLost: The lease on the version is not held any more.
         """
         ...

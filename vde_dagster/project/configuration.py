@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from vde_dagster.core.clean_up.references import DEFAULT_TIMES, Times
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.ledger.dsha import ALGORITHMS, DEFAULT_ALGORITHM
 from vde_dagster.core.model.session_settings import changing_results
@@ -30,6 +31,7 @@ from vde_dagster.core.secrets import (
     secrets_of,
 )
 from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.project.clean_up_settings import read_clean_up
 from vde_dagster.project.defaults import Defaults, defaults_of
 from vde_dagster.project.environment_settings import read_environments, read_mode
 from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
@@ -41,6 +43,7 @@ _POOL: Final = re.compile(r"\S*")
 _KEYS: Final = (
     "catalog",
     "categorize",
+    "clean_up",
     "clock",
     "dagster",
     "defaults",
@@ -83,6 +86,7 @@ class Configuration:
     names of variables whose value is, or contains, that of an environment variable.
     ``translator`` is the dotted path of the class that says how models look in Dagster, ``pool``
     the name of the Dagster pool of all of their steps. ``late_data`` is where sessions are listed.
+    ``clean_up`` is how long what nobody uses is kept.
     """
 
     folder: Path
@@ -103,6 +107,7 @@ class Configuration:
     translator: str | None = None
     pool: str | None = None
     late_data: LateDataSettings = field(default_factory=LateDataSettings)
+    clean_up: Times = DEFAULT_TIMES
 
     @property
     def naming(self) -> ViewNaming:
@@ -204,6 +209,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         translator=dagster.get("translator"),
         pool=dagster.get("pool"),
         late_data=read_late_data(keys.get("late_data"), catalog.name, reader),
+        clean_up=read_clean_up(keys.get("clean_up"), keys.get("environments"), reader),
     )
 
 

@@ -18,7 +18,7 @@ def read_environments(
         message = "environments is a mapping of names to settings"
         reader.add(entry.place, message, "Write them like `dev: {follow_files: false}`.")
     for key, child in (entry.children if entry else {}).items():
-        reader.known(child, ("categorize", "follow_files"), f"the environment {key}")
+        reader.known(child, ("categorize", "follow_files", "ttl"), f"the environment {key}")
         try:
             name = environment_name(key)
         except InvalidName as error:

@@ -10,7 +10,9 @@ from sqlalchemy import (
     Connection,
     Row,
     bindparam,
+    delete,
     exists,
+    func,
     insert,
     or_,
     select,
@@ -24,7 +26,7 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, in_pairs, now, pairs
-from vde_dagster.state.snapshots import decode, release_others, set_owner, stored
+from vde_dagster.state.snapshots import decode, pass_on, release_others, set_owner, stored
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -52,15 +54,23 @@ _LOCKED_LATEST: Final = _LATEST.with_for_update()
 
 
 def names(connection: Connection) -> tuple[str, ...]:
-    """The names of all environments, sorted."""
-    found = connection.execute(select(_promotions.c.environment).distinct()).scalars()
-    return tuple(sorted(found))
+    """The names of all environments, sorted, without those whose removal is finished."""
+    latest = (
+        select(_promotions.c.environment, func.max(_promotions.c.revision).label("revision"))
+        .group_by(_promotions.c.environment)
+        .subquery()
+    )
+    is_latest = (_promotions.c.environment == latest.c.environment) & (
+        _promotions.c.revision == latest.c.revision
+    )
+    found = select(_promotions).join(latest, is_latest)
+    return tuple(sorted(row.environment for row in connection.execute(found) if not _is_gone(row)))
 
 
 def shown(connection: Connection, name: str, *, revision: int | None = None) -> Environment | None:
     """The latest revision of an environment, or the given one."""
     row = _latest(connection, name) if revision is None else _at(connection, name, revision)
-    if row is None:
+    if row is None or (revision is None and _is_gone(row)):
         return None
     found = connection.execute(_SNAPSHOTS, {"environment": name, "revision": row.revision})
     shows = [(decode(each), each.hidden) for each in found]
@@ -74,6 +84,8 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
         hidden=frozenset(each.name for each, is_hidden in shows if is_hidden),
         author=row.author,
         taken=None if row.taken_from is None else Revision(row.taken_from, row.taken_revision),
+        is_removed=row.removed,
+        is_forgotten=row.forgotten,
     )
 
 
@@ -120,8 +132,9 @@ def begin(
     hidden: Collection[ModelName] = (),
     author: str = "",
     taken: Revision | None = None,
+    removes: bool = False,
 ) -> Environment:
-    """Add the next revision, not finished.
+    """Add the next revision, not finished. An environment that was removed counts as a new one.
 
     Raises:
         Conflict: The environment is not at the expected revision.
@@ -129,8 +142,9 @@ def begin(
     """
     row = _latest(connection, name, lock=True)
     revision = 0 if row is None else row.revision
-    if revision != expected_revision:
-        raise _moved(name, expected_revision, revision)
+    shown_revision = 0 if row is None or _is_gone(row) else revision
+    if shown_revision != expected_revision:
+        raise _moved(name, expected_revision, shown_revision)
     _check_stored(connection, snapshots)
     key = {"environment": name, "revision": revision + 1}
     reserved = {
@@ -141,6 +155,7 @@ def begin(
         "author": author,
         "taken_from": None if taken is None else taken.environment,
         "taken_revision": None if taken is None else taken.number,
+        "removed": removes,
     }
     try:
         connection.execute(insert(_promotions), reserved)
@@ -160,7 +175,7 @@ def begin(
     ]
     if rows:
         connection.execute(insert(_promoted), rows)
-    begun = shown(connection, name)
+    begun = shown(connection, name, revision=revision + 1)
     assert begun is not None
     return begun
 
@@ -190,15 +205,33 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
         connection.execute(
             update(_promotions)
             .where(_promotions.c.environment == name, _promotions.c.revision == begun.revision)
-            .values(finished=True)
+            .values(finished=True, finished_at=now(connection))
         )
-    result = shown(connection, name)
+    result = shown(connection, name, revision=latest.revision)
     assert result is not None
+    if begun.removed:
+        pass_on(connection, name, to=_showing(connection, name))
+        connection.execute(delete(schema.planned).where(schema.planned.c.environment == name))
     if name == PRODUCTION and not begun.finished:
         keys = [each.key for each in result.snapshots.values()]
         set_owner(connection, keys, PRODUCTION)
         release_others(connection, keys, PRODUCTION)
     return result
+
+
+def _is_gone(row: Row[Any]) -> bool:
+    """Whether the latest revision of an environment is its removal, which is finished."""
+    return bool(row.removed and row.finished)
+
+
+def _showing(connection: Connection, removed: str) -> dict[VersionKey, str]:
+    """An environment that shows each version that an environment owned, if there is one."""
+    found: dict[VersionKey, str] = {}
+    for name in sorted(names(connection), key=lambda each: (each != PRODUCTION, each)):
+        environment = shown(connection, name) if name != removed else None
+        for each in environment.snapshots.values() if environment is not None else ():
+            found.setdefault(each.key, name)
+    return found
 
 
 def _at(connection: Connection, name: str, revision: int) -> Row[Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from uuid import uuid4
 
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
@@ -218,13 +219,25 @@ def _eighth(connection: Connection) -> None:
 
 
 def _ninth(connection: Connection) -> None:
-    """Version 9: rows that a person accepted, and paused models.
+    """Version 9: which state this is, removed environments, versions to be dropped, and pauses.
 
-    Before, nobody could publish what audits refused, nor pause a model.
+    Before, nothing was removed, no plan was noted, and tables did not say which state made them.
+    Nobody could publish what audits refused, nor pause a model.
     """
-    column = "accepted BOOLEAN DEFAULT false NOT NULL"
-    connection.execute(text(f"ALTER TABLE vde_work ADD COLUMN {column}"))
-    connection.execute(text(_PAUSES))
+    for table, column in (
+        ("vde_work", "accepted BOOLEAN DEFAULT false NOT NULL"),
+        ("vde_promotions", "finished_at BIGINT"),
+        ("vde_promotions", "removed BOOLEAN DEFAULT false NOT NULL"),
+        ("vde_promotions", "forgotten BOOLEAN DEFAULT false NOT NULL"),
+    ):
+        connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
+    for statement in (_PAUSES, _IDENTITY, _PLANNED, _TOMBSTONES):
+        connection.execute(text(statement))
+    _identify(connection)
+
+
+def _identify(connection: Connection) -> None:
+    connection.execute(insert(schema.identity).values(state_id=uuid4().hex))
 
 
 _PAUSES: Final = """
@@ -233,6 +246,21 @@ CREATE TABLE vde_pauses (
   author VARCHAR NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (environment, model)
 )
 """
+_IDENTITY: Final = "CREATE TABLE vde_identity (state_id VARCHAR NOT NULL, PRIMARY KEY (state_id))"
+_PLANNED: Final = """
+CREATE TABLE vde_planned (
+  environment VARCHAR NOT NULL, model VARCHAR NOT NULL, version VARCHAR NOT NULL,
+  planned_at BIGINT NOT NULL, PRIMARY KEY (environment, model, version)
+)
+"""
+_TOMBSTONES: Final = """
+CREATE TABLE vde_tombstones (
+  model VARCHAR NOT NULL, version VARCHAR NOT NULL, recorded_at BIGINT NOT NULL,
+  dropping BOOLEAN DEFAULT false NOT NULL, table_uuid VARCHAR DEFAULT '' NOT NULL,
+  location TEXT DEFAULT '' NOT NULL, PRIMARY KEY (model, version)
+)
+"""
+
 
 _STEPS: Final[Mapping[int, Step]] = {
     2: _second,
@@ -269,6 +297,7 @@ def migrate(database: Database) -> None:
             return
         if found == 0:
             schema.metadata.create_all(connection)
+            _identify(connection)
         else:
             for version in range(found + 1, schema.VERSION + 1):
                 _STEPS[version](connection)

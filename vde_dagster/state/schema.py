@@ -38,6 +38,9 @@ state_version: Final = Table(
     Column("applied_at", BigInteger, nullable=False),
 )
 
+# One row: which state this is. Physical tables carry it as a property (rule R12).
+identity: Final = Table("vde_identity", metadata, Column("state_id", String, primary_key=True))
+
 snapshots: Final = Table(
     "vde_snapshots",
     metadata,
@@ -77,6 +80,34 @@ promotions: Final = Table(
     # The revision of an environment whose snapshots it took, if it was no plan of files.
     Column("taken_from", String),
     Column("taken_revision", Integer),
+    # NULL also for a promotion of schema version 8 or before.
+    Column("finished_at", BigInteger),
+    # With this revision the environment was removed.
+    Column("removed", Boolean, nullable=False, server_default=text("false")),
+    # Its versions may have been dropped, and not all of its snapshots are stored any more.
+    Column("forgotten", Boolean, nullable=False, server_default=text("false")),
+)
+
+# What plans were to show when they were applied last.
+planned: Final = Table(
+    "vde_planned",
+    metadata,
+    Column("environment", String, primary_key=True),
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("planned_at", BigInteger, nullable=False),
+)
+
+# Versions to which nothing refers. Of one that is being dropped nothing else is stored.
+tombstones: Final = Table(
+    "vde_tombstones",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("dropping", Boolean, nullable=False, server_default=text("false")),
+    Column("table_uuid", String, nullable=False, server_default=""),
+    Column("location", Text, nullable=False, server_default=""),
 )
 
 promoted_snapshots: Final = Table(

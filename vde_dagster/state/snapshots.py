@@ -91,6 +91,16 @@ def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: s
     upsert(connection, _owners, rows)
 
 
+def pass_on(connection: Connection, environment: str, *, to: Mapping[VersionKey, str]) -> None:
+    """Let an environment own nothing any more: others get its versions, or nobody does."""
+    owned = connection.execute(select(_owners).where(_owners.c.environment == environment)).all()
+    connection.execute(delete(_owners).where(_owners.c.environment == environment))
+    for row in owned:
+        key = VersionKey(codec.decode_model(row.model), row.version)
+        if key in to:
+            set_owner(connection, [key], to[key])
+
+
 def release_others(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
     """Let an environment own only these versions, and release its others."""
     kept = {(codec.encode_model(key.model), key.version) for key in keys}

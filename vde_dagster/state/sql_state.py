@@ -25,24 +25,27 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.held_leases import HeldLease
 from vde_dagster.ports.state import Environment, Lease, version_resource
 from vde_dagster.state import (
+    clean_up,
     environments,
     late_data,
     leases,
     ledger,
     migrations,
+    reference_lock,
     units_of_work,
 )
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
+from vde_dagster.state.sql_clean_up import SqlCleanUp
 from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
+from vde_dagster.state.sql_leases import SqlLeases
 from vde_dagster.state.sql_pauses import SqlPauses
 from vde_dagster.state.sql_savings_records import SqlSavingsRecords
 
 
-class SqlState(SqlLateDataRecords, SqlSavingsRecords, SqlPauses):
+class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlCleanUp):
     """The state in a database. Threads may share it; processes open their own.
 
     Args:
@@ -82,10 +85,23 @@ class SqlState(SqlLateDataRecords, SqlSavingsRecords, SqlPauses):
         with self._database.read() as connection:
             return stored_snapshots.stored(connection, ((name, each.digest) for name, each in ids))
 
-    def store_snapshots(self, snapshots: Sequence[ModelSnapshot], *, environment: str) -> None:
-        """Store what is not stored yet; versions without an owner get this one."""
+    def store_snapshots(
+        self,
+        snapshots: Sequence[ModelSnapshot],
+        *,
+        environment: str,
+        shows: Collection[VersionKey] = (),
+    ) -> None:
+        """Store what is not stored yet; versions without an owner get this one.
+
+        Raises:
+            Conflict: One of the versions is being dropped.
+        """
         with self._database.write() as connection:
+            reference_lock.while_adding(connection)
+            reference_lock.refer(connection, [*(each.key for each in snapshots), *shows])
             stored_snapshots.store(connection, snapshots, environment=environment)
+            clean_up.plan(connection, shows, environment=environment)
 
     def environment(self, name: str, *, revision: int | None = None) -> Environment | None:
         """The latest revision of an environment, or the given one."""
@@ -141,7 +157,9 @@ class SqlState(SqlLateDataRecords, SqlSavingsRecords, SqlPauses):
             Refused: A snapshot is not stored, or a model is given twice.
         """
         with self._database.write() as connection:
+            reference_lock.while_adding(connection)
             leases.check(connection, lease)
+            reference_lock.refer(connection, [each.key for each in snapshots])
             return environments.begin(
                 connection,
                 name,
@@ -162,49 +180,6 @@ class SqlState(SqlLateDataRecords, SqlSavingsRecords, SqlPauses):
         """
         with self._database.write() as connection:
             return environments.finish(connection, name, plan_id=plan_id)
-
-    # Leases
-    def acquire_lease(self, resource: str, *, holder: str, ttl: timedelta) -> Lease:
-        """Take a free or expired lease, or one's own again, with a higher epoch.
-
-        Raises:
-            Conflict: Another process holds it.
-        """
-        with self._database.write() as connection:
-            return leases.acquire(connection, resource, holder=holder, ttl=ttl)
-
-    def renew_lease(self, lease: Lease, *, ttl: timedelta) -> None:
-        """Hold a lease for another ``ttl`` from now.
-
-        Raises:
-            LeaseLost: It was taken over or given back.
-        """
-        with self._database.write() as connection:
-            leases.renew(connection, lease, ttl=ttl)
-
-    def release_lease(self, lease: Lease) -> None:
-        """Give a lease back if it is still held."""
-        with self._database.write() as connection:
-            leases.release(connection, lease)
-
-    def lease_holder(self, resource: str) -> str:
-        """Who holds a lease that has not expired; empty if nobody does."""
-        with self._database.read() as connection:
-            return leases.holder(connection, resource)
-
-    def leases(self) -> Sequence[HeldLease]:
-        """The leases that somebody holds."""
-        with self._database.read() as connection:
-            return leases.held(connection)
-
-    def free_lease(self, lease: HeldLease) -> None:
-        """Take a lease from a holder that is gone.
-
-        Raises:
-            Conflict: Somebody else has it by now.
-        """
-        with self._database.write() as connection:
-            leases.free(connection, lease)
 
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
@@ -252,7 +227,9 @@ class SqlState(SqlLateDataRecords, SqlSavingsRecords, SqlPauses):
             Refused: Another unit of work has this id.
         """
         with self._database.write() as connection:
+            reference_lock.while_adding(connection)
             leases.check(connection, lease)
+            reference_lock.refer(connection, [intent.key])
             units_of_work.record_intent(connection, intent)
 
     def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:

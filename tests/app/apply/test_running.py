@@ -25,11 +25,11 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import end_without_work, plan_run, set_aside
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.status import look_at_environment
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan, Staleness
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.state import environment_resource
 
 STAGED, DAY = ModelName("staging", "events"), ModelName("mart", "daily")
 COUNTED_NAME = ModelName("mart", "counted")

@@ -21,7 +21,6 @@ from tests.app.memory_world import (
 from tests.depth import is_full, places
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.verify import verify
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.core.columns import Column
@@ -30,6 +29,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.ports.state import environment_resource
 
 NAME = ModelName("m", "kept")
 KINDS = {

@@ -39,6 +39,7 @@ from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.state import environment_resource
 
 TOTALS_NAME = ModelName("mart", "totals")
 EVENTS_NAME = ModelName("staging", "events")
@@ -125,7 +126,7 @@ def _names_of_a_build(_: MemoryWorld, fuse: Fuse) -> list[str]:
 
 def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
     services = world.services()
-    from vde_dagster.app.leases import environment_resource, leased
+    from vde_dagster.app.leases import leased
 
     stale = plan(services, FILTERED)
     with leased(

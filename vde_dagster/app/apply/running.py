@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 
 from vde_dagster.app.binding import bind_environment, bind_plan
-from vde_dagster.app.leases import environment_resource, holder_of, leased
+from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.waiting import lost_inputs
 from vde_dagster.app.promote.promotion import end_promotions
@@ -23,6 +23,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import ModelChange, Plan, Staleness
 from vde_dagster.core.planning.stages import left_out
 from vde_dagster.core.time.intervals import merge
+from vde_dagster.ports.state import environment_resource
 
 
 class Wanted(Enum):

@@ -19,12 +19,14 @@ from vde_dagster.app.apply.empty_backfill import record_empty
 from vde_dagster.app.apply.filling import Filling, evaluate_range
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.clean_up.dropping import finish_drops
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import writing
 from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inputs.completeness import holdings_of
-from vde_dagster.app.leases import environment_resource, holder_of, leased
+from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.adoption import has_rows_of
+from vde_dagster.app.plan.plan_checks import refuse_dropped
 from vde_dagster.app.promote.promotion import promote
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.recover.recovery import recover
@@ -55,7 +57,8 @@ from vde_dagster.core.planning.stages import (
 from vde_dagster.core.planning.workload import restatement
 from vde_dagster.core.time.intervals import ALWAYS, Interval, common
 from vde_dagster.core.time.schedule import batches
-from vde_dagster.ports.state import Lease
+from vde_dagster.ports.clean_up import BeingDropped
+from vde_dagster.ports.state import Lease, environment_resource
 
 
 @contextmanager
@@ -319,11 +322,17 @@ def store_plan(services: Services, plan: Plan) -> None:
     """Store a plan's snapshots, before anything is written for it.
 
     Raises:
-        Conflict: Another plan stored one of them meanwhile with another version, so this plan is
-            not valid any more.
+        Conflict: Another plan stored one of them meanwhile with another version, or one of its
+            versions was dropped, so this plan is not valid any more.
     """
     snapshots = tuple(each.as_stored for each in plan.snapshots.values())
-    services.state.store_snapshots(snapshots, environment=plan.environment)
+    shows = tuple(each.key for each in plan.snapshots.values())
+    try:
+        services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
+    except BeingDropped:  # its process ended, or ends just now
+        finish_drops(services)
+        services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
+    refuse_dropped(services, plan)
     stored = services.state.snapshots((each.name, each.fingerprint) for each in snapshots)
     moved = [
         str(each.name)

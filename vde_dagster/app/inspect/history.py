@@ -16,7 +16,8 @@ class Promoted:
     """One promotion, compared with the one before it.
 
     ``versions`` are models that show another version since, ``definitions`` those of the others
-    whose definition is another one.
+    whose definition is another one. Of one that has left the history, and of the first one after
+    those, nothing of this is known.
     """
 
     shown: Environment
@@ -34,13 +35,21 @@ def history(services: Services, environment: str, *, limit: int) -> Iterator[Pro
     later = newest
     for number in range(newest.revision - 1, max(newest.revision - limit, 0) - 1, -1):
         before = services.state.environment(environment, revision=number) if number else None
-        yield _compared(later, before.snapshots if before is not None else {})
+        yield _compared(later, before)
         if before is None:
             return
         later = before
 
 
-def _compared(shown: Environment, before: Mapping[ModelName, ModelSnapshot]) -> Promoted:
+def _compared(later: Environment, before: Environment | None) -> Promoted:
+    """A revision and the one before it; None if there is none."""
+    is_known = not later.is_forgotten and not (before is not None and before.is_forgotten)
+    if not is_known:
+        return Promoted(shown=later, added=(), removed=(), versions=(), definitions=())
+    return _differences(later, before.snapshots if before is not None else {})
+
+
+def _differences(shown: Environment, before: Mapping[ModelName, ModelSnapshot]) -> Promoted:
     now = shown.snapshots
     both = sorted(now.keys() & before.keys())
     moved = tuple(name for name in both if now[name].version != before[name].version)

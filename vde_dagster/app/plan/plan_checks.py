@@ -9,7 +9,7 @@ from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.services import VALID_TO, Services, valid_to_of
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
 from vde_dagster.core.names import PRODUCTION, ModelName
@@ -28,6 +28,7 @@ def check_plan(services: Services, plan: Plan) -> None:
         Refused: A table of it is gone, or it would change a kept table's schema in a way that
             cannot be done in place, record as empty what cannot be empty, or show less than is
             shown now; the text names all models.
+        Conflict: It cannot, since the janitor dropped what it counts on.
     """
     work = work_stages(plan)
     look = look_at_versions(services, plan.graph, plan.snapshots)
@@ -43,7 +44,28 @@ def check_plan(services: Services, plan: Plan) -> None:
         *gap_problems(plan, _unpaused(plan, gaps_after(services, plan, work))),
     ]
     if found:
+        refuse_dropped(services, plan)
         raise Refused("\n".join([*found, "Nothing was changed."]))
+
+
+def refuse_dropped(services: Services, plan: Plan) -> None:
+    """Refuse a plan that counts on rows that were dropped since it was made (rule R12).
+
+    Raises:
+        Conflict: It does.
+    """
+    counted_on = {
+        plan.snapshots[change.name].key
+        for change in plan.changes
+        if change.reuse is not None and change.name in plan.snapshots
+    }
+    dropped = counted_on - services.state.holdings(counted_on).keys()
+    if dropped:
+        raise Conflict(
+            f"the janitor dropped the table of {', '.join(sorted(str(e.model) for e in dropped))} "
+            "since this plan was made, as nothing showed it. Nothing was computed",
+            advice="plan again.",
+        )
 
 
 def _set_aside(plan: Plan) -> tuple[LostTable, ...]:

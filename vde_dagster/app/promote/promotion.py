@@ -12,7 +12,7 @@ from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
-from vde_dagster.app.leases import environment_resource, holder_of, leased
+from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.plan.plan_checks import gap_problems, gaps_after, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
@@ -26,13 +26,14 @@ from vde_dagster.core.ledger.schema_changes import ColumnAdded
 from vde_dagster.core.model.kinds import Embedded
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import (
+    PRODUCTION,
     ModelName,
     TableName,
     environment_view,
     model_of,
 )
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.ports.state import Environment, Lease
+from vde_dagster.ports.state import Environment, Lease, environment_resource
 from vde_dagster.project.model_files import read_model
 
 _LOG: Final = logging.getLogger(__name__)
@@ -75,6 +76,40 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     shown = _swap(services, environment, plan.graph)
     _show_added(services, plan)
     return shown
+
+
+def remove_environment(services: Services, name: str) -> None:
+    """Let an environment show nothing any more, and own nothing: its views go (rule R9).
+
+    It is recorded as a promotion to nothing. So one that was cut is finished as a promotion is, by
+    this or by whoever plans the environment next.
+
+    Raises:
+        Refused: It is production, or there is no such environment; nothing was changed.
+        Conflict: A process holds the environment.
+        OutcomeUnknown: An answer was lost; doing it again is safe.
+    """
+    if name == PRODUCTION:
+        raise Refused(
+            f"{PRODUCTION} is production, and is never removed",
+            advice="plan it without its models to remove those.",
+        )
+    holder = holder_of(services.ids, f"the removal of {name}")
+    resource, ttl = environment_resource(name), services.lease_ttl
+    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+        shown = services.state.environment(name)
+        if shown is None:
+            known = ", ".join(services.state.environments()) or "none"
+            raise Refused(f"there is no environment {name}", advice=f"There are: {known}.")
+        if not shown.is_removed:
+            shown = services.state.begin_removal(
+                name,
+                expected_revision=shown.revision,
+                plan_id=services.ids.new(),
+                lease=lease,
+                author=services.author,
+            )
+        _swap(services, shown, stored_graph(shown.snapshots, services.models))
 
 
 def finish_promotions(services: Services, environment: str) -> bool:

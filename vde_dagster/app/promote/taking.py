@@ -85,6 +85,13 @@ def _shown(services: Services, environment: str) -> Environment:
 
 def _at(services: Services, shown: Environment, number: int) -> Environment:
     found = services.state.environment(shown.name, revision=number) if number > 0 else None
+    if found is not None and found.is_forgotten:
+        raise _forgotten(found)
+    if found is not None and found.is_removed:
+        raise Refused(
+            f"with revision {number} {shown.name} was removed, so it showed nothing",
+            advice=f"`vde history {shown.name}` lists its revisions.",
+        )
     if found is None or found.promoting:
         why = "was begun and never finished" if found is not None else "does not exist"
         raise Refused(
@@ -96,14 +103,29 @@ def _at(services: Services, shown: Environment, number: int) -> Environment:
 
 
 def _earlier(services: Services, shown: Environment) -> Environment:
-    """The last revision with other snapshots."""
+    """The last revision with other snapshots, since the environment was made."""
     for number in range(shown.revision - 1, 0, -1):
         found = services.state.environment(shown.name, revision=number)
+        if found is not None and found.is_removed:
+            break
+        if found is not None and found.is_forgotten:
+            raise _forgotten(found)
         if found is not None and not found.promoting and not _is_same(found, shown):
             return found
     raise Refused(
         f"{shown.name} never showed anything else than now, so there is nothing to go back to",
         advice=f"`vde history {shown.name}` lists its revisions.",
+    )
+
+
+def _forgotten(found: Environment) -> Refused:
+    """The time of a revision is over, so its tables may have been dropped (rule R12)."""
+    return Refused(
+        f"revision {found.revision} of {found.name} is not kept any more: the time to go back to "
+        "it is over (`clean_up: history` in vde.yaml), and its tables may have been dropped. "
+        "Nothing was changed",
+        advice=f"check out what the project was then, and plan {found.name}: what is gone is "
+        "computed again.",
     )
 
 

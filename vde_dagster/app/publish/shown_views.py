@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.services import Services
-from vde_dagster.app.view_names import shown_naming
+from vde_dagster.app.view_names import former_views, shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
@@ -51,12 +51,15 @@ def show_first(
 def settle(services: Services, name: str, swapped: Environment) -> None:
     """Let the views follow the state, if it moved on during the swap (a process that slept)."""
     latest = services.state.environment(name)
-    while latest is not None and latest.revision != swapped.revision:
+    while latest is not None and latest.revision != swapped.revision and not latest.is_removed:
         naming = shown_naming(services, latest)
         graph = stored_graph(latest.snapshots, services.models)
         views = views_of(services, latest, latest.snapshots, naming, graph=graph)
         services.catalog.swap_views(views, ())
         swapped, latest = latest, services.state.environment(name)
+    if latest is None or latest.is_removed:
+        removed = former_views(services, name, kept=(), removed=swapped.snapshots)
+        services.catalog.swap_views((), removed)
 
 
 def views_of(

@@ -158,7 +158,8 @@ class Staging:
     them has NULL in new rows (rule R11). ``before`` and ``after`` are pre- and post-statements
     in Spark's SQL that run once for all parts, in a session of their own; ``statement_inputs`` are
     the tables that they read, and ``own_name`` is the name under which they read the model's own
-    rows. ``path`` is the model's file, for people.
+    rows. ``path`` is the model's file, for people. ``state`` is the id of the state that records
+    it, which a table that is made now carries (rule R12).
     """
 
     work_id: str
@@ -179,6 +180,7 @@ class Staging:
     statement_inputs: Mapping[str, Input] = field(default_factory=dict)
     own_name: str = ""
     path: str = ""
+    state: str = ""
 
     @property
     def is_in_order(self) -> bool:

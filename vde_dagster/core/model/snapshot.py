@@ -8,7 +8,13 @@ from functools import cached_property
 
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.model import ModelSource
-from vde_dagster.core.names import ModelName, TableName, physical_table
+from vde_dagster.core.names import (
+    VERSION_LENGTH,
+    ModelName,
+    TableName,
+    model_of,
+    physical_table,
+)
 
 
 class Category(Enum):
@@ -53,6 +59,12 @@ class VersionKey:
 
     def __str__(self) -> str:
         return f"{self.model}@{self.version[:8]}"
+
+
+def version_of(physical: TableName) -> VersionKey | None:
+    """The version whose table or view would be here; None where there would be none."""
+    model = model_of(physical)
+    return None if model is None else VersionKey(model, physical.name[-VERSION_LENGTH:])
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,0 +1,505 @@
+"""The janitor in memory: what it drops, what it never does, and every place where it may be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    WRITING,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    graph_of,
+    made_once,
+)
+from tests.app.shop_world import (
+    AMOUNTS,
+    EDITED,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    TENFOLD,
+    TRIPLE,
+    asked,
+    done,
+    shop_in_production,
+)
+from tests.depth import is_full, places
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.clean_up.janitor import RESOURCE, Cleaned, clean_up
+from vde_dagster.app.clean_up.looking import look
+from vde_dagster.app.inspect.history import history
+from vde_dagster.app.leases import leased
+from vde_dagster.app.promote.promotion import remove_environment
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.core.clean_up.references import Times
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.model.snapshot import Revision, VersionKey
+from vde_dagster.core.names import TableName
+from vde_dagster.ports.physical_layer import STATE
+from vde_dagster.ports.state import version_resource
+
+DAY = timedelta(days=1)
+TIMES = Times()
+PINNED = Times(environment=None)
+LATER = {**EDITED, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
+
+
+@made_once
+def promoted_and_removed() -> MemoryWorld:
+    """Production shows what dev had made, and dev is removed: the first versions are history."""
+    world = shop_in_production()
+    done(world.services(), graph_of(EDITED), "dev")
+    apply_plan(world.services(), plan_promotion(world.services(), "dev", "prod"), lambda _: None)
+    remove_environment(world.services(), "dev")
+    return world
+
+
+def passed(world: MemoryWorld, days: float, times: Times = TIMES) -> Cleaned:
+    """A pass of the janitor after some days."""
+    world.clock.advance(days * DAY)
+    return clean_up(world.services(), times)
+
+
+def physical(world: MemoryWorld) -> set[TableName]:
+    found = {*world.catalog.tables, *world.catalog.queries}
+    return {name for name in found if name.namespace.startswith("vde__")}
+
+
+def shown(world: MemoryWorld, *environments: str) -> set[TableName]:
+    """The tables and physical views of what environments show, as their views say."""
+    return {
+        snapshot.key.table
+        for name in environments
+        for snapshot in bound(world.services(), name).snapshots.values()
+        if not snapshot.is_source
+    }
+
+
+def key_of(world: MemoryWorld, environment: str = "prod") -> VersionKey:
+    return bound(world.services(), environment).key(SALES_NAME)
+
+
+def assert_nothing_is_left_of(world: MemoryWorld, *keys: VersionKey) -> None:
+    """No row of any table of the state says anything about these versions."""
+    from sqlalchemy import String, cast, or_, select
+
+    from vde_dagster.state import schema
+    from vde_dagster.state.sql_state import SqlState
+
+    assert isinstance(world.state, SqlState)
+    with world.state._database.read() as connection:
+        for table in schema.metadata.sorted_tables:
+            for key in keys:
+                named = or_(*(cast(c, String).contains(key.version) for c in table.c))
+                rows = connection.execute(select(table).where(named)).all()
+                assert rows == [], (table.name, key)
+
+
+# What it drops
+def test_r12_what_nothing_shows_goes_after_its_time_and_a_grace_period_and_all_else_stays() -> None:
+    world = promoted_and_removed()
+    before, kept = physical(world), shown(world, "prod")
+    old = before - kept
+    assert {each.name.split("__")[1] for each in old} == {"sales", "shown", "triple", "total"}
+    first = passed(world, 6.9)
+    assert (first.swept.marked, first.dropped) == ((), ())
+    second = passed(world, 0.2)
+    assert {each.table for each in second.swept.marked} == old
+    assert second.dropped == ()
+    third = passed(world, 0.9)
+    assert {each.table for each in third.swept.waiting} == old
+    assert physical(world) == before
+    fourth = passed(world, 0.2)
+    assert {each.key.table for each in fourth.dropped} == old
+    assert physical(world) == kept
+    assert world.rows("mart.shown") == TENFOLD
+    assert_nothing_is_left_of(world, *(each.key for each in fourth.dropped))
+    fifth = passed(world, 1)
+    assert (fifth.swept.marked, fifth.dropped, fifth.left) == ((), (), ())
+
+
+def test_a_look_says_the_same_and_changes_nothing() -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+    services = world.services()
+    seen = look(services, TIMES)
+    assert {each.table for each in seen.swept.due} == physical(world) - shown(world, "prod")
+    sizes = [seen.files(services, key).size for key in seen.swept.due]
+    assert all(sizes)
+    again = look(world.services(), TIMES)
+    assert again.swept == seen.swept
+    assert set(clean_up(world.services(), TIMES).swept.due) == set(seen.swept.due)
+
+
+def test_what_was_dropped_is_computed_again_when_it_is_planned_again() -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    passed(world, 1.1)
+    again = done(world.services(), graph_of(SHOP), "dev")
+    assert {each.key.model.name for each in again} == {"sales", "shown", "triple", "total"}
+    assert world.rows("mart__dev.shown") == AMOUNTS
+    assert done(world.services(), graph_of(SHOP), "dev") == ()
+
+
+def test_versions_of_a_plan_that_failed_stay_for_their_time() -> None:
+    world = shop_in_production()
+    calls = Fuse()
+    done(world.copied().services(calls), graph_of(EDITED), "dev")
+    cut = calls.names.index("begin_promotion") + 1
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_at=cut)), graph_of(EDITED), "dev")
+    filled = physical(world) - shown(world, "prod")
+    assert filled
+    assert passed(world, 6.9).swept.marked == ()
+    assert {each.table for each in passed(world, 0.2).swept.marked} >= filled
+    passed(world, 1.1)
+    assert physical(world) == shown(world, "prod")
+
+
+def test_an_environment_expires_after_its_time_unless_it_is_planned_or_pinned() -> None:
+    world = shop_in_production()
+    for name in ("dev", "pinned", "planned"):
+        done(world.services(), graph_of(EDITED), name)
+    times = replace(TIMES, environments={"pinned": None})
+    assert passed(world, 6, times).removed == ()
+    other = {**EDITED, "triple": TRIPLE.replace("* 3", "* 4")}
+    done(world.services(), graph_of(other), "planned")
+    assert passed(world, 1.1, times).removed == ("dev",)
+    assert world.state.environments() == ("pinned", "planned", "prod")
+    assert passed(world, 6, times).removed == ("planned",)
+    assert passed(world, 99, times).removed == ()
+    assert world.state.environments() == ("pinned", "prod")
+
+
+def test_nothing_is_left_of_a_removed_environment_in_the_end() -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of(EDITED), "dev")
+    remove_environment(world.services(), "dev")
+    for _ in range(4):
+        passed(world, 7.1)
+    assert history_of(world, "dev") == []
+    assert physical(world) == shown(world, "prod")
+    assert done(world.services(), graph_of(EDITED), "dev")
+    assert bound(world.services(), "dev").revision == 1
+
+
+def history_of(world: MemoryWorld, name: str) -> list[int]:
+    numbers = range(1, 9)
+    found = (world.state.environment(name, revision=number) for number in numbers)
+    return [each.revision for each in found if each is not None]
+
+
+# Going back
+def test_going_back_to_what_may_be_dropped_is_refused_and_the_history_says_so() -> None:
+    world = promoted_and_removed()
+    assert passed(world, 7.1).swept.forgotten == (Revision("dev", 1), Revision("prod", 1))
+    for number in (None, 1):
+        with pytest.raises(Refused, match="revision 1 of prod is not kept any more"):
+            plan_rollback(world.services(), "prod", number)
+    newest, oldest = history(world.services(), "prod", limit=9)
+    assert (newest.shown.is_forgotten, oldest.shown.is_forgotten) == (False, True)
+    assert oldest.added == ()
+    passed(world, 1.1)
+    with pytest.raises(Refused, match="not kept any more"):
+        plan_rollback(world.services(), "prod", 1)
+    assert world.rows("mart.shown") == TENFOLD
+
+
+def test_within_its_time_going_back_computes_nothing_whatever_the_janitor_did() -> None:
+    world = promoted_and_removed()
+    passed(world, 3)
+    passed(world, 3)
+    plan = plan_rollback(world.services(), "prod")
+    assert apply_plan(world.services(), plan, lambda _: None) == ()
+    assert world.rows("mart.shown") == AMOUNTS
+
+
+# Next to others
+@pytest.mark.parametrize("before,then", [(0, 0), (0, 7.1), (7.1, 0.5), (7.1, 1.1)])
+def test_a_plan_that_returns_to_a_marked_version_takes_its_tombstone(
+    before: float, then: float
+) -> None:
+    """Between making a plan and applying it, the janitor marks, or even drops, what it shows."""
+    world = promoted_and_removed()
+    passed(world, before)
+    plan = asked(world.services(), graph_of(SHOP), "prod")
+    assert not plan.backfills
+    passed(world, then)
+    if then == 1.1:  # dropped
+        with pytest.raises(Conflict, match="plan again"):
+            apply_plan(world.services(), plan, lambda _: None)
+        assert world.rows("mart.shown") == TENFOLD
+        done(world.services(), graph_of(SHOP), "prod")
+    else:
+        assert apply_plan(world.services(), plan, lambda _: None) == ()
+    assert world.rows("mart.shown") == AMOUNTS
+    assert not world.state.references().tombstones.keys() & {key_of(world)}
+    passed(world, 1.1)
+    assert world.rows("mart.shown") == AMOUNTS
+
+
+@pytest.mark.parametrize(
+    "at", ["acquire_lease", "store_snapshots", "begin_promotion", "swap_views"]
+)
+@pytest.mark.parametrize("after", [False, True])
+def test_r12_a_promotion_in_the_middle_of_which_the_janitor_runs_shows_all_or_is_refused(
+    at: str, after: bool
+) -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    plan = asked(world.services(), graph_of(SHOP), "prod")
+    world.clock.advance(1.1 * DAY)  # by now all that the plan shows may be dropped
+    between = Between(world, at, after=after, then=lambda: clean_up(world.services(), TIMES))
+    try:
+        apply_plan(between.services(), plan, lambda _: None)
+    except Conflict:
+        assert world.rows("mart.shown") == TENFOLD
+        done(world.services(), graph_of(SHOP), "prod")
+    assert between.came
+    assert world.rows("mart.shown") == AMOUNTS
+    passed(world, 1.1)
+    assert world.rows("mart.total") == [(66,)]
+
+
+@pytest.mark.parametrize(
+    "at", ["physical_layer", "references", "record_sweep", "begin_drop", "drop_physical"]
+)
+@pytest.mark.parametrize("after", [False, True])
+def test_r12_a_janitor_in_the_middle_of_which_somebody_plans_drops_nothing_that_is_shown(
+    at: str, after: bool
+) -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+
+    def plan_back() -> None:
+        try:
+            done(world.services(), graph_of(SHOP), "prod")
+        except Conflict:
+            return
+
+    between = Between(world, at, after=after, then=plan_back)
+    clean_up(between.services(), TIMES)
+    assert between.came
+    done(world.services(), graph_of(SHOP), "prod")
+    assert world.rows("mart.shown") == AMOUNTS
+    passed(world, 1.1)
+    assert world.rows("mart.shown") == AMOUNTS
+    assert world.rows("mart.total") == [(66,)]
+
+
+class Between:
+    """A process that lets something else happen at its first call of a method."""
+
+    def __init__(
+        self, world: MemoryWorld, method: str, *, after: bool, then: Callable[[], object]
+    ) -> None:
+        self.world, self.method, self.after, self.then = world, method, after, then
+        self.came = False
+
+    def services(self):  # type: ignore[no-untyped-def]
+        found = self.world.services()
+        return replace(found, state=Halted(self, found.state), catalog=Halted(self, found.catalog))
+
+    def happen(self) -> None:
+        if not self.came:
+            self.came = True
+            self.then()
+
+
+class Halted:
+    def __init__(self, between: Between, port: object) -> None:
+        self._between, self._port = between, port
+
+    def __getattr__(self, name: str):  # type: ignore[no-untyped-def]
+        between, found = self._between, getattr(self._port, name)
+        if name != between.method:
+            return found
+
+        def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+            if not between.after:
+                between.happen()
+            result = found(*args, **kwargs)
+            if between.after:
+                between.happen()
+            return result
+
+        return call
+
+
+def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
+    world = promoted_and_removed()
+    key = next(k for k in world.state.references().known if k.table not in shown(world, "prod"))
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+    with leased(world.state, version_resource(key), holder="a run"):
+        assert key not in {each.key for each in clean_up(world.services(), TIMES).dropped}
+    assert (
+        key in {each.key for each in clean_up(world.services(), TIMES).dropped}
+        or (key in clean_up(world.services(), TIMES).swept.marked)
+        or key in world.state.references().tombstones
+    )
+
+
+def test_two_janitors_at_once_exclude_each_other() -> None:
+    world = promoted_and_removed()
+    with (
+        leased(world.state, RESOURCE, holder="another janitor"),
+        pytest.raises(Conflict, match="another janitor"),
+    ):
+        clean_up(world.services(), TIMES)
+
+
+# What it never touches
+def test_tables_of_others_and_what_the_state_does_not_know_are_listed_and_left() -> None:
+    world = promoted_and_removed()
+    old = sorted(physical(world) - shown(world, "prod"))
+    table = next(name for name in old if name in world.catalog.tables)
+    world.catalog.tables[table].properties[STATE] = "another"
+    foreign = TableName("vde__mart", "somebody_s")
+    world.catalog.create_table(foreign, ())
+    unknown = TableName("vde__mart", f"mart__sales__{'0' * 32}")
+    world.catalog.create_table(unknown, ())
+    passed(world, 7.1)
+    cleaned = passed(world, 1.1)
+    assert {each.table: each.reason for each in cleaned.left} == {
+        table: "another state made it",
+        foreign: "this state knows nothing of it",
+        unknown: "this state knows nothing of it",
+    }
+    assert physical(world) == shown(world, "prod") | {table, foreign, unknown}
+
+
+def test_a_table_of_an_earlier_release_is_known_by_what_was_recorded_in_it() -> None:
+    world = promoted_and_removed()
+    for each in world.catalog.tables.values():
+        each.properties.pop(STATE, None)
+    old = {name for name in world.catalog.tables if name in physical(world)}
+    passed(world, 7.1)
+    passed(world, 1.1)
+    assert set(world.catalog.tables) & old == shown(world, "prod") & old
+    made_by_nobody = promoted_and_removed()
+    for each in made_by_nobody.catalog.tables.values():
+        each.properties.pop(STATE, None)
+        each.snapshots = {}
+    passed(made_by_nobody, 7.1)
+    cleaned = passed(made_by_nobody, 1.1)
+    assert {each.reason for each in cleaned.left} == {"it does not say which state made it"}
+
+
+def test_what_somebody_made_under_the_name_of_a_dropped_table_stays() -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+    names = calls(world)
+    cut = len(names) - names[::-1].index("drop_physical")
+    with pytest.raises(PowerCut):
+        clean_up(world.services(Fuse(cut_at=cut, after=True)), TIMES)
+    (dropping,) = world.state.drops()
+    world.catalog.create_table(dropping.key.table, ())
+    world.reboot()
+    cleaned = clean_up(world.services(), TIMES)
+    assert cleaned.finished == (dropping.key,)
+    assert dropping.key.table in world.catalog.tables
+    assert [each.table for each in cleaned.left] == [dropping.key.table]
+
+
+# Cuts
+def calls(world: MemoryWorld) -> list[str]:
+    """The calls of one pass of the janitor."""
+    fuse = Fuse()
+    clean_up(world.copied().services(fuse), TIMES)
+    return fuse.names
+
+
+@pytest.mark.parametrize("stage", ["marking", "dropping", "expiring"])
+def test_a_janitor_that_is_cut_at_any_call_is_completed_by_the_next_one(stage: str) -> None:
+    start = promoted_and_removed()
+    if stage == "dropping":
+        passed(start, 7.1)
+        start.clock.advance(1.1 * DAY)
+    elif stage == "marking":
+        start.clock.advance(7.1 * DAY)
+    else:
+        done(start.services(), graph_of(LATER), "other")
+        start.clock.advance(7.1 * DAY)
+    for call in places(calls(start), WRITING):
+        for after in (False, True) if is_full() else (True,):
+            world = start.copied()
+            with pytest.raises(PowerCut):
+                clean_up(world.services(Fuse(cut_at=call, after=after)), TIMES)
+            assert world.rows("mart.shown") == TENFOLD
+            assert physical(world) >= shown(world, "prod")
+            world.reboot()
+            clean_up(world.services(), TIMES)
+            for _ in range(3):
+                passed(world, 8)
+            assert physical(world) == shown(world, "prod")
+            assert world.state.environments() == ("prod",)
+            assert world.state.drops() == ()
+            assert world.state.references().tombstones == {}
+            assert world.state.references().known == {
+                each.key for each in bound(world.services(), "prod").snapshots.values()
+            }
+
+
+def test_a_drop_that_was_cut_is_finished_by_the_plan_that_needs_the_version() -> None:
+    start = promoted_and_removed()
+    passed(start, 7.1)
+    start.clock.advance(1.1 * DAY)
+    names = calls(start)
+    for name, after in (("begin_drop", True), ("drop_physical", False), ("drop_physical", True)):
+        world = start.copied()
+        cut = names.index(name) + 1
+        with pytest.raises(PowerCut):
+            clean_up(world.services(Fuse(cut_at=cut, after=after)), TIMES)
+        assert world.state.drops()
+        world.reboot()
+        done(world.services(), graph_of(SHOP), "prod")
+        assert world.state.drops() == ()
+        assert world.rows("mart.shown") == AMOUNTS
+
+
+# Records
+def test_records_of_closed_work_stay_bounded_and_say_the_same() -> None:
+    world = shop_in_production()
+    for day in range(4, 20):
+        world.land(((day - 1) * 24 + 1, day), until=day * 24)
+        done(world.services(), graph_of(SHOP), "prod", restate=("mart.total",))
+        world.clock.advance(DAY)
+    expected = world.rows("mart.total")
+    counted = count_of_work(world)
+    cleaned = passed(world, 0, PINNED)
+    assert cleaned.records > 5
+    assert count_of_work(world) == counted - cleaned.records
+    assert passed(world, 0, PINNED).records == 0
+    assert world.rows("mart.total") == expected
+    assert done(world.services(), graph_of(SHOP), "prod") == ()
+    heads = {key_of(world)}
+    assert world.state.heads(heads).keys() == heads
+
+
+def count_of_work(world: MemoryWorld) -> int:
+    from sqlalchemy import func, select
+
+    from vde_dagster.state import schema
+    from vde_dagster.state.sql_state import SqlState
+
+    assert isinstance(world.state, SqlState)
+    with world.state._database.read() as connection:
+        return connection.execute(select(func.count()).select_from(schema.work)).scalar_one()
+
+
+def test_every_method_of_the_janitor_that_writes_is_cut_somewhere() -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+    written = {"record_sweep", "begin_drop", "drop_physical", "finish_drop", "prune"}
+    assert written <= set(calls(world)) & WRITING

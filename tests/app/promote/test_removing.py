@@ -1,0 +1,188 @@
+"""Removing an environment: its views go, and what it owned goes to whoever shows it (rule R9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import WRITING, Fuse, MemoryWorld, PowerCut, bound, graph_of
+from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, TRIPLE, done, shop_in_production
+from tests.depth import places
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.inspect.history import history
+from vde_dagster.app.leases import leased
+from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.publish.shown_views import show_first
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import TableName
+from vde_dagster.ports.state import environment_resource
+
+SHOWN = TableName("mart__dev", "shown")
+
+
+def with_dev(project: dict[str, str] | None = None) -> MemoryWorld:
+    world = shop_in_production()
+    done(world.services(), graph_of(project or EDITED), "dev")
+    return world
+
+
+def views_of(world: MemoryWorld, environment: str) -> list[TableName]:
+    return sorted(n for n in world.catalog._views if n.namespace.endswith(f"__{environment}"))
+
+
+def keys(world: MemoryWorld, environment: str) -> set[VersionKey]:
+    shown = bound(world.services(), environment).snapshots
+    return {each.key for each in shown.values() if not each.is_source}
+
+
+def test_its_views_are_gone_and_its_tables_and_all_others_stay() -> None:
+    world = with_dev()
+    tables = set(world.catalog.tables)
+    assert views_of(world, "dev")
+    remove_environment(world.services(), "dev")
+    assert views_of(world, "dev") == []
+    assert set(world.catalog.tables) == tables
+    assert world.state.environment("dev") is None
+    assert world.state.environments() == ("prod",)
+    assert world.rows("mart.shown") == AMOUNTS
+
+
+@pytest.mark.parametrize("name,said", [("prod", "never removed"), ("nobody", "no environment")])
+def test_production_and_what_does_not_exist_are_refused(name: str, said: str) -> None:
+    world = with_dev()
+    with pytest.raises(Refused, match=said):
+        remove_environment(world.services(), name)
+    assert world.rows("mart.shown") == AMOUNTS
+    assert world.rows("mart__dev.shown") == TENFOLD
+
+
+def test_an_environment_that_a_plan_holds_is_not_removed() -> None:
+    world = with_dev()
+    with (
+        leased(world.state, environment_resource("dev"), holder="a plan"),
+        pytest.raises(Conflict, match="a plan"),
+    ):
+        remove_environment(world.services(), "dev")
+    assert world.rows("mart__dev.shown") == TENFOLD
+
+
+def test_r9_what_it_owned_and_another_one_shows_is_owned_by_that_one() -> None:
+    world = with_dev()
+    for name in ("staging", "other"):
+        done(world.services(), graph_of(EDITED), name)
+    shared = keys(world, "dev") - keys(world, "prod")
+    assert set(world.state.owners(shared).values()) == {"dev"}
+    remove_environment(world.services(), "dev")
+    assert world.state.owners(shared) == dict.fromkeys(shared, "other")
+    remove_environment(world.services(), "other")
+    assert world.state.owners(shared) == dict.fromkeys(shared, "staging")
+    remove_environment(world.services(), "staging")
+    assert world.state.owners(shared) == {}
+    assert set(world.state.owners(keys(world, "prod")).values()) == {"prod"}
+
+
+def test_it_can_be_made_again_and_does_not_go_back_to_what_it_was() -> None:
+    world = with_dev()
+    remove_environment(world.services(), "dev")
+    assert done(world.services(), graph_of(EDITED), "dev") == ()
+    assert world.rows("mart__dev.shown") == TENFOLD
+    assert set(world.state.owners(keys(world, "dev") - keys(world, "prod")).values()) == {"dev"}
+    with pytest.raises(Refused, match="nothing to go back to"):
+        plan_rollback(world.services(), "dev")
+    with pytest.raises(Refused, match="was removed"):
+        plan_rollback(world.services(), "dev", 2)
+    assert [each.shown.is_removed for each in history(world.services(), "dev", limit=9)] == [
+        False,
+        True,
+        False,
+    ]
+    with pytest.raises(Refused, match="no environment other"):
+        plan_promotion(world.services(), "other", "prod")
+
+
+def test_a_plan_that_was_made_before_the_removal_is_refused() -> None:
+    world = with_dev()
+    plan = plan_promotion(world.services(), "prod", "dev")
+    remove_environment(world.services(), "dev")
+    with pytest.raises(Conflict):
+        apply_plan(world.services(), plan, lambda _: None)
+    assert views_of(world, "dev") == []
+
+
+def test_work_that_ends_after_the_removal_leaves_no_view() -> None:
+    world = with_dev()
+    binding = bound(world.services(), "dev")
+    key = next(binding.key(name) for name in binding.snapshots if name.name == "sales")
+    columns = world.state.holdings([key])[key].columns
+    late = Late(world, after="environment")
+    show_first(late.services(), "dev", key, columns)
+    assert views_of(world, "dev") == []
+
+
+class Late:
+    """A process that sleeps once, while the environment is removed."""
+
+    def __init__(self, world: MemoryWorld, *, after: str) -> None:
+        self.world, self.after, self.slept = world, after, False
+
+    def services(self):  # type: ignore[no-untyped-def]
+        from dataclasses import replace
+
+        services = self.world.services()
+        return replace(services, state=self)
+
+    def __getattr__(self, name: str):  # type: ignore[no-untyped-def]
+        found = getattr(self.world.state, name)
+
+        def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+            result = found(*args, **kwargs)
+            if name == self.after and not self.slept:
+                self.slept = True
+                remove_environment(self.world.services(), "dev")
+            return result
+
+        return call
+
+
+def calls_of_a_removal() -> list[str]:
+    fuse = Fuse()
+    remove_environment(with_dev().services(fuse), "dev")
+    return fuse.names
+
+
+@pytest.mark.parametrize("again", ["remove", "plan"])
+def test_a_removal_that_is_cut_at_any_call_is_finished_by_the_next_run(again: str) -> None:
+    start = with_dev()
+    for call in places(calls_of_a_removal(), WRITING):
+        for after in (False, True):
+            world = start.copied()
+            with pytest.raises(PowerCut):
+                remove_environment(world.services(Fuse(cut_at=call, after=after)), "dev")
+            world.reboot()
+            if again == "plan":
+                was_begun = world.state.environment("dev")
+                finish_promotions(world.services(), "dev")
+                if was_begun is not None and not was_begun.is_removed:
+                    continue  # nothing was recorded yet, so it is there as before
+            elif world.state.environment("dev") is not None:
+                remove_environment(world.services(), "dev")
+            assert world.state.environment("dev") is None
+            assert views_of(world, "dev") == []
+            assert world.rows("mart.shown") == AMOUNTS
+            owned = keys(start, "dev") - keys(start, "prod")
+            assert world.state.owners(owned) == {}
+
+
+def test_a_removed_model_of_a_promotion_that_was_never_finished_leaves_no_view() -> None:
+    world = with_dev()
+    fuse = Fuse()
+    other = {**EDITED, "triple": TRIPLE.replace("* 3", "* 4")}
+    done(world.copied().services(fuse), graph_of(other), "dev")
+    cut = fuse.names.index("begin_promotion") + 1
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_at=cut, after=True)), graph_of(other), "dev")
+    world.reboot()
+    remove_environment(world.services(), "dev")
+    assert views_of(world, "dev") == []
+    assert done(world.services(), graph_of(SHOP), "dev") == ()

@@ -1,0 +1,1 @@
+"""Removing what nothing refers to any more (rule R12)."""

@@ -1,0 +1,1 @@
+"""What nothing refers to any more, and what becomes of it when (rule R12)."""

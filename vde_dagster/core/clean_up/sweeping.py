@@ -1,0 +1,148 @@
+"""Which versions anything may refer to, and what becomes of the others (rule R12).
+
+A version is reachable from what environments show, from their history within its time to live,
+from plans, from running work, and from views that read it. What is not gets a tombstone, and is
+dropped by a later pass if it was unreachable for the whole grace period.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from vde_dagster.core.clean_up.references import (
+    OpenWork,
+    ReadingView,
+    References,
+    ShownVersions,
+    Times,
+)
+from vde_dagster.core.model.snapshot import Revision, VersionKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """What one pass finds.
+
+    - ``kept`` has why each reachable version is kept, for people.
+    - ``forgotten`` are revisions that their environments cannot go back to any more.
+    - ``marked`` get a tombstone, and ``cleared`` lose theirs, since something refers to them again.
+    - ``waiting`` have one, and the instant from which they may be dropped.
+    - ``due`` may be dropped.
+    """
+
+    kept: Mapping[VersionKey, str]
+    forgotten: tuple[Revision, ...] = ()
+    marked: tuple[VersionKey, ...] = ()
+    cleared: tuple[VersionKey, ...] = ()
+    waiting: Mapping[VersionKey, datetime]
+    due: tuple[VersionKey, ...] = ()
+
+
+def sweep(found: References, views: Sequence[ReadingView], times: Times) -> Sweep:
+    """Decide about every version that the state knows."""
+    ttl = times.history
+    past = [each for each in found.revisions if why_in_history(found, each, ttl) is None]
+    kept = reachable(found, views, ttl)
+    rest = sorted(found.known - kept.keys())
+    ready = {
+        key: found.tombstones[key].recorded_at + times.grace
+        for key in rest
+        if key in found.tombstones
+    }
+    return Sweep(
+        kept=kept,
+        forgotten=tuple(sorted(each.revision for each in past)),
+        marked=tuple(key for key in rest if key not in ready),
+        cleared=tuple(
+            sorted(
+                key
+                for key, each in found.tombstones.items()
+                if not each.is_dropping and (key in kept or key not in found.known)
+            )
+        ),
+        waiting={key: at for key, at in ready.items() if at > found.now},
+        due=tuple(key for key, at in ready.items() if at <= found.now),
+    )
+
+
+def reachable(
+    found: References, views: Sequence[ReadingView], ttl: timedelta
+) -> dict[VersionKey, str]:
+    """The versions that anything may refer to, each with one reason."""
+    kept: dict[VersionKey, str] = {}
+    for key, why in _roots(found, ttl):
+        kept.setdefault(key, why)
+    reads: dict[VersionKey, list[ReadingView]] = defaultdict(list)
+    versions = found.known | {key for key, each in found.tombstones.items() if each.is_dropping}
+    for view in views:
+        if view.key is not None and view.key in versions:
+            reads[view.key].append(view)
+        else:
+            _keep(kept, view)
+    waiting = list(kept)
+    while waiting:
+        for view in reads.get(waiting.pop(), ()):
+            waiting.extend(_keep(kept, view))
+    return kept
+
+
+def _keep(kept: dict[VersionKey, str], view: ReadingView) -> list[VersionKey]:
+    new = sorted(view.reads - kept.keys())
+    kept.update(dict.fromkeys(new, f"the view {view.name} reads it"))
+    return new
+
+
+def why_in_history(found: References, shown: ShownVersions, ttl: timedelta) -> str | None:
+    """Why a revision stays in its environment's history; None if it does not."""
+    name = shown.revision.environment
+    if shown.until is None:
+        return f"{name} shows it"
+    if found.now < shown.until + ttl:
+        return f"{name} showed it at revision {shown.revision.number}"
+    if any(each.environment == name and each.began <= shown.until for each in _running(found, ttl)):
+        return f"work that {name} began reads it"
+    return None
+
+
+def _roots(found: References, ttl: timedelta) -> Iterator[tuple[VersionKey, str]]:
+    for shown in sorted(found.revisions, key=lambda each: each.until is not None):
+        why = why_in_history(found, shown, ttl)
+        if why is not None:
+            yield from ((key, why) for key in shown.versions)
+    for planned in found.planned:
+        if planned.environment in found.busy:
+            yield planned.key, f"a plan of {planned.environment} is being applied"
+        elif found.now < planned.at + ttl:
+            yield planned.key, f"a plan of {planned.environment} was to show it"
+    yield from ((key, "a process holds it") for key in found.written)
+    for work in _running(found, ttl):
+        yield work.key, "a unit of work on it is not finished"
+
+
+def _running(found: References, ttl: timedelta) -> Iterator[OpenWork]:
+    """Open work whose process may still run."""
+    for each in found.open_work:
+        if each.key in found.written or found.now < each.began + ttl:
+            yield each
+
+
+def expired(found: References, environments: Iterable[str], times: Times) -> tuple[str, ...]:
+    """The environments whose time to live is over, sorted; those that a process holds are not."""
+    return tuple(
+        sorted(
+            name
+            for name in environments
+            if name not in found.busy
+            and (end := expires_at(name, found.used, times)) is not None
+            and end <= found.now
+        )
+    )
+
+
+def expires_at(environment: str, used: Mapping[str, datetime], times: Times) -> datetime | None:
+    """When an environment expires unless it is planned or promoted before; None for never."""
+    ttl, last = times.of(environment), used.get(environment)
+    return None if ttl is None or last is None else last + ttl

@@ -1,0 +1,188 @@
+"""All physical tables and views of a SQL catalog, and dropping one with its files.
+
+What is dropped is named by its uuid and its folder, so that a drop that was cut goes on, and never
+touches a table that somebody has made under the same name since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pyarrow import fs as arrow
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from sqlalchemy import Connection, Engine, Row, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
+from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
+from vde_dagster.lakehouse.publish import branches
+from vde_dagster.lakehouse.views import Json, metadata_at
+from vde_dagster.ports.physical_layer import STATE, StoredFiles, StoredTable
+
+_VIEW: Final = "VIEW"
+_ROWS: Final = """
+    SELECT catalog_name, table_namespace, table_name, iceberg_type, metadata_location
+    FROM iceberg_tables
+"""
+_ROW: Final = f"""{_ROWS}
+    WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name
+"""
+_DELETE: Final = """
+    DELETE FROM iceberg_tables
+    WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name
+      AND metadata_location = :location
+"""
+
+
+class SqlPhysicalLayer:
+    """Implements `vde_dagster.ports.physical_layer.PhysicalLayer` in a SQL catalog.
+
+    Args:
+        catalog: Loads tables; its properties open the files.
+        engine: The database of the catalog.
+    """
+
+    def __init__(self, catalog: PyIcebergCatalog, engine: Engine) -> None:
+        self._catalog = catalog
+        self._engine = engine
+
+    def tables(self) -> Iterator[StoredTable]:
+        """All tables and views in the schemas of physical tables, by name."""
+        for row in self._rows():
+            ours = row.catalog_name == self._catalog.name
+            if ours and row.table_namespace.startswith(PHYSICAL_PREFIX):
+                found = self._described(row)
+                if found is not None:
+                    yield found
+
+    def reading_views(self) -> Iterator[StoredTable]:
+        """All views elsewhere, of any catalog in this database, that name something there."""
+        for row in self._rows():
+            elsewhere = not row.table_namespace.startswith(PHYSICAL_PREFIX)
+            if elsewhere and row.iceberg_type == _VIEW:
+                found = self._described(row)
+                if found is not None and PHYSICAL_PREFIX in found.text:
+                    yield found
+
+    def files(self, stored: StoredTable) -> StoredFiles:
+        """The files in the folder of a table or view."""
+        found = self._listed(stored.location)
+        return StoredFiles(count=len(found), size=sum(each.size or 0 for each in found))
+
+    def drop(self, name: TableName, *, uuid: str, location: str) -> bool:
+        """Drop a table or view with its files; see the port."""
+        if location.rstrip("/").rpartition("/")[2] != name.name:
+            raise Refused(f"{name} is in {location}, which is no folder of its own")
+        row = self._row(name)
+        found = None if row is None else self._described(row)
+        if found is not None and found.uuid != uuid:
+            return False
+        # Only these are deleted: files of a table that is made here later are not among them.
+        files = self._listed(location)
+        if row is None:
+            if self._row(name) is not None:
+                return False
+        else:
+            self._delete_row(name, row)
+        self._delete(location, files)
+        return True
+
+    def _rows(self) -> list[Row[Any]]:
+        with self._engine.connect() as connection:
+            rows = connection.execute(text(_ROWS)).all()
+        return sorted(rows, key=lambda row: (row.table_namespace, row.table_name))
+
+    def _row(self, name: TableName) -> Row[Any] | None:
+        with self._engine.connect() as connection:
+            return connection.execute(text(_ROW), self._key(name)).one_or_none()
+
+    def _key(self, name: TableName) -> dict[str, object]:
+        return {
+            "catalog": name.catalog or self._catalog.name,
+            "namespace": name.namespace,
+            "name": name.name,
+        }
+
+    def _described(self, row: Row[Any]) -> StoredTable | None:
+        """What the metadata says; None for a row whose table is gone by now."""
+        is_ours = row.catalog_name == self._catalog.name
+        name = TableName(row.table_namespace, row.table_name, "" if is_ours else row.catalog_name)
+        if row.iceberg_type == _VIEW:
+            try:
+                return _view(name, metadata_at(self._catalog, row.metadata_location))
+            except FileNotFoundError:  # nobody can read it
+                return None
+        try:
+            table = self._catalog.load_table((name.namespace, name.name))
+        except (NoSuchTableError, FileNotFoundError):
+            return None
+        return StoredTable(
+            name=name,
+            uuid=str(table.metadata.table_uuid),
+            location=table.metadata.location,
+            is_view=False,
+            state=table.properties.get(STATE, ""),
+            iceberg_snapshots=frozenset(each.snapshot_id for each in table.metadata.snapshots),
+            branches=branches(table),
+        )
+
+    def _delete_row(self, name: TableName, row: Row[Any]) -> None:
+        try:
+            with self._engine.connect() as connection:
+                _begin(connection)
+                own = {**self._key(name), "location": row.metadata_location}
+                done = connection.execute(text(_DELETE), own)
+                connection.commit()
+        except OperationalError as error:
+            raise OutcomeUnknown(
+                f"the answer to the drop of {name} was lost ({error.orig})",
+                advice="doing it again is safe",
+            ) from error
+        except DBAPIError as error:
+            raise OutcomeUnknown(f"the answer to the drop of {name} was lost: {error}") from error
+        if done.rowcount != 1:
+            raise Conflict(f"somebody else changes {name} right now; nothing was dropped")
+
+    def _listed(self, location: str) -> list[arrow.FileInfo]:
+        system, path = self._folder(location)
+        chosen = arrow.FileSelector(path, recursive=True, allow_not_found=True)
+        return [each for each in system.get_file_info(chosen) if each.is_file]
+
+    def _delete(self, location: str, files: list[arrow.FileInfo]) -> None:
+        system, path = self._folder(location)
+        for each in files:
+            with suppress(FileNotFoundError):
+                system.delete_file(each.path)
+        if isinstance(system, arrow.LocalFileSystem):
+            folders = [each for each in Path(path).rglob("*") if each.is_dir()]
+            for folder in [*sorted(folders, reverse=True), Path(path)]:
+                with suppress(OSError):  # something is in it
+                    folder.rmdir()
+
+    def _folder(self, location: str) -> tuple[arrow.FileSystem, str]:
+        properties = self._catalog.properties
+        scheme, host, path = PyArrowFileIO.parse_location(location.rstrip("/"), properties)
+        return PyArrowFileIO(properties).fs_by_scheme(scheme, host), path
+
+
+def _begin(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _view(name: TableName, metadata: Json) -> StoredTable:
+    current = metadata["current-version-id"]
+    version = next(each for each in metadata["versions"] if each["version-id"] == current)
+    return StoredTable(
+        name=name,
+        uuid=str(metadata["view-uuid"]),
+        location=str(metadata["location"]),
+        is_view=True,
+        state=str(metadata.get("properties", {}).get(STATE, "")),
+        text="\n".join(str(each.get("sql", "")) for each in version["representations"]),
+    )

@@ -1,0 +1,72 @@
+"""The part of the catalog for looking at all physical tables, and for dropping one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from vde_dagster.core.names import TableName
+
+STATE: Final = "vde.state"
+"""The property of a physical table or view that has the id of the state that made it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """A table or view as its metadata describes it.
+
+    ``state`` is the id of the state that made it, empty where it has none. ``text`` is what a view
+    selects, ``iceberg_snapshots`` are those that a table retains, and ``branches`` the units of
+    work that have a branch of it.
+    """
+
+    name: TableName
+    uuid: str
+    location: str
+    is_view: bool
+    state: str = ""
+    text: str = ""
+    iceberg_snapshots: frozenset[int] = frozenset()
+    branches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFiles:
+    """How many files there are in the folder of a table or view, and their bytes."""
+
+    count: int = 0
+    size: int = 0
+
+
+class PhysicalLayer(Protocol):
+    """A part of the catalog; see `vde_dagster.ports.catalog.Catalog`."""
+
+    def physical_layer(self) -> Sequence[StoredTable]:
+        """All tables and views in the schemas of physical tables, whoever made them, by name."""
+        ...
+
+    def reading_views(self) -> Sequence[StoredTable]:
+        """All views elsewhere whose text names something in these schemas, by name."""
+        ...
+
+    def files(self, stored: StoredTable) -> StoredFiles:
+        """The files in the folder of a table or view."""
+        ...
+
+    def drop_physical(self, name: TableName, *, uuid: str, location: str) -> bool:
+        """Drop a physical table or view with all of its files.
+
+        Doing it again goes on with what was left. One of this name with another uuid stays, with
+        its files. Returns whether nothing is left of it.
+
+        Args:
+            name: Its name.
+            uuid: That of what is dropped.
+            location: Its folder, which has to be named after it.
+
+        Raises:
+            Conflict: Somebody else changes it right now; nothing was dropped.
+            OutcomeUnknown: The answer was lost.
+        """
+        ...

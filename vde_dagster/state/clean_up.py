@@ -1,0 +1,353 @@
+"""What refers to versions, and forgetting those to which nothing does (rule R12).
+
+Functions of one transaction each, which `state.reference_lock` keeps apart from those that refer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, Table, delete, exists, func, select, update
+
+from vde_dagster.core.clean_up.references import (
+    OpenWork,
+    PlannedVersion,
+    ReadingView,
+    References,
+    ShownVersions,
+    Times,
+    Tombstone,
+)
+from vde_dagster.core.clean_up.sweeping import Sweep, sweep
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.model.snapshot import Revision, VersionKey
+from vde_dagster.ports.state import Lease, environment_resource, version_resource
+from vde_dagster.state import codec, leases, schema
+from vde_dagster.state.database import now, upsert
+
+_promotions = schema.promotions
+_promoted = schema.promoted_snapshots
+_snapshots = schema.snapshots
+_tombstones = schema.tombstones
+_planned = schema.planned
+_work = schema.work
+_OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
+_OF_VERSIONS: Final = (
+    schema.owners,
+    schema.ledger,
+    schema.holdings,
+    schema.last_looks,
+    schema.marks,
+    schema.pending,
+    schema.unlisted,
+    schema.planned,
+)
+"""The tables with rows of versions that nothing else refers to."""
+_IS_SHOWN: Final = exists().where(
+    _promoted.c.model == _snapshots.c.model, _promoted.c.digest == _snapshots.c.digest
+)
+
+
+def identity(connection: Connection) -> str:
+    """The id of this state."""
+    return str(connection.execute(select(schema.identity.c.state_id)).scalar_one())
+
+
+def references(connection: Connection) -> References:
+    """Everything that refers to versions now."""
+    known = frozenset(_known(connection))
+    held = {each.resource for each in leases.held(connection) if not each.is_over}
+    planned = tuple(
+        PlannedVersion(
+            environment=row.environment, key=_key(row), at=codec.decode_instant(row.planned_at)
+        )
+        for row in connection.execute(select(_planned))
+    )
+    history = connection.execute(
+        select(_promotions).order_by(_promotions.c.environment, _promotions.c.revision)
+    ).all()
+    environments = {row.environment for row in history} | {each.environment for each in planned}
+    return References(
+        now=codec.decode_instant(now(connection)),
+        known=known,
+        revisions=tuple(_revisions(connection, history)),
+        planned=planned,
+        open_work=tuple(
+            OpenWork(
+                environment=row.environment,
+                key=_key(row),
+                began=codec.decode_instant(row.started_at),
+            )
+            for row in connection.execute(select(_work).where(_work.c.state.in_(_OPEN)))
+        ),
+        tombstones={each.key: each for each in _all_tombstones(connection)},
+        busy=frozenset(each for each in environments if environment_resource(each) in held),
+        written=frozenset(key for key in known if version_resource(key) in held),
+        used=_used(history, planned),
+    )
+
+
+def record_sweep(connection: Connection, views: Sequence[ReadingView], times: Times) -> Sweep:
+    """Decide what is unreachable, and record it."""
+    found = references(connection)
+    swept = sweep(found, views, times)
+    for revision in swept.forgotten:
+        _forget_revision(connection, revision)
+    at = codec.encode_instant(found.now)
+    upsert(
+        connection,
+        _tombstones,
+        [
+            {
+                "model": codec.encode_model(key.model),
+                "version": key.version,
+                "recorded_at": at,
+                "dropping": False,
+                "table_uuid": "",
+                "location": "",
+            }
+            for key in swept.marked
+        ],
+    )
+    for key in swept.cleared:
+        _delete_of(connection, _tombstones, key)
+    return swept
+
+
+def begin_drop(
+    connection: Connection,
+    key: VersionKey,
+    views: Sequence[ReadingView],
+    times: Times,
+    *,
+    lease: Lease,
+    uuid: str,
+    location: str,
+) -> bool:
+    """Forget a version that may still be dropped. Returns whether it may.
+
+    Raises:
+        LeaseLost: The lease on the version is not held any more.
+    """
+    leases.check(connection, lease)
+    found = references(connection)
+    found = replace(found, written=found.written - {key})
+    if key not in sweep(found, views, times).due:
+        return False
+    work_ids = select(_work.c.work_id).where(*_is_of(_work, key))
+    connection.execute(
+        delete(schema.questions).where(schema.questions.c.work_id.in_(work_ids.scalar_subquery()))
+    )
+    looks = schema.last_looks
+    # A version that is made again counts its changes from one: no look may remember the old ones.
+    connection.execute(
+        delete(looks).where(looks.c.look_json.contains(key.version, autoescape=True))
+    )
+    for table in (*_OF_VERSIONS, _work, _promoted):
+        _delete_of(connection, table, key)
+    connection.execute(delete(_snapshots).where(*_is_of(_snapshots, key), ~_IS_SHOWN))
+    connection.execute(
+        update(_tombstones)
+        .where(*_is_of(_tombstones, key))
+        .values(dropping=True, table_uuid=uuid, location=location)
+    )
+    return True
+
+
+def drops(connection: Connection) -> tuple[Tombstone, ...]:
+    """The versions whose drop was begun and not finished, sorted."""
+    found = (each for each in _all_tombstones(connection) if each.is_dropping)
+    return tuple(sorted(found, key=lambda each: each.key))
+
+
+def finish_drop(connection: Connection, key: VersionKey) -> None:
+    """Record that nothing is left of a version that was being dropped."""
+    connection.execute(delete(_tombstones).where(*_is_of(_tombstones, key), _tombstones.c.dropping))
+    held = schema.leases
+    connection.execute(delete(held).where(held.c.resource == version_resource(key)))
+
+
+def plan(connection: Connection, keys: Iterable[VersionKey], *, environment: str) -> None:
+    """Note the versions that a plan is to show."""
+    at = now(connection)
+    rows = [
+        {
+            "environment": environment,
+            "model": codec.encode_model(key.model),
+            "version": key.version,
+            "planned_at": at,
+        }
+        for key in dict.fromkeys(keys)
+    ]
+    upsert(connection, _planned, rows)
+
+
+def closed_before(
+    connection: Connection, work_ids: Collection[str], ttl: timedelta
+) -> frozenset[str]:
+    """Those of these units of work that were closed longer ago than this."""
+    closed = select(_work.c.work_id).where(_is_closed_before(_until(connection, ttl)))
+    return frozenset(connection.execute(closed).scalars()).intersection(work_ids)
+
+
+def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) -> int:
+    """Delete what was closed longer ago than this and nothing needs; returns how much."""
+    until = _until(connection, ttl)
+    by = (_work.c.model, _work.c.version)
+    is_done = _work.c.state == UnitOfWorkState.DONE.value
+    lasts = (
+        select(func.max(_work.c.number)).group_by(*by, _work.c.state, _work.c.is_session),
+        select(func.max(_work.c.number)).where(_work.c.drifted, is_done).group_by(*by),
+    )
+    named = [
+        select(table.c.work_id).where(table.c.work_id.is_not(None))
+        for table in (schema.ledger, schema.marks, schema.unlisted)
+    ]
+    kept = {*branches}
+    for each in named:
+        kept.update(connection.execute(each.distinct()).scalars())
+    numbers = {number for each in lasts for number in connection.execute(each).scalars()}
+    old = connection.execute(
+        select(_work.c.number, _work.c.work_id).where(_is_closed_before(until))
+    ).all()
+    gone = [row for row in old if row.number not in numbers and row.work_id not in kept]
+    for row in gone:
+        connection.execute(
+            delete(schema.questions).where(schema.questions.c.work_id == row.work_id)
+        )
+        connection.execute(delete(_work).where(_work.c.number == row.number))
+    held = {each.resource for each in leases.held(connection) if not each.is_over}
+    is_old = _planned.c.planned_at <= until
+    plans: Sequence[Row[Any]] = connection.execute(select(_planned).where(is_old)).all()
+    past = [row for row in plans if environment_resource(row.environment) not in held]
+    for row in past:
+        connection.execute(
+            delete(_planned).where(
+                _planned.c.environment == row.environment, *_is_of(_planned, _key(row))
+            )
+        )
+    return len(gone) + len(past) + _forget_removed(connection, until)
+
+
+def _forget_removed(connection: Connection, until: int) -> int:
+    """Delete what is left of environments that were removed, once nothing of them is history."""
+    ended = select(_promotions).where(
+        _promotions.c.removed, _promotions.c.finished, _promotions.c.finished_at <= until
+    )
+    gone = 0
+    for row in connection.execute(ended).all():
+        own = _promotions.c.environment == row.environment
+        others = own & (_promotions.c.revision != row.revision)
+        later = others & (~_promotions.c.forgotten | (_promotions.c.revision > row.revision))
+        if connection.execute(select(func.count()).where(later)).scalar_one():
+            continue
+        connection.execute(delete(_promoted).where(_promoted.c.environment == row.environment))
+        gone += connection.execute(delete(_promotions).where(own)).rowcount
+    return gone
+
+
+def _until(connection: Connection, ttl: timedelta) -> int:
+    return now(connection) - ttl // timedelta(microseconds=1)
+
+
+def _is_closed_before(until: int) -> Any:  # noqa: ANN401 - a condition of SQLAlchemy
+    return _work.c.state.not_in(_OPEN) & (_work.c.finished_at <= until)
+
+
+def _known(connection: Connection) -> Iterator[VersionKey]:
+    """Every version of which the state has anything."""
+    # A snapshot that is shown with another version than its own is no trace of its own one.
+    queries: list[Select[Any]] = [
+        select(_snapshots.c.model, _snapshots.c.version).where(~_IS_SHOWN),
+        *(select(each.c.model, each.c.version) for each in (*_OF_VERSIONS, _work, _promoted)),
+    ]
+    for query in queries:
+        yield from map(_key, connection.execute(query.distinct()))
+
+
+def _revisions(connection: Connection, history: Sequence[Row[Any]]) -> Iterator[ShownVersions]:
+    """What each revision shows that is still in the history, and until when it was shown."""
+    shown: dict[tuple[str, int], set[VersionKey]] = defaultdict(set)
+    rows = select(_promoted).join(
+        _promotions,
+        (_promotions.c.environment == _promoted.c.environment)
+        & (_promotions.c.revision == _promoted.c.revision),
+    )
+    for row in connection.execute(rows.where(~_promotions.c.forgotten)):
+        shown[row.environment, row.revision].add(_key(row))
+    later: dict[str, datetime] = {}
+    for row in reversed(history):
+        if not row.forgotten:
+            yield ShownVersions(
+                revision=Revision(row.environment, row.revision),
+                versions=frozenset(shown[row.environment, row.revision]),
+                until=later.get(row.environment),
+            )
+        if row.finished:
+            ended = row.promoted_at if row.finished_at is None else row.finished_at
+            later[row.environment] = codec.decode_instant(ended)
+
+
+def _used(history: Sequence[Row[Any]], planned: Sequence[PlannedVersion]) -> Mapping[str, datetime]:
+    found: dict[str, datetime] = {}
+    times = [(row.environment, codec.decode_instant(row.promoted_at)) for row in history]
+    for name, at in (*times, *((each.environment, each.at) for each in planned)):
+        found[name] = max(at, found.get(name, at))
+    return found
+
+
+def _forget_revision(connection: Connection, revision: Revision) -> None:
+    """Take a revision out of the history.
+
+    Of its snapshots only those stay that are the first of their version, since savings are counted
+    from there, or that say that the version has rows of another definition.
+    """
+    own = (
+        _promoted.c.environment == revision.environment,
+        _promoted.c.revision == revision.number,
+    )
+    before = _promoted.alias()
+    is_said_before = exists().where(
+        before.c.environment == _promoted.c.environment,
+        before.c.revision < _promoted.c.revision,
+        before.c.model == _promoted.c.model,
+        before.c.version == _promoted.c.version,
+        before.c.drifted == _promoted.c.drifted,
+        before.c.decided_by == _promoted.c.decided_by,
+    )
+    connection.execute(delete(_promoted).where(*own, is_said_before))
+    connection.execute(
+        update(_promotions)
+        .where(
+            _promotions.c.environment == revision.environment,
+            _promotions.c.revision == revision.number,
+        )
+        .values(forgotten=True)
+    )
+
+
+def _all_tombstones(connection: Connection) -> Iterator[Tombstone]:
+    for row in connection.execute(select(_tombstones)):
+        yield Tombstone(
+            key=_key(row),
+            recorded_at=codec.decode_instant(row.recorded_at),
+            is_dropping=row.dropping,
+            uuid=row.table_uuid,
+            location=row.location,
+        )
+
+
+def _key(row: Row[Any]) -> VersionKey:
+    return VersionKey(codec.decode_model(row.model), row.version)
+
+
+def _is_of(table: Table, key: VersionKey) -> tuple[Any, Any]:
+    return table.c.model == codec.encode_model(key.model), table.c.version == key.version
+
+
+def _delete_of(connection: Connection, table: Table, key: VersionKey) -> None:
+    connection.execute(delete(table).where(*_is_of(table, key)))

@@ -1,0 +1,98 @@
+"""The part of the state for removing what nothing refers to, in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+
+from vde_dagster.core.clean_up.references import ReadingView, References, Times, Tombstone
+from vde_dagster.core.clean_up.sweeping import Sweep
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.ports.state import Environment, Lease
+from vde_dagster.state import clean_up, environments, leases, reference_lock
+from vde_dagster.state.database import Database
+
+
+class SqlCleanUp:
+    """Implements `vde_dagster.ports.clean_up.CleanUp`."""
+
+    _database: Database
+
+    def begin_removal(
+        self, name: str, *, expected_revision: int, plan_id: str, lease: Lease, author: str = ""
+    ) -> Environment:
+        """Add a last revision to an environment, not finished, that shows nothing.
+
+        Raises:
+            Conflict: Its revision is not the expected one.
+            LeaseLost: The lease was taken over.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            return environments.begin(
+                connection,
+                name,
+                expected_revision=expected_revision,
+                plan_id=plan_id,
+                snapshots=(),
+                author=author,
+                removes=True,
+            )
+
+    def identity(self) -> str:
+        """The id of this state."""
+        with self._database.read() as connection:
+            return clean_up.identity(connection)
+
+    def references(self) -> References:
+        """Everything that refers to versions now."""
+        with self._database.read() as connection:
+            return clean_up.references(connection)
+
+    def record_sweep(self, views: Sequence[ReadingView], times: Times) -> Sweep:
+        """Decide what is unreachable, and record it."""
+        with self._database.write() as connection:
+            reference_lock.while_deciding(connection)
+            return clean_up.record_sweep(connection, views, times)
+
+    def begin_drop(
+        self,
+        key: VersionKey,
+        views: Sequence[ReadingView],
+        times: Times,
+        *,
+        lease: Lease,
+        uuid: str = "",
+        location: str = "",
+    ) -> bool:
+        """Forget a version that may still be dropped. Returns whether it may.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+        """
+        with self._database.write() as connection:
+            reference_lock.while_deciding(connection)
+            return clean_up.begin_drop(
+                connection, key, views, times, lease=lease, uuid=uuid, location=location
+            )
+
+    def drops(self) -> tuple[Tombstone, ...]:
+        """The versions whose drop was begun and not finished."""
+        with self._database.read() as connection:
+            return clean_up.drops(connection)
+
+    def finish_drop(self, key: VersionKey) -> None:
+        """Record that nothing is left of a version."""
+        with self._database.write() as connection:
+            clean_up.finish_drop(connection, key)
+
+    def closed_before(self, work_ids: Collection[str], ttl: timedelta) -> frozenset[str]:
+        """Those of these units of work that were closed longer ago than this."""
+        with self._database.read() as connection:
+            return clean_up.closed_before(connection, work_ids, ttl)
+
+    def prune(self, ttl: timedelta, *, branches: Collection[str] = ()) -> int:
+        """Delete what was closed longer ago than this and nothing needs."""
+        with self._database.write() as connection:
+            reference_lock.while_deciding(connection)
+            return clean_up.prune(connection, ttl, branches=branches)
