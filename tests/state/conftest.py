@@ -48,7 +48,7 @@ class _Kept:
         """As it was when it was made, and made just now."""
         with self.engine.begin() as connection:
             for table in reversed(schema.metadata.sorted_tables):
-                if table is not schema.state_version:
+                if table not in (schema.state_version, schema.identity):
                     connection.execute(delete(table))
             connection.execute(update(schema.state_version).values(applied_at=now(connection)))
         return Store(state=self.state, clock=SystemClock(), pass_time=self._pass_time)

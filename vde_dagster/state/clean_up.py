@@ -74,7 +74,7 @@ def references(connection: Connection) -> References:
     return References(
         now=codec.decode_instant(now(connection)),
         known=known,
-        revisions=tuple(_revisions(connection, history)),
+        revisions=tuple(sorted(_revisions(connection, history), key=lambda each: each.revision)),
         planned=planned,
         open_work=tuple(
             OpenWork(

@@ -1,0 +1,168 @@
+"""Looking at physical tables and dropping one, on Iceberg and in memory; and the files on disk."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.lakehouse.catalog_worlds import AT, ID, IcebergWorld, MemoryWorld, World
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName, TableName, physical_table
+from vde_dagster.ports.catalog import Catalog, ViewDefinition
+from vde_dagster.ports.physical_layer import STATE, StoredTable
+
+START = datetime(2013, 1, 1, tzinfo=UTC)
+ONE = physical_table(ModelName("s", "one"), "1" * 32)
+TWO = physical_table(ModelName("s", "two"), "2" * 32)
+
+
+@pytest.fixture(params=["memory", "iceberg"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    found = MemoryWorld() if request.param == "memory" else IcebergWorld(tmp_path)
+    for name in (ONE, TWO):
+        found.create(name)
+        found.append(name, [(1, START)])
+    return found
+
+
+@pytest.fixture
+def iceberg(tmp_path: Path) -> IcebergWorld:
+    found = IcebergWorld(tmp_path)
+    for name in (ONE, TWO):
+        found.create(name)
+        found.append(name, [(1, START)])
+    return found
+
+
+def stored(catalog: Catalog, name: TableName = ONE) -> StoredTable:
+    return next(each for each in catalog.physical_layer() if each.name == name)
+
+
+def files_in(folder: Path) -> set[Path]:
+    return {each for each in folder.rglob("*") if each.is_file()}
+
+
+def drop(catalog: Catalog, found: StoredTable) -> bool:
+    return catalog.drop_physical(found.name, uuid=found.uuid, location=found.location)
+
+
+def test_every_physical_table_is_described(world: World) -> None:
+    second = world.append(ONE, [(2, START)])
+    world.branch(ONE, "w1", second)
+    world.set_property(ONE, STATE, "this one")
+    world.create(TableName("raw", "theirs"))
+    assert [each.name for each in world.catalog.physical_layer()] == [ONE, TWO]
+    one, two = world.catalog.physical_layer()
+    table = world.catalog.table(ONE)
+    assert table is not None
+    assert (one.uuid, one.state, one.is_view) == (table.uuid, "this one", False)
+    assert one.branches == ("w1",)
+    assert one.iceberg_snapshots >= {second}
+    assert (two.state, two.branches) == ("", ())
+    assert one.location.endswith(f"/{ONE.namespace}/{ONE.name}")
+
+
+def test_views_that_read_physical_tables_are_found_with_what_they_name(world: World) -> None:
+    shown = TableName("dev", "one")
+    world.catalog.swap_views([ViewDefinition(name=shown, target=ONE, columns=(ID, AT))], [])
+    (view,) = world.catalog.reading_views()
+    assert (view.name, view.is_view) == (shown, True)
+    assert ONE.name in view.text
+    assert TWO.name not in view.text
+
+
+def test_a_dropped_table_is_gone_and_all_others_stay(world: World) -> None:
+    found = stored(world.catalog)
+    assert world.catalog.files(found).count > 0
+    assert world.catalog.files(found).size > 0
+    assert drop(world.catalog, found)
+    assert world.catalog.table(ONE) is None
+    assert [each.name for each in world.catalog.physical_layer()] == [TWO]
+    assert world.catalog.files(stored(world.catalog, TWO)).count > 0
+
+
+def test_dropping_it_again_is_no_error(world: World) -> None:
+    found = stored(world.catalog)
+    assert drop(world.catalog, found)
+    assert drop(world.catalog, found)
+
+
+def test_r12_a_table_that_somebody_made_under_its_name_stays(world: World) -> None:
+    found = stored(world.catalog)
+    assert drop(world.catalog, found)
+    world.create(ONE)
+    head = world.append(ONE, [(7, START)])
+    assert not drop(world.catalog, found)
+    table = world.catalog.table(ONE)
+    assert table is not None
+    assert table.iceberg_snapshot_id == head
+    assert world.catalog.retains(ONE, head)
+
+
+def test_files_in_a_folder_that_is_not_the_tables_own_are_never_deleted(world: World) -> None:
+    found = stored(world.catalog)
+    shared = found.location.rpartition("/")[0]
+    with pytest.raises(Refused, match="no folder of its own"):
+        world.catalog.drop_physical(ONE, uuid=found.uuid, location=shared)
+    assert world.catalog.table(ONE) is not None
+
+
+def test_all_files_of_a_dropped_table_are_gone_from_disk_and_no_other(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    iceberg.append(ONE, [(2, START)])
+    iceberg.overwrite(ONE, [(3, START)])
+    folder = tmp_path / "warehouse" / ONE.namespace / ONE.name
+    stray = folder / "data" / "never_committed.parquet"
+    stray.write_bytes(b"x")
+    others = files_in(tmp_path / "warehouse") - files_in(folder)
+    found = stored(iceberg.catalog)
+    size = sum(each.stat().st_size for each in files_in(folder))
+    measured = iceberg.catalog.files(found)
+    assert (measured.count, measured.size) == (len(files_in(folder)), size)
+    assert drop(iceberg.catalog, found)
+    assert not folder.exists()
+    assert files_in(tmp_path / "warehouse") == others
+
+
+def test_a_drop_that_was_cut_after_the_table_left_the_catalog_deletes_its_files_later(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    found = stored(iceberg.catalog)
+    folder = tmp_path / "warehouse" / ONE.namespace / ONE.name
+    iceberg.drop(ONE)
+    assert files_in(folder)
+    assert drop(iceberg.catalog, found)
+    assert not folder.exists()
+
+
+def test_files_of_a_table_that_was_made_after_the_drop_began_are_not_deleted(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    """It lies in the same folder: only what was there before the drop is deleted."""
+    found = stored(iceberg.catalog)
+    catalog = iceberg.catalog
+    layer = catalog._layer
+    assert layer is not None
+    listed = layer._delete_row
+
+    def remade(*args: object) -> None:
+        listed(*args)  # type: ignore[arg-type]
+        iceberg.create(ONE)
+        iceberg.append(ONE, [(9, START)])
+
+    layer._delete_row = remade  # type: ignore[method-assign]
+    assert drop(catalog, found)
+    table = iceberg.catalog.table(ONE)
+    assert table is not None
+    assert iceberg._load(ONE).scan().to_arrow().to_pylist() == [{"id": 9, "at": START}]
+
+
+def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, tmp_path: Path) -> None:
+    shown = TableName("dev", "one")
+    iceberg.catalog.swap_views([ViewDefinition(name=shown, target=ONE, columns=(ID, AT))], [])
+    for each in files_in(tmp_path / "warehouse" / "dev"):
+        each.unlink()
+    assert iceberg.catalog.reading_views() == ()

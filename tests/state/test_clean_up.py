@@ -1,0 +1,317 @@
+"""What refers to versions, and forgetting them, in every adapter of the state (rule R12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
+from tests.state.conftest import Store
+from vde_dagster.core.clean_up.references import ReadingView, Times
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.ledger.last_look import LastLook, SeenInput
+from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.ports.clean_up import BeingDropped
+from vde_dagster.ports.state import (
+    Lease,
+    LeaseLost,
+    State,
+    environment_resource,
+    version_resource,
+)
+from vde_dagster.state.sql_state import SqlState
+
+NOW = timedelta(0)
+AT_ONCE = Times(history=NOW, grace=NOW)
+WEEK = Times()
+OLD, NEW = snapshot(), snapshot(text="SELECT 2")
+
+
+def lease_on(state: State, resource: str) -> Lease:
+    return state.acquire_lease(resource, holder="me", ttl=MINUTE)
+
+
+def promote(state: State, name: str, revision: int, *snapshots: ModelSnapshot) -> None:
+    """Promote to a revision."""
+    state.store_snapshots(snapshots, environment=name)
+    lease = lease_on(state, environment_resource(name))
+    plan = f"{name}{revision}"
+    state.begin_promotion(
+        name, expected_revision=revision - 1, plan_id=plan, snapshots=snapshots, lease=lease
+    )
+    state.finish_promotion(name, plan_id=plan)
+    state.release_lease(lease)
+
+
+def remove(state: State, name: str, revision: int) -> None:
+    """Remove an environment, which was at the revision before."""
+    lease = lease_on(state, environment_resource(name))
+    state.begin_removal(name, expected_revision=revision - 1, plan_id="removal", lease=lease)
+    state.finish_promotion(name, plan_id="removal")
+    state.release_lease(lease)
+
+
+def load(state: State, key: VersionKey, work_id: str = "w1") -> None:
+    lease = lease_on(state, version_resource(key))
+    state.record_intent(intent(work_id, key=key), lease=lease)
+    state.record_staged(work_id, publication(change(), moves=mark()), lease=lease)
+    state.finalize(work_id, lease=lease)
+    state.release_lease(lease)
+
+
+def dropped(state: State, key: VersionKey, *views: ReadingView, times: Times = AT_ONCE) -> bool:
+    lease = lease_on(state, version_resource(key))
+    try:
+        return state.begin_drop(key, views, times, lease=lease, uuid="u", location="here")
+    finally:
+        state.release_lease(lease)
+
+
+def replaced(state: State) -> None:
+    """Production showed one version, and shows another one now."""
+    promote(state, "prod", 1, OLD)
+    load(state, OLD.key)
+    promote(state, "prod", 2, NEW)
+
+
+def test_a_state_has_an_id_of_its_own_that_stays(tmp_path: Path) -> None:
+    one, other = (SqlState.open(f"sqlite:///{tmp_path}/{name}.db") for name in ("one", "other"))
+    again = SqlState.open(f"sqlite:///{tmp_path}/one.db")
+    assert one.identity() == again.identity() != other.identity()
+    for each in (one, other, again):
+        each.close()
+
+
+def test_every_reference_is_known(store: Store) -> None:
+    state = store.state
+    replaced(state)
+    state.store_snapshots([snapshot(text="3")], environment="dev", shows=[OLD.key])
+    held = lease_on(state, version_resource(NEW.key))
+    state.record_intent(intent("w2", key=NEW.key), lease=held)
+    lease_on(state, environment_resource("dev"))
+    found = state.references()
+    assert found.known == {OLD.key, NEW.key, snapshot(text="3").key}
+    first, second = found.revisions
+    assert (first.revision, first.versions) == (Revision("prod", 1), {OLD.key})
+    assert first.until is not None
+    assert (second.versions, second.until) == ({NEW.key}, None)
+    assert [(each.environment, each.key) for each in found.planned] == [("dev", OLD.key)]
+    assert [(each.environment, each.key) for each in found.open_work] == [("prod", NEW.key)]
+    assert (found.busy, found.written) == ({"dev"}, {NEW.key})
+    assert found.used.keys() == {"prod", "dev"}
+
+
+def test_a_promotion_that_is_not_finished_still_shows_what_was_before(store: Store) -> None:
+    promote(store.state, "prod", 1, OLD)
+    store.state.store_snapshots([NEW], environment="prod")
+    lease = lease_on(store.state, environment_resource("prod"))
+    store.state.begin_promotion(
+        "prod", expected_revision=1, plan_id="p", snapshots=[NEW], lease=lease
+    )
+    assert [each.until for each in store.state.references().revisions] == [None, None]
+
+
+def test_r12_two_passes_forget_what_nothing_refers_to_and_nothing_else(store: Store) -> None:
+    state = store.state
+    replaced(state)
+    load(state, NEW.key, "w2")
+    kept = state.references()
+    assert state.record_sweep([], WEEK).marked == ()
+    assert state.record_sweep([], AT_ONCE).marked == (OLD.key,)
+    assert state.record_sweep([], AT_ONCE).due == (OLD.key,)
+    assert dropped(state, OLD.key)
+    (stone,) = state.drops()
+    assert (stone.key, stone.uuid, stone.location) == (OLD.key, "u", "here")
+    assert state.references().known == kept.known - {OLD.key}
+    assert state.ledger([OLD.key]) == {}
+    assert state.holdings([OLD.key]) == {}
+    assert state.marks(OLD.key) == {}
+    assert state.work("w1") is None
+    assert state.owners([OLD.key]) == {}
+    assert state.snapshots([(OLD.name, OLD.fingerprint)]) == {}
+    assert state.ledger([NEW.key]).keys() == {NEW.key}
+    assert state.work("w2") is not None
+    state.finish_drop(OLD.key)
+    state.finish_drop(OLD.key)
+    assert state.drops() == ()
+    assert state.record_sweep([], AT_ONCE).marked == ()
+
+
+def test_until_a_drop_is_finished_nothing_can_refer_to_the_version(store: Store) -> None:
+    state = store.state
+    replaced(state)
+    state.record_sweep([], AT_ONCE)
+    assert dropped(state, OLD.key)
+    with pytest.raises(BeingDropped):
+        state.store_snapshots([OLD], environment="prod")
+    with pytest.raises(BeingDropped):
+        state.store_snapshots([], environment="prod", shows=[OLD.key])
+    with pytest.raises(BeingDropped):
+        state.record_intent(intent("w9", key=OLD.key), lease=lease_on(state, "any"))
+    with pytest.raises(Conflict):
+        promote(state, "prod", 3, OLD)
+    state.finish_drop(OLD.key)
+    promote(state, "prod", 3, OLD)
+    shown = state.environment("prod")
+    assert shown is not None
+    assert shown.snapshots == {SALES: OLD}
+
+
+@pytest.mark.parametrize("how", ["store", "plan", "promote", "work", "view"])
+def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store, how: str) -> None:
+    state = store.state
+    replaced(state)
+    state.record_sweep([], AT_ONCE)
+    views: list[ReadingView] = []
+    times = AT_ONCE
+    if how == "store":
+        state.store_snapshots([OLD], environment="dev")
+    elif how == "plan":
+        times = WEEK
+        state.store_snapshots([], environment="dev", shows=[OLD.key])
+    elif how == "promote":
+        promote(state, "dev", 1, OLD)
+    elif how == "work":
+        state.record_intent(intent("w3", key=OLD.key), lease=lease_on(state, "any"))
+    else:
+        views = [ReadingView(name=TableName("a", "view"), reads=frozenset({OLD.key}))]
+    assert not dropped(state, OLD.key, *views, times=times)
+    assert state.holdings([OLD.key])
+    assert OLD.key not in state.references().tombstones or how == "view"
+
+
+def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> None:
+    state = store.state
+    replaced(state)
+    state.record_sweep([], AT_ONCE)
+    lost = lease_on(state, version_resource(OLD.key))
+    lease_on(state, version_resource(OLD.key))
+    with pytest.raises(LeaseLost):
+        state.begin_drop(OLD.key, [], AT_ONCE, lease=lost)
+    assert state.holdings([OLD.key])
+
+
+def test_no_look_remembers_a_version_that_was_dropped(store: Store) -> None:
+    """A version that is made again counts its changes from one."""
+    state, reader = store.state, VersionKey(ModelName("shop", "reader"), "e" * 32)
+    replaced(state)
+    for key, of in ((reader, OLD.key), (NEW.key, NEW.key)):
+        seen = SeenInput(table=of.version, number=1)
+        state.record_looks({key: LastLook(definition="d", number=1, inputs={SALES: seen})})
+    state.record_sweep([], AT_ONCE)
+    assert dropped(state, OLD.key)
+    assert state.last_looks([reader, NEW.key]).keys() == {NEW.key}
+
+
+def test_a_revision_that_left_the_history_says_so_and_what_drifted_is_still_known(
+    store: Store,
+) -> None:
+    state = store.state
+    kept = replace(NEW, version=OLD.version, drifted=True)
+    promote(state, "prod", 1, OLD)
+    promote(state, "prod", 2, kept)
+    promote(state, "prod", 3, kept)
+    promote(state, "prod", 4, OLD)
+    assert state.drifted([OLD.key]) == {OLD.key}
+    revisions = tuple(Revision("prod", number) for number in (1, 2, 3))
+    assert state.record_sweep([], AT_ONCE).forgotten == revisions
+    assert state.drifted([OLD.key]) == {OLD.key}
+    past = [state.environment("prod", revision=number) for number in (1, 2, 3, 4)]
+    assert [each.is_forgotten for each in past if each is not None] == [True, True, True, False]
+    assert [len(each.snapshots) for each in past if each is not None] == [1, 1, 0, 1]
+    assert state.record_sweep([], AT_ONCE).forgotten == ()
+
+
+def test_a_snapshot_that_is_shown_with_another_version_stays_when_its_own_is_dropped(
+    store: Store,
+) -> None:
+    state = store.state
+    promote(state, "prod", 1, NEW)
+    state.store_snapshots([OLD], environment="dev")
+    load(state, OLD.key)
+    promote(state, "prod", 2, replace(OLD, version=NEW.version))
+    state.record_sweep([], AT_ONCE)
+    assert dropped(state, OLD.key)
+    state.finish_drop(OLD.key)
+    assert state.snapshots([(OLD.name, OLD.fingerprint)])
+    assert state.record_sweep([], AT_ONCE).marked == ()
+
+
+def test_r9_a_removed_environment_shows_and_owns_nothing(store: Store) -> None:
+    state = store.state
+    promote(state, "dev", 1, OLD, snapshot(ModelName("shop", "own")))
+    promote(state, "later", 1, OLD)
+    promote(state, "prod", 1, NEW)
+    remove(state, "dev", 2)
+    assert state.environment("dev") is None
+    assert state.environments() == ("later", "prod")
+    own = snapshot(ModelName("shop", "own")).key
+    assert state.owners([OLD.key, NEW.key, own]) == {OLD.key: "later", NEW.key: "prod"}
+    removed = state.environment("dev", revision=2)
+    assert removed is not None
+    assert (removed.is_removed, removed.snapshots) == (True, {})
+
+
+def test_a_removed_environment_is_made_again_as_a_new_one_with_later_revisions(
+    store: Store,
+) -> None:
+    state = store.state
+    promote(state, "dev", 1, OLD)
+    remove(state, "dev", 2)
+    state.store_snapshots([OLD], environment="dev")
+    lease = lease_on(state, environment_resource("dev"))
+    with pytest.raises(Conflict, match="at revision 0"):
+        state.begin_promotion("dev", expected_revision=2, plan_id="p", snapshots=[OLD], lease=lease)
+    begun = state.begin_promotion(
+        "dev", expected_revision=0, plan_id="p", snapshots=[OLD], lease=lease
+    )
+    assert (begun.revision, begun.is_removed) == (3, False)
+
+
+def test_a_removal_of_another_revision_is_a_conflict(store: Store) -> None:
+    promote(store.state, "dev", 1, OLD)
+    with pytest.raises(Conflict):
+        remove(store.state, "dev", 1)
+    assert store.state.environment("dev") is not None
+
+
+def test_closed_work_that_nothing_needs_is_deleted(store: Store) -> None:
+    state = store.state
+    promote(state, "prod", 1, OLD)
+    for number in range(4):
+        load(state, OLD.key, f"w{number}")
+    lease = lease_on(state, version_resource(OLD.key))
+    for work_id in ("a0", "a1", "a2"):
+        state.record_intent(intent(work_id, key=OLD.key), lease=lease)
+        state.abandon(work_id, reason="no", lease=lease)
+    state.record_intent(intent("open", key=OLD.key), lease=lease)
+    assert state.prune(timedelta(days=1)) == 0
+    assert state.closed_before(["w0", "a1", "open"], NOW) == {"w0", "a1"}
+    (moved,) = state.mark_moves(OLD.key)
+    assert moved.session_id == "w0", "the others found the mark there"
+    assert state.prune(NOW, branches=["a0"]) == 3
+    left = {each: state.work(each) is not None for each in ("w0", "w1", "w2", "w3")}
+    assert left == {"w0": True, "w1": False, "w2": False, "w3": True}
+    assert {each for each in ("a0", "a1", "a2", "open") if state.work(each)} == {"a0", "a2", "open"}
+    assert state.prune(NOW, branches=["a0"]) == 0
+    assert state.heads([OLD.key])
+
+
+def test_nothing_is_left_of_an_environment_that_was_removed_long_ago(store: Store) -> None:
+    state = store.state
+    promote(state, "dev", 1, OLD)
+    remove(state, "dev", 2)
+    assert state.prune(NOW) == 0, "its history is not over"
+    state.record_sweep([], AT_ONCE)
+    assert state.prune(NOW) == 2
+    assert state.environment("dev", revision=1) is None
+    promote(state, "dev", 1, OLD)
+
+
+def test_nobody_knows_a_version_without_rows_in_the_state(store: Store) -> None:
+    assert store.state.references().known == frozenset()
+    assert KEY not in store.state.record_sweep([], AT_ONCE).marked
