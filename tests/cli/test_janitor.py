@@ -1,0 +1,164 @@
+"""`vde invalidate` and `vde janitor`, and what is left on disk."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.promoted import edit, promote
+from vde_dagster.composition import VdeProject
+
+AT_ONCE = "clean_up: {history: 0 seconds, grace: 0 seconds, environments: never}\n"
+
+
+@pytest.fixture
+def shop(project: Path) -> Path:
+    """A project whose history ends at once."""
+    settings = project / "vde.yaml"
+    settings.write_text(settings.read_text() + AT_ONCE)
+    return project
+
+
+def facts(*arguments: str | Path) -> dict[str, Any]:
+    done = call(*arguments, "--format", "json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def tables(found: dict[str, Any], key: str) -> set[str]:
+    return {each["table"] for each in found[key]}
+
+
+def edited(shop: Path) -> None:
+    """Another definition of revenue, with all that reads it."""
+    edit(shop / "models" / "mart" / "revenue.sql", "SUM(amount)", "SUM(amount) * 2")
+
+
+def test_an_environment_is_removed_and_its_versions_go_in_two_passes(shop: Path) -> None:
+    promote(shop, "prod", loaded=True)
+    edited(shop)
+    promote(shop, "dev", loaded=True)
+    done = call("invalidate", "dev", "--project", shop)
+    assert done.stdout.startswith("dev is removed.")
+    assert [each["name"] for each in facts("environments", "--project", shop)["environments"]] == [
+        "prod"
+    ]
+    seen = facts("janitor", "--dry-run", "--project", shop)
+    assert {each["model"] for each in seen["marked"]} == {"mart.revenue", "mart.best_customers"}
+    assert seen["dropped"] == []
+    assert facts("janitor", "--dry-run", "--project", shop) == seen, "nothing was changed"
+    assert tables(facts("janitor", "--project", shop), "marked") == tables(seen, "marked")
+    again = facts("janitor", "--dry-run", "--project", shop)
+    assert tables(again, "dropped") | tables(again, "left") >= tables(seen, "marked")
+    assert {each["reason"] for each in again["kept"]} == {"prod shows it"}
+
+
+def test_production_is_refused_with_what_to_do(shop: Path) -> None:
+    promote(shop, "prod")
+    done = call("invalidate", "prod", "--project", shop)
+    assert done.exit_code == 1
+    assert "prod is production, and is never removed" in done.stderr
+    assert call("invalidate", "nobody", "--project", shop).exit_code == 1
+
+
+def test_when_environments_expire_is_shown(project: Path) -> None:
+    settings = project / "vde.yaml"
+    own = "environments: {pinned: {ttl: never}, slow: {ttl: 9 days}}\n"
+    settings.write_text(settings.read_text() + "clean_up: {environments: 3 days}\n" + own)
+    for name in ("prod", "dev", "pinned", "slow"):
+        promote(project, name)
+    found = {
+        each["name"]: (each["promoted_at"], each["expires_at"])
+        for each in facts("environments", "--project", project)["environments"]
+    }
+    lasts = {
+        name: None if end is None else datetime.fromisoformat(end) - datetime.fromisoformat(at)
+        for name, (at, end) in found.items()
+    }
+    assert lasts == {
+        "prod": None,
+        "pinned": None,
+        "dev": timedelta(days=3),
+        "slow": timedelta(days=9),
+    }
+    assert "never" in call("environments", "--project", project).stdout
+
+
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        ("clean_up: {history: soon}", "'soon' is no length of time"),
+        ("clean_up: {forever: 1 day}", "forever"),
+        ("environments: {prod: {ttl: 1 day}}", "production never expires"),
+        ("environments: {dev: {ttl: 1 month}}", "no length of time"),
+    ],
+)
+def test_a_time_that_is_none_is_refused_with_its_line(project: Path, text: str, said: str) -> None:
+    settings = project / "vde.yaml"
+    settings.write_text(settings.read_text() + text + "\n")
+    done = call("janitor", "--project", project)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert "vde.yaml:" in done.stderr
+
+
+def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
+    promote(shop, "prod", loaded=True)
+    edited(shop)
+    promote(shop, "prod", loaded=True)
+    call("janitor", "--project", shop)
+    done = call("rollback", "prod", "--project", shop, "--no-apply")
+    assert done.exit_code == 1
+    assert "revision 1 of prod is not kept any more" in done.stderr
+    newest, oldest = facts("history", "prod", "--project", shop)["revisions"]
+    assert (newest["kept"], oldest["kept"]) == (True, False)
+    assert "not kept any more" in call("history", "prod", "--project", shop).stdout
+
+
+@pytest.mark.spark
+def test_exactly_the_files_of_what_is_unreachable_are_removed_from_disk(shop: Path) -> None:
+    warehouse = VdeProject.load(shop).configuration.warehouse
+
+    def planned(environment: str) -> None:
+        done = call("plan", environment, "--auto-apply", "--project", shop)
+        assert done.exit_code == 0, done.output
+
+    def on_disk() -> dict[Path, int]:
+        layer = (each for each in warehouse.iterdir() if each.name.startswith("vde__"))
+        return {
+            each: each.stat().st_size
+            for folder in layer
+            for each in folder.rglob("*")
+            if each.is_file()
+        }
+
+    planned("prod")
+    before = on_disk()
+    edited(shop)
+    planned("dev")
+    added = {path: size for path, size in on_disk().items() if path not in before}
+    assert added
+    query = ("query", "SELECT SUM(revenue) FROM mart.best_customers", "--project", shop)
+    rows = facts(*query)["rows"]
+    assert call("invalidate", "dev", "--project", shop).exit_code == 0
+    facts("janitor", "--project", shop)
+    assert on_disk().keys() == before.keys() | added.keys()
+    seen = facts("janitor", "--dry-run", "--project", shop)
+    assert sum(each["bytes"] for each in seen["dropped"]) == sum(added.values())
+    assert sum(each["files"] for each in seen["dropped"]) == len(added)
+    assert "would be free now" in call("janitor", "--dry-run", "--project", shop).stdout
+    done = call("janitor", "--project", shop)
+    assert "2 versions were dropped" in done.stdout
+    assert on_disk() == before
+    assert facts(*query)["rows"] == rows
+    again = facts("janitor", "--project", shop)
+    assert [again[key] for key in ("marked", "dropped", "waiting", "left")] == [[], [], [], []]
+    planned("dev")
+    assert on_disk().keys() > before.keys()
