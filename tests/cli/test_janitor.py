@@ -123,6 +123,7 @@ def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.full  # in memory: tests/app/clean_up, on disk: tests/lakehouse/test_physical_layer.py
 def test_exactly_the_files_of_what_is_unreachable_are_removed_from_disk(shop: Path) -> None:
     warehouse = VdeProject.load(shop).configuration.warehouse
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -315,3 +317,33 @@ def test_nothing_is_left_of_an_environment_that_was_removed_long_ago(store: Stor
 def test_nobody_knows_a_version_without_rows_in_the_state(store: Store) -> None:
     assert store.state.references().known == frozenset()
     assert KEY not in store.state.record_sweep([], AT_ONCE).marked
+
+
+@pytest.mark.parametrize("environment", ["prod", "dev", "other"])
+def test_r12_of_a_promotion_and_a_drop_at_once_one_wins(sql_url: str, environment: str) -> None:
+    """Never both: what is shown then is there, and what is dropped is not shown."""
+    states = [SqlState.open(sql_url) for _ in range(2)]
+    one, other = states
+    replaced(one)
+    one.record_sweep([], AT_ONCE)
+    start = threading.Barrier(2)
+
+    def shows() -> bool:
+        start.wait()
+        try:
+            promote(one, environment, 3 if environment == "prod" else 1, OLD)
+        except Conflict:
+            return False
+        return True
+
+    def drops() -> bool:
+        start.wait()
+        return dropped(other, OLD.key)
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = [pool.submit(each) for each in (shows, drops)]
+        is_shown, is_dropped = (each.result() for each in outcomes)
+    assert is_shown != is_dropped
+    assert bool(one.holdings([OLD.key])) == is_shown
+    for state in states:
+        state.close()

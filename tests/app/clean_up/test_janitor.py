@@ -340,12 +340,11 @@ def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
     passed(world, 7.1)
     world.clock.advance(1.1 * DAY)
     with leased(world.state, version_resource(key), holder="a run"):
-        assert key not in {each.key for each in clean_up(world.services(), TIMES).dropped}
-    assert (
-        key in {each.key for each in clean_up(world.services(), TIMES).dropped}
-        or (key in clean_up(world.services(), TIMES).swept.marked)
-        or key in world.state.references().tombstones
-    )
+        cleaned = clean_up(world.services(), TIMES)
+    assert key not in {each.key for each in cleaned.dropped}
+    assert cleaned.swept.kept[key] == "a process holds it"
+    assert key in clean_up(world.services(), TIMES).swept.marked
+    assert key in {each.key for each in passed(world, 1.1).dropped}
 
 
 def test_two_janitors_at_once_exclude_each_other() -> None:
