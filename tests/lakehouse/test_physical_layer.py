@@ -166,3 +166,25 @@ def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, tmp_path
     for each in files_in(tmp_path / "warehouse" / "dev"):
         each.unlink()
     assert iceberg.catalog.reading_views() == ()
+
+
+def test_files_that_cannot_be_deleted_are_named_and_deleted_once_they_can_be(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    found = stored(iceberg.catalog)
+    folder = tmp_path / "warehouse" / ONE.namespace / ONE.name
+    catalog = iceberg.catalog
+    layer = catalog._layer
+    assert layer is not None
+    delete = layer._delete
+
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    layer._delete = denied  # type: ignore[method-assign]
+    with pytest.raises(Refused, match=r"cannot be deleted: .*Permission denied"):
+        drop(catalog, found)
+    assert files_in(folder)
+    layer._delete = delete  # type: ignore[method-assign]
+    assert drop(catalog, found)
+    assert not folder.exists()

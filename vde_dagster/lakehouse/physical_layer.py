@@ -89,7 +89,13 @@ class SqlPhysicalLayer:
                 return False
         else:
             self._delete_row(name, row)
-        self._delete(location, files)
+        try:
+            self._delete(location, files)
+        except OSError as error:
+            raise Refused(
+                f"files of {name}, which is dropped, cannot be deleted: {error}",
+                advice=f"let this user delete what is in {location}, and run `vde janitor` again.",
+            ) from error
         return True
 
     def _rows(self) -> list[Row[Any]]:

@@ -68,5 +68,6 @@ class PhysicalLayer(Protocol):
         Raises:
             Conflict: Somebody else changes it right now; nothing was dropped.
             OutcomeUnknown: The answer was lost.
+            Refused: Its files cannot be deleted, or its folder is not its own.
         """
         ...
