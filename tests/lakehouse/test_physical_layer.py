@@ -153,7 +153,7 @@ def test_files_of_a_table_that_was_made_after_the_drop_began_are_not_deleted(
         iceberg.create(ONE)
         iceberg.append(ONE, [(9, START)])
 
-    layer._delete_row = remade  # type: ignore[method-assign]
+    layer._delete_row = remade  # type: ignore[method-assign,assignment]
     assert drop(catalog, found)
     table = iceberg.catalog.table(ONE)
     assert table is not None
@@ -181,7 +181,7 @@ def test_files_that_cannot_be_deleted_are_named_and_deleted_once_they_can_be(
     def denied(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    layer._delete = denied  # type: ignore[method-assign]
+    layer._delete = denied  # type: ignore[method-assign,assignment]
     with pytest.raises(Refused, match=r"cannot be deleted: .*Permission denied"):
         drop(catalog, found)
     assert files_in(folder)

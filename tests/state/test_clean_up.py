@@ -98,12 +98,12 @@ def test_every_reference_is_known(store: Store) -> None:
     found = state.references()
     assert found.known == {OLD.key, NEW.key, snapshot(text="3").key}
     first, second = found.revisions
-    assert (first.revision, first.versions) == (Revision("prod", 1), {OLD.key})
+    assert (first.revision, first.versions) == (Revision("prod", 1), frozenset({OLD.key}))
     assert first.until is not None
-    assert (second.versions, second.until) == ({NEW.key}, None)
+    assert (second.versions, second.until) == (frozenset({NEW.key}), None)
     assert [(each.environment, each.key) for each in found.planned] == [("dev", OLD.key)]
     assert [(each.environment, each.key) for each in found.open_work] == [("prod", NEW.key)]
-    assert (found.busy, found.written) == ({"dev"}, {NEW.key})
+    assert (found.busy, found.written) == (frozenset({"dev"}), frozenset({NEW.key}))
     assert found.used.keys() == {"prod", "dev"}
 
 

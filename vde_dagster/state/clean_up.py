@@ -208,9 +208,9 @@ def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) 
         for table in (schema.ledger, schema.marks, schema.unlisted)
     ]
     kept = {*branches}
-    for each in named:
-        kept.update(connection.execute(each.distinct()).scalars())
-    numbers = {number for each in lasts for number in connection.execute(each).scalars()}
+    for query in named:
+        kept.update(connection.execute(query.distinct()).scalars())
+    numbers = {number for last in lasts for number in connection.execute(last).scalars()}
     old = connection.execute(
         select(_work.c.number, _work.c.work_id).where(_is_closed_before(until))
     ).all()
@@ -223,11 +223,11 @@ def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) 
     held = {each.resource for each in leases.held(connection) if not each.is_over}
     is_old = _planned.c.planned_at <= until
     plans: Sequence[Row[Any]] = connection.execute(select(_planned).where(is_old)).all()
-    past = [row for row in plans if environment_resource(row.environment) not in held]
-    for row in past:
+    past = [each for each in plans if environment_resource(each.environment) not in held]
+    for each in past:
         connection.execute(
             delete(_planned).where(
-                _planned.c.environment == row.environment, *_is_of(_planned, _key(row))
+                _planned.c.environment == each.environment, *_is_of(_planned, _key(each))
             )
         )
     return len(gone) + len(past) + _forget_removed(connection, until)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,7 @@ from vde_dagster.app.inspect.history import history
 from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import Revision, VersionKey
@@ -304,9 +306,13 @@ class Between:
         self.world, self.method, self.after, self.then = world, method, after, then
         self.came = False
 
-    def services(self):  # type: ignore[no-untyped-def]
+    def services(self) -> Services:
         found = self.world.services()
-        return replace(found, state=Halted(self, found.state), catalog=Halted(self, found.catalog))
+        wired: dict[str, Any] = {
+            "state": Halted(self, found.state),
+            "catalog": Halted(self, found.catalog),
+        }
+        return replace(found, **wired)
 
     def happen(self) -> None:
         if not self.came:
@@ -318,12 +324,12 @@ class Halted:
     def __init__(self, between: Between, port: object) -> None:
         self._between, self._port = between, port
 
-    def __getattr__(self, name: str):  # type: ignore[no-untyped-def]
+    def __getattr__(self, name: str) -> Any:
         between, found = self._between, getattr(self._port, name)
         if name != between.method:
             return found
 
-        def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+        def call(*args: Any, **kwargs: Any) -> Any:
             if not between.after:
                 between.happen()
             result = found(*args, **kwargs)

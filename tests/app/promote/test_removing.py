@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, PowerCut, bound, graph_of
@@ -13,6 +15,7 @@ from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.publish.shown_views import show_first
+from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import TableName
@@ -126,16 +129,15 @@ class Late:
     def __init__(self, world: MemoryWorld, *, after: str) -> None:
         self.world, self.after, self.slept = world, after, False
 
-    def services(self):  # type: ignore[no-untyped-def]
-        from dataclasses import replace
-
+    def services(self) -> Services:
         services = self.world.services()
-        return replace(services, state=self)
+        wired: dict[str, Any] = {"state": self}
+        return replace(services, **wired)
 
-    def __getattr__(self, name: str):  # type: ignore[no-untyped-def]
+    def __getattr__(self, name: str) -> Any:
         found = getattr(self.world.state, name)
 
-        def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+        def call(*args: Any, **kwargs: Any) -> Any:
             result = found(*args, **kwargs)
             if name == self.after and not self.slept:
                 self.slept = True

@@ -89,9 +89,8 @@ def _left(
     dropping = {each.key for each in found.tombstones.values() if each.is_dropping}
     unreachable = found.known - swept.kept.keys()
     heads = services.state.heads(unreachable)
-    for key in sorted(unreachable):
-        if key.model.catalog:
-            yield Left(table=key.table, reason="it is in another catalog than the project's")
+    for apart in sorted(each for each in unreachable if each.model.catalog):
+        yield Left(table=apart.table, reason="it is in another catalog than the project's")
     for each in layer:
         key = version_of(each.name)
         if key is None or key not in found.known | dropping:
