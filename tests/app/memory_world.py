@@ -123,6 +123,7 @@ READING: Final = {
     "taken",
     "totals",
     "unfinished",
+    "failed",
     "versions",
     "views",
     "work",

@@ -136,6 +136,8 @@ def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None
     before = datetime.now(UTC)
     found = status(loaded)
     assert before <= datetime.fromisoformat(found.pop("looked_at")) <= datetime.now(UTC)
+    promotion = found.pop("promotion")
+    assert (promotion["revision"], promotion["taken"]) == (1, None)
     assert datetime.fromisoformat(found.pop("now")) <= datetime.now(UTC)
     assert found == {
         "version": 1,
@@ -145,6 +147,11 @@ def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None
         "behind": False,
         "dropped_views": [],
         "models": [],
+        "failed": [],
+        "stopped": [],
+        "outdated": [],
+        "pending": [],
+        "leases": [],
     }
     assert call("status", "--check", "--project", loaded).exit_code == 0
 

@@ -48,7 +48,8 @@ COMMANDS: Final = {
         summary="Compute what is due, and what is late or changed upstream.",
     ),
     "status": Listed(
-        module="vde_dagster.cli.status", summary="Show what is behind in an environment, and why."
+        module="vde_dagster.cli.status",
+        summary="Show what is behind or went wrong in an environment, and why.",
     ),
     "diff": Listed(module="vde_dagster.cli.diff", summary="Compare what two environments show."),
     "table-diff": Listed(

@@ -1,29 +1,23 @@
-"""`vde status`: what is behind in an environment, since when, why, and what computes it."""
+"""`vde status`: what is behind in an environment and what went wrong, and what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, instant, print_json
-from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.printing import instant, print_json
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus
-
-    Line = tuple[ModelStatus, str]
-
-_NAME: Final = 40
-"""Names up to this length make a column."""
+    from vde_dagster.app.inspect.status import ModelStatus
+    from vde_dagster.cli.status_view import Looked
+    from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+    from vde_dagster.ports.state import Environment
 
 
-@click.command("status", short_help="Show what is behind in an environment, and why.")
+@click.command("status", short_help="Show what is behind or went wrong in an environment, and why.")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--check", is_flag=True, help="Exit code 1 if something is due, stale or gone.")
 @options.FORMAT
@@ -33,160 +27,45 @@ _NAME: Final = 40
 def command(
     ctx: click.Context, environment: str, *, check: bool, output: str, folder: Path
 ) -> None:
-    """Show what is behind in ENV (prod by default), since when and why, and what computes it.
+    """Show what is behind or went wrong in ENV (prod by default), why, and what to do next.
 
-    Lists the models of ENV that are due, stale (inputs are late or changed), waiting for their
-    inputs, or gone (somebody dropped the table or view). It is found from the state and from
-    Iceberg metadata: no Spark is started, and nothing is computed.
+    Lists what failed, what an audit refused, what is gone (somebody dropped the table or view),
+    late rows that no session can load, and the models that are due, stale (inputs are late or
+    changed), marked to be computed again, or waiting for their inputs; then who holds what, and who
+    promoted last. It is found from the state and from Iceberg metadata: no Spark is started, and
+    nothing is computed.
 
     Exit codes: 0 if the check itself worked, whatever it found; with --check, 1 if something is
     due, stale or gone. Models that only wait for their inputs do not count.
     """
-    from vde_dagster.app.inspect.status import look_at_environment
+    from vde_dagster.app.apply.running import plan_run
+    from vde_dagster.app.inspect.operations import look_at_operations
+    from vde_dagster.app.inspect.status import status_of
+    from vde_dagster.cli.status_view import Looked, print_status
     from vde_dagster.composition import VdeProject
 
-    status = look_at_environment(VdeProject.load(folder).services, environment)
+    services = VdeProject.load(folder).services
+    plan = plan_run(services, environment)
+    looked = Looked(
+        status=status_of(services, plan),
+        operations=look_at_operations(services, plan),
+        graph=plan.graph,
+        folder=folder,
+    )
     if output == "json":
-        print_json(_facts(status))
+        print_json(_facts(looked))
     else:
-        _print(status)
-    if check and status.is_behind:
+        print_status(looked)
+    if check and looked.status.is_behind:
         ctx.exit(1)
 
 
-def _print(status: EnvironmentStatus) -> None:
-    if status.is_up_to_date:
-        click.echo(
-            f"{status.environment} is up to date: nothing due, nothing stale {_looked(status)}."
-        )
-        return
-    click.echo(f"Status of {status.environment}{_clock(status)} {_looked(status)}")
-    run = f"`{vde('run', status.environment)}`"
-    _section("Late or changed upstream", list(_stale(status)), f"{run} computes it.")
-    _section("Behind, and not computed", list(_kept(status, elsewhere=False)))
-    _section(
-        "Behind, and left to the environment that owns it", list(_kept(status, elsewhere=True))
-    )
-    _section(
-        "Downstream of what is computed",
-        list(_following(status)),
-        f"{run} checks it after the models that it reads.",
-    )
-    _section("Due", list(_due(status)), f"{run} computes it.")
-    _section("Waits", list(_waiting(status)))
-    _section("MANAGED tables past their lag", list(_managed(status)))
-    _section(
-        "Begun by an earlier process", list(_unfinished(status)), f"{run} finishes or undoes it."
-    )
-    _section("Gone", list(_gone(status)))
-    if status.dropped_views:
-        names = ", ".join(map(str, status.dropped_views))
-        click.echo(f"\nDropped by somebody: the views of {names}.\n{run} makes them again.")
-    if not status.is_behind:
-        click.echo("\nNothing is stale, and nothing can be computed yet.")
+def _facts(looked: Looked) -> dict[str, object]:
+    from vde_dagster.cli.late_facts import pending_facts
+    from vde_dagster.cli.plan_facts import ranges_facts
+    from vde_dagster.cli.unlock import lease_facts
 
-
-def _looked(status: EnvironmentStatus) -> str:
-    models = f"{status.looked_at:,} model{'' if status.looked_at == 1 else 's'}"
-    return f"(looked at {models} at {_time(status.at)})"
-
-
-def _clock(status: EnvironmentStatus) -> str:
-    return f" at {_time(status.now)}" if status.now else ", whose clock has no time yet"
-
-
-def _time(when: datetime) -> str:
-    from vde_dagster.core.time.intervals import format_instant
-
-    return format_instant(when.replace(second=0, microsecond=0))
-
-
-def _section(title: str, lines: list[Line], end: str = "") -> None:
-    """Print a title with its lines; nothing if there are no lines."""
-    if not lines:
-        return
-    click.echo(f"\n{title}")
-    width = min(_NAME, max(len(str(each.node.name)) for each, _ in lines))
-    for each, text in lines:
-        console().print(
-            f"  {str(each.node.name).ljust(width)}  {text}", markup=False, soft_wrap=True
-        )
-    if end:
-        click.echo(end)
-
-
-def _stale(status: EnvironmentStatus) -> Iterator[Line]:
-    """The stale intervals that are computed for themselves, not only since others are."""
-    from vde_dagster.core.planning.work_text import counted_ranges, since_text
-    from vde_dagster.core.time.intervals import subtract
-
-    for each in status.models:
-        found = each.staleness
-        own = subtract(found.intervals, found.following) if found is not None else ()
-        if found is not None and own:
-            how = " by a session" if found.session else ""
-            text = f"{counted_ranges(each.node, own)}{since_text(found)}{how}: {found.reason}"
-            yield each, text
-
-
-def _kept(status: EnvironmentStatus, *, elsewhere: bool) -> Iterator[Line]:
-    """What is behind, and is computed by no run of this environment."""
-    from vde_dagster.core.planning.work_text import kept_text
-
-    for each in status.models:
-        found = each.staleness
-        is_kept = found is not None and (bool(found.kept) or not found.intervals)
-        if found is not None and is_kept and (each.owner is not None) == elsewhere:
-            yield each, kept_text(each.node, found)
-
-
-def _following(status: EnvironmentStatus) -> Iterator[Line]:
-    from vde_dagster.core.planning.work_text import counted_ranges
-
-    for each in status.models:
-        if each.staleness is not None and each.staleness.following:
-            yield each, counted_ranges(each.node, each.staleness.following)
-
-
-def _due(status: EnvironmentStatus) -> Iterator[Line]:
-    from vde_dagster.core.planning.work_text import counted_ranges
-
-    for each in status.models:
-        if each.due:
-            yield each, counted_ranges(each.node, each.due)
-
-
-def _waiting(status: EnvironmentStatus) -> Iterator[Line]:
-    for each in status.models:
-        if each.waits:
-            yield each, "; ".join(map(str, each.waits))
-
-
-def _managed(status: EnvironmentStatus) -> Iterator[Line]:
-    for each in status.models:
-        if each.managed is not None:
-            refresh = f"`{vde('refresh', '--env', status.environment)}` makes it again"
-            waits = f"; it waits: {each.managed.waits_for}" if each.managed.waits_for else ""
-            yield each, f"{each.managed.reason}: {refresh}{waits}"
-
-
-def _unfinished(status: EnvironmentStatus) -> Iterator[Line]:
-    for each in status.models:
-        if each.is_unfinished:
-            yield each, "work was begun and not ended"
-
-
-def _gone(status: EnvironmentStatus) -> Iterator[Line]:
-    for each in status.models:
-        if each.lost is not None:
-            kind, way = ("view", each.lost.owner) if each.lost.owner else ("table", "")
-            how = (
-                f"a plan of {way} makes it again" if way else "restore it, or write another `stamp`"
-            )
-            yield each, f"its {kind} {each.lost.table} is not there: {how}"
-
-
-def _facts(status: EnvironmentStatus) -> dict[str, object]:
+    status, found = looked.status, looked.operations
     return {
         "environment": status.environment,
         "now": instant(status.now) if status.now else None,
@@ -196,6 +75,29 @@ def _facts(status: EnvironmentStatus) -> dict[str, object]:
         "behind": status.is_behind,
         "dropped_views": [str(name) for name in status.dropped_views],
         "models": [_model_facts(each) for each in status.models],
+        "failed": [_work_facts(looked, each) for each in (*found.failed, *found.refused)],
+        "stopped": [
+            {"model": str(each.name), "reason": each.stop.reason, "advice": each.stop.advice}
+            for each in found.stopped
+        ],
+        "outdated": [
+            {
+                "model": str(each.name),
+                "owner": each.owner,
+                "intervals": ranges_facts(looked.graph[each.name], each.intervals),
+            }
+            for each in found.outdated
+        ],
+        "pending": [
+            {
+                "model": str(each.name),
+                "owner": each.owner,
+                "pending": pending_facts(each.pending),
+            }
+            for each in found.pending
+        ],
+        "leases": [lease_facts(each) for each in found.leases],
+        "promotion": _promotion_facts(found.shown),
     }
 
 
@@ -215,4 +117,34 @@ def _model_facts(each: ModelStatus) -> dict[str, object]:
         "managed": each.managed.reason if each.managed is not None else None,
         "unfinished": each.is_unfinished,
         "lost_table": each.lost.table if each.lost is not None else None,
+    }
+
+
+def _work_facts(looked: Looked, work: UnitOfWork) -> dict[str, object]:
+    from vde_dagster.cli.plan_facts import ranges_facts
+
+    intent = work.intent
+    return {
+        "model": str(intent.key.model),
+        "version": intent.key.version,
+        "environment": intent.environment,
+        "work_id": intent.work_id,
+        "session": intent.session is not None,
+        "intervals": ranges_facts(looked.graph[intent.key.model], intent.intervals),
+        "started_at": instant(work.started_at),
+        "ended_at": instant(work.finished_at) if work.finished_at else None,
+        "reason": work.reason,
+        "refused_by": [each.name for each in work.audits if each.stops],
+        "branch": work.refused_rows,
+    }
+
+
+def _promotion_facts(shown: Environment) -> dict[str, object]:
+    taken = shown.taken
+    return {
+        "revision": shown.revision,
+        "promoted_at": instant(shown.promoted_at),
+        "author": shown.author,
+        "plan_id": shown.plan_id,
+        "taken": {"environment": taken.environment, "revision": taken.number} if taken else None,
     }

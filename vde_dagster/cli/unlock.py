@@ -47,7 +47,7 @@ def command(resource: str | None, *, gone: str | None, output: str, folder: Path
         state.free_lease(lease)
         held = [each for each in held if each is not lease]
     if output == "json":
-        print_json({"freed": resource, "leases": [_facts(each) for each in held]})
+        print_json({"freed": resource, "leases": [lease_facts(each) for each in held]})
     elif resource is not None:
         click.echo(f"{resource} is free.")
     else:
@@ -62,7 +62,7 @@ def _named(held: Sequence[HeldLease], resource: str) -> HeldLease:
 
 
 def _refuse_unless_gone(lease: HeldLease, gone: str) -> None:
-    who = _process(lease)
+    who = process_text(lease)
     if not lease.is_over and gone != who:
         raise Refused(
             f"{lease.resource} is held by {lease.holder}, process {who}, and not by {gone}. "
@@ -71,7 +71,8 @@ def _refuse_unless_gone(lease: HeldLease, gone: str) -> None:
         )
 
 
-def _process(lease: HeldLease) -> str:
+def process_text(lease: HeldLease) -> str:
+    """The process that holds a lease, as `--gone` takes it."""
     return f"{lease.pid}@{lease.host}" if lease.pid is not None else lease.holder
 
 
@@ -87,11 +88,12 @@ def _print(held: Sequence[HeldLease]) -> None:
         table.add_column(column, overflow="fold")
     for each in held:
         until = "over" if each.is_over else f"{each.expires_at:%Y-%m-%d %H:%M:%S}"
-        table.add_row(each.resource, each.holder, _process(each), each.command, until)
+        table.add_row(each.resource, each.holder, process_text(each), each.command, until)
     console().print(table)
 
 
-def _facts(lease: HeldLease) -> dict[str, object]:
+def lease_facts(lease: HeldLease) -> dict[str, object]:
+    """A lease, as JSON has it."""
     return {
         "resource": lease.resource,
         "holder": lease.holder,

@@ -352,6 +352,13 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protoc
         """Those of these versions that have a unit of work that is neither done nor abandoned."""
         ...
 
+    def failed(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, UnitOfWork]:
+        """The newest unit of work of each of these versions, where it was abandoned.
+
+        Versions are absent whose newest unit of work is open or done, and those without any.
+        """
+        ...
+
     def work(self, work_id: str) -> UnitOfWork | None:
         """One unit of work."""
         ...

@@ -317,6 +317,11 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         with self._database.read() as connection:
             return units_of_work.unfinished(connection).intersection(keys)
 
+    def failed(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, UnitOfWork]:
+        """The newest unit of work of each of these versions, where it was abandoned."""
+        with self._database.read() as connection:
+            return units_of_work.failed(connection, keys)
+
     def work(self, work_id: str) -> UnitOfWork | None:
         """One unit of work."""
         with self._database.read() as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
@@ -44,6 +44,23 @@ _ACCEPTED: Final = (
     .where(pairs(_work.c.model, _work.c.version))
     .where(_work.c.accepted, _work.c.state == UnitOfWorkState.DONE.value)
     .order_by(_work.c.number)
+)
+_later = _work.alias("later")
+# The last abandoned work of each version, unless other work was begun since. To name both values of
+# `is_session` lets the index of sessions answer the second part without reading other rows.
+_FAILED: Final = select(_work).where(
+    _work.c.number.in_(
+        select(func.max(_work.c.number))
+        .where(pairs(_work.c.model, _work.c.version))
+        .where(_work.c.state == UnitOfWorkState.ABANDONED.value)
+        .group_by(_work.c.model, _work.c.version)
+    ),
+    ~exists().where(
+        _later.c.model == _work.c.model,
+        _later.c.version == _work.c.version,
+        _later.c.is_session.in_([False, True]),
+        _later.c.number > _work.c.number,
+    ),
 )
 _CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"))
 
@@ -231,6 +248,15 @@ def unfinished(connection: Connection) -> frozenset[VersionKey]:
     return frozenset(
         VersionKey(codec.decode_model(row.model), row.version) for row in connection.execute(query)
     )
+
+
+def failed(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, UnitOfWork]:
+    """The newest unit of work of each of these versions, where it was abandoned."""
+    found: dict[VersionKey, UnitOfWork] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        works = map(_decode_work, connection.execute(_FAILED, in_pairs(chunk)))
+        found |= {work.intent.key: work for work in works}
+    return found
 
 
 def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[UnitOfWork, ...]:

@@ -91,8 +91,12 @@ def look_at_environment(services: Services, environment: str) -> EnvironmentStat
         Refused: There is no such environment, or its promotion was begun and cannot be finished.
         Conflict: Another process is promoting it right now.
     """
-    plan = plan_run(services, environment)
-    binding = bind_plan(plan)
+    return status_of(services, plan_run(services, environment))
+
+
+def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
+    """The same, of what a run of the environment would do now."""
+    environment, binding = plan.environment, bind_plan(plan)
     owners = {
         name: owner
         for name, owner in _owners(services, binding).items()

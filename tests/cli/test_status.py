@@ -1,0 +1,272 @@
+"""`vde status` as one screen: what went wrong, what is left, who holds what, what to do next."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import socket
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.app.memory_world import RAW, Fuse, MemoryWorld, bound, build, graph_of
+from tests.cli.calling import call
+from tests.cli.changing import serve
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.operations import look_at_operations
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.core.errors import VdeError
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.ports.state import version_resource
+
+HOUR = timedelta(hours=1)
+EVENTS = """
+MODEL (name staging.events, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly',
+late_data (mode stateless, sources (raw.events), catchup_threshold '3 hours',
+on_source_rewrite stop));
+SELECT id AS id, at AS at, amount AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+SMALL = """
+MODEL (name mart.small, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly',
+audits (accepted_range (column := amount, max_v := 50)));
+SELECT id AS id, at AS at, amount AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+SHARES = """
+MODEL (name mart.shares, kind FULL, cron '@hourly');
+SELECT SUM(CAST(CASE WHEN amount = 0 THEN 'none' ELSE '100' END AS INT)) AS shares FROM raw.events
+"""
+SHOWN = "MODEL (name mart.shown, kind VIEW);\nSELECT shares AS shares FROM mart.shares"
+NIGHT = {"small": SMALL, "shares": SHARES, "shown": SHOWN}
+
+
+class Night:
+    """A project in production, and what happens to it."""
+
+    def __init__(self, folder: Path, texts: dict[str, str]) -> None:
+        self.folder, self.world, self.texts = folder, MemoryWorld(), texts
+        (folder / "models").mkdir(parents=True)
+        (folder / "vde.yaml").write_text(
+            "name: night\ndefaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
+        )
+        (folder / "external_models.yaml").write_text(
+            "- name: raw.events\n  columns: {id: bigint, at: timestamp, amount: bigint}\n"
+        )
+        for name, text in texts.items():
+            (folder / "models" / f"{name}.sql").write_text(text)
+        self.land(*((hour + 0.5, 10 + hour) for hour in range(10)), until=10)
+        build(self.world.services(), graph_of(texts))
+
+    def land(self, *events: tuple[float, int], until: float) -> None:
+        now = datetime.now(UTC)
+        self.world.clock.advance(now - self.world.clock.now())
+        self.world.land(*events, until=until)
+
+    def run(self) -> None:
+        """What a scheduler does; it goes on where something fails."""
+        services = self.world.services()
+        with suppress(VdeError):
+            apply_plan(services, plan_run(services, "prod"), lambda _: None)
+
+    def remove(self, amount: int) -> None:
+        """Somebody deletes rows of the source."""
+        self.land(until=11)
+        table = self.world.catalog.tables[RAW]
+        kept = [each for each in table.rows_at(table.head) if each[2] != amount]
+        self.world.catalog.delete(RAW, kept)
+
+    def text(self) -> str:
+        done = call("status", "--project", self.folder)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def facts(self) -> dict[str, Any]:
+        done = call("status", "--project", self.folder, "--format", "json")
+        found = json.loads(done.stdout)
+        assert isinstance(found, dict)
+        return found
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+    made = Night(tmp_path / "night", NIGHT)
+    serve(made.world, monkeypatch)
+    return made
+
+
+@pytest.fixture
+def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+    made = Night(tmp_path / "late", {"events": EVENTS})
+    serve(made.world, monkeypatch)
+    return made
+
+
+def group(text: str, title: str) -> str:
+    """The lines below a title."""
+    (found,) = [each for each in text.split("\n\n") if each.startswith(title)]
+    return found
+
+
+def advised(text: str) -> list[list[str]]:
+    """The commands that a text names, as words."""
+    return [shlex.split(each)[1:] for each in re.findall(r"`(vde [^`]+)`", text)]
+
+
+def carry_out(commands: Iterable[list[str]]) -> None:
+    for each in commands:
+        done = call(*each)
+        assert done.exit_code == 0, (each, done.output)
+
+
+def test_where_all_is_done_the_screen_says_so_and_who_promoted_last(night: Night) -> None:
+    text = night.text()
+    assert text.startswith("prod is up to date: nothing due, nothing stale (looked at 3 models")
+    assert text.count("\n\n") == 1
+    assert "Shows revision 1, promoted at " in text
+    carry_out(advised(text))
+
+
+def test_what_failed_is_reported_with_interval_and_reason_until_it_is_mended(night: Night) -> None:
+    night.land((10.5, 0), until=11)
+    night.run()
+    text = night.text()
+    failed = group(text, "Failed")
+    assert "mart.shares  " in failed
+    assert "none" in failed  # what the engine could not cast
+    (work,) = night.facts()["failed"]
+    assert (work["model"], work["environment"], work["session"]) == ("mart.shares", "prod", False)
+    assert work["refused_by"] == []
+    assert "none" in work["reason"]
+    assert call("status", "--check", "--project", night.folder).exit_code == 1
+
+    night.remove(0)
+    carry_out(advised(failed))
+    assert night.facts()["failed"] == []
+
+
+def test_rows_that_an_audit_refused_are_reported_with_work_and_audit(night: Night) -> None:
+    night.land((10.5, 100), until=11)
+    night.run()
+    refused = group(night.text(), "Refused by an audit")
+    (work,) = night.facts()["failed"]
+    assert (work["model"], work["refused_by"]) == ("mart.small", ["accepted_range"])
+    assert work["branch"].endswith(work["work_id"])
+    assert "2024-01-01 10:00 to 2024-01-01 11:00" in refused
+    assert f"by accepted_range (work {work['work_id']})" in refused
+    audits, run = advised(refused)
+    carry_out([audits])
+    assert "100" in call(*audits).stdout
+    night.remove(100)
+    carry_out([run])
+    assert night.facts()["failed"] == []
+
+
+def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: Night) -> None:
+    late.land((2.2, 1), until=10)
+    services = late.world.services()
+    events = ModelName("staging", "events")
+    catch_up(services, bound(services), events)
+    pending = group(late.text(), "Late rows that are known and not loaded")
+    assert "staging.events" in pending
+    assert "further back than catchup_threshold" in pending
+    (found,) = late.facts()["pending"]
+    assert [each["reason"] for each in found["pending"]] == ["beyond threshold"]
+    carry_out(advised(pending))
+
+    late.remove(13)
+    stopped = group(late.text(), "Late rows that no session can load")
+    (fact,) = late.facts()["stopped"]
+    assert fact["model"] == "staging.events"
+    (reload,) = advised(stopped)
+    assert reload[:2] == ["catch-up", "staging.events"]
+    carry_out([reload])
+    assert late.facts()["stopped"] == []
+
+
+def test_what_was_marked_is_named_once_and_then_computed(night: Night) -> None:
+    services = night.world.services()
+    key = bound(services).key(ModelName("mart", "shares"))
+    lease = services.state.acquire_lease(environment_resource("prod"), holder="me", ttl=HOUR)
+    times = services.state.holdings([key])[key].recorded
+    services.state.outdate({key: times}, reason="somebody asked", lease=lease)
+    services.state.release_lease(lease)
+    text = night.text()
+    marked = group(text, "Marked to be computed again")
+    assert "mart.shares" in marked
+    assert "\nDue" not in text
+    (found,) = night.facts()["outdated"]
+    assert (found["model"], found["owner"]) == ("mart.shares", "prod")
+    carry_out(advised(marked))
+    assert night.text().startswith("prod is up to date")
+
+
+def test_what_processes_hold_is_reported_and_freed_as_advised(night: Night) -> None:
+    state = night.world.state
+    here = f"{os.getpid()}@{socket.gethostname()}"
+    key = bound(night.world.services()).key(ModelName("mart", "shares"))
+    state.acquire_lease(environment_resource("prod"), holder="plan 12", ttl=HOUR)
+    state.acquire_lease(version_resource(key), holder="unit 7", ttl=HOUR)
+    state.acquire_lease(environment_resource("dev"), holder="plan 99", ttl=HOUR)
+    held = group(night.text(), "Held by a process")
+    assert "environment:prod  " in held
+    assert f"plan 12, {here}, until " in held
+    assert "plan 99" not in held
+    assert night.text().startswith("prod is up to date"), "who writes changes nothing of that"
+    assert [each["holder"] for each in night.facts()["leases"]] == ["plan 12", "unit 7"]
+    carry_out(advised(held))
+    assert night.facts()["leases"] == []
+
+
+def test_a_holder_that_is_gone_is_called_so(night: Night) -> None:
+    night.world.state.acquire_lease("environment:prod", holder="plan 12", ttl=HOUR)
+    night.world.clock.advance(2 * HOUR)
+    held = group(night.text(), "Held by a process")
+    assert "gone, so that whoever wants it takes it" in held
+
+
+def test_dropped_views_and_due_intervals_have_commands_that_mend_them(night: Night) -> None:
+    night.land((10.5, 10), until=11)
+    night.world.catalog.swap_views([], [TableName("mart", "shown")])
+    text = night.text()
+    assert "  mart.shown\n" in group(text, "Views that somebody dropped")
+    assert "1 hour, 2024-01-01 10:00 to 2024-01-01 11:00" in group(text, "Due")
+    carry_out(advised(group(text, "Views that somebody dropped")))
+    assert night.text().startswith("prod is up to date")
+
+
+def test_long_lists_are_cut_and_say_where_the_rest_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {f"m{n}": SMALL.replace("mart.small", f"mart.m{n:02}") for n in range(15)}
+    night = Night(tmp_path / "many", texts)
+    serve(night.world, monkeypatch)
+    night.land((10.5, 10), until=11)
+    due = group(night.text(), "Due (15)")
+    assert [f"mart.m{n:02}" in due for n in range(15)] == [True] * 12 + [False] * 3
+    (every, _) = advised(due)
+    assert "and 3 more: `vde status prod --format json" in due
+    names = [each["model"] for each in json.loads(call(*every).stdout)["models"]]
+    assert len(names) == 15
+
+
+def test_the_state_is_asked_as_often_for_many_models_as_for_few(tmp_path: Path) -> None:
+    asked = []
+    for count in (2, 15):
+        texts = {f"m{n}": SMALL.replace("mart.small", f"mart.m{n}") for n in range(count)}
+        world = Night(tmp_path / str(count), texts).world
+        plan, fuse = plan_run(world.services(), "prod"), Fuse()
+        look_at_operations(world.services(fuse), plan)
+        asked.append(Counter(fuse.names))
+    few, many = asked
+    assert many == few
+    assert set(many.values()) == {1}

@@ -1,0 +1,367 @@
+"""`vde status` for people: one screen, in groups, each with its next command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from vde_dagster.cli.printing import console
+from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.unlock import process_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from vde_dagster.app.inspect.operations import Operations
+    from vde_dagster.app.inspect.status import EnvironmentStatus
+    from vde_dagster.core.graph.graph import Graph
+    from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+
+Line = tuple[str, str]
+"""A name, and what is said about it."""
+
+_NAME: Final = 40
+"""Names up to this length make a column."""
+_LINES: Final = 12
+"""How many lines of a group are shown."""
+_REASON: Final = 160
+"""How much of a reason is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """All that was found, and how commands name the project's folder."""
+
+    status: EnvironmentStatus
+    operations: Operations
+    graph: Graph
+    folder: Path
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether nothing at all is left to be done or decided."""
+        return self.status.is_up_to_date and self.operations.is_calm
+
+    def command(self, *words: str) -> str:
+        """A command that can be copied, on this project."""
+        there: tuple[str | Path, ...] = () if self.folder == Path() else ("--project", self.folder)
+        return f"`{vde(*words, *there)}`"
+
+    def run(self, environment: str | None = None) -> str:
+        """The command that computes what is to be computed."""
+        return self.command("run", environment or self.status.environment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """Lines below a title; ``end`` is what to do about all of them. Bad news is red."""
+
+    title: str
+    lines: Callable[[Looked], Iterable[Line]]
+    end: Callable[[Looked], str] = lambda _: ""
+    is_bad: bool = False
+
+
+def print_status(looked: Looked) -> None:
+    """Print what was found; groups without lines are left out."""
+    status = looked.status
+    shown = console()
+    if looked.is_up_to_date:
+        shown.print(
+            f"{status.environment} is up to date: nothing due, nothing stale {_looked(status)}.",
+            markup=False,
+            soft_wrap=True,
+        )
+    else:
+        title = f"Status of {status.environment}{_clock(status)} {_looked(status)}"
+        shown.print(title, markup=False, soft_wrap=True)
+    for group in _GROUPS:
+        _print_group(looked, group)
+    if not (status.is_behind or status.is_up_to_date):
+        shown.print("\nNothing is stale, and nothing can be computed yet.")
+    _print_promotion(looked)
+
+
+def _print_group(looked: Looked, group: _Group) -> None:
+    lines = list(group.lines(looked))
+    if not lines:
+        return
+    shown = console()
+    count = f" ({len(lines):,})" if len(lines) > _LINES else ""
+    style = "bold red" if group.is_bad else "bold"
+    shown.print(f"\n{group.title}{count}", style=style, markup=False)
+    width = min(_NAME, max(len(name) for name, _ in lines[:_LINES]))
+    for name, text in lines[:_LINES]:
+        shown.print(f"  {name.ljust(width)}  {text}".rstrip(), markup=False, soft_wrap=True)
+    if len(lines) > _LINES:
+        every = looked.command("status", looked.status.environment, "--format", "json")
+        more = f"  and {len(lines) - _LINES:,} more: {every} has all of them."
+        shown.print(more, markup=False, soft_wrap=True)
+    if end := group.end(looked):
+        shown.print(f"  {end}", markup=False, soft_wrap=True)
+
+
+def _print_promotion(looked: Looked) -> None:
+    promoted = looked.operations.shown
+    by = f" by {promoted.author}" if promoted.author else ""
+    taken = f", taken from {promoted.taken}" if promoted.taken is not None else ""
+    console().print(
+        f"\nShows revision {promoted.revision}, promoted at {_time(promoted.promoted_at)}{by} "
+        f"(plan {promoted.plan_id[:8]}{taken}). "
+        f"{looked.command('history', promoted.name)} lists what was promoted.",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _looked(status: EnvironmentStatus) -> str:
+    models = f"{status.looked_at:,} model{'' if status.looked_at == 1 else 's'}"
+    return f"(looked at {models} at {_time(status.at)})"
+
+
+def _clock(status: EnvironmentStatus) -> str:
+    return f" at {_time(status.now)}" if status.now else ", whose clock has no time yet"
+
+
+def _time(when: datetime) -> str:
+    from vde_dagster.core.time.intervals import format_instant
+
+    return format_instant(when.replace(second=0, microsecond=0))
+
+
+def _failed(looked: Looked) -> Iterator[Line]:
+    for work in looked.operations.failed:
+        yield str(work.intent.key.model), f"{_worked_on(looked, work)}: {_short(work.reason)}"
+
+
+def _refused(looked: Looked) -> Iterator[Line]:
+    for work in looked.operations.refused:
+        name = str(work.intent.key.model)
+        audits = ", ".join(each.name for each in work.audits if each.stops)
+        rows = looked.command("audits", name, "--env", work.intent.environment)
+        what = f"{_worked_on(looked, work)}, by {audits} (work {work.intent.work_id})"
+        yield name, f"{what}: {rows} shows the rows"
+
+
+def _worked_on(looked: Looked, work: UnitOfWork) -> str:
+    """The intervals of a unit of work, and when and where it was given up."""
+    from vde_dagster.core.planning.work_text import counted_ranges
+
+    intent = work.intent
+    what = counted_ranges(looked.graph[intent.key.model], intent.intervals)
+    what = f"a session, {what}" if intent.session is not None else what
+    other = f" by {intent.environment}" if intent.environment != looked.status.environment else ""
+    return f"{what}{other}, at {_time(work.finished_at or work.started_at)}"
+
+
+def _short(reason: str) -> str:
+    """The first line of a reason; JSON has all of it."""
+    lines = reason.strip().splitlines() or ["no reason is recorded"]
+    is_cut = len(lines) > 1 or len(lines[0]) > _REASON
+    return lines[0][:_REASON].rstrip(" .:") + (" ..." if is_cut else "")
+
+
+def _retried(looked: Looked, works: Iterable[UnitOfWork]) -> str:
+    """The commands that try again what was given up: one for each environment that computes it."""
+    owners = dict.fromkeys(work.intent.environment for work in works)
+    return " and ".join(map(looked.run, owners))
+
+
+def _gone(looked: Looked) -> Iterator[Line]:
+    for each in looked.status.models:
+        if each.lost is not None:
+            kind, way = ("view", each.lost.owner) if each.lost.owner else ("table", "")
+            how = (
+                f"{looked.command('plan', way, '--auto-apply')} makes it again"
+                if way
+                else "restore it, or write another `stamp`"
+            )
+            yield str(each.node.name), f"its {kind} {each.lost.table} is not there: {how}"
+
+
+def _dropped(looked: Looked) -> Iterator[Line]:
+    for name in looked.status.dropped_views:
+        yield str(name), ""
+
+
+def _unfinished(looked: Looked) -> Iterator[Line]:
+    from vde_dagster.core.model.snapshot import VersionKey
+    from vde_dagster.ports.state import version_resource
+
+    live = {e.resource: e for e in looked.operations.leases if not e.is_over}
+    for each in looked.status.models:
+        if each.is_unfinished:
+            held = live.get(version_resource(VersionKey(each.node.name, each.version)))
+            by = f"; {process_text(held)} is at it" if held is not None else ""
+            yield str(each.node.name), f"work was begun and not ended{by}"
+
+
+def _stopped(looked: Looked) -> Iterator[Line]:
+    for each in looked.operations.stopped:
+        name = str(each.name)
+        reload = looked.command("catch-up", name, "--env", looked.status.environment, "--reload")
+        advice = each.stop.advice.replace("`vde catch-up MODEL --reload`", reload)
+        yield name, f"{each.stop.reason}. {advice}"
+
+
+def _stale(looked: Looked) -> Iterator[Line]:
+    """The stale intervals that are computed for themselves, not only since others are."""
+    from vde_dagster.core.planning.work_text import counted_ranges, since_text
+    from vde_dagster.core.time.intervals import subtract
+
+    for each in looked.status.models:
+        found = each.staleness
+        own = subtract(found.intervals, found.following) if found is not None else ()
+        if found is not None and own:
+            how = " by a session" if found.session else ""
+            text = f"{counted_ranges(each.node, own)}{since_text(found)}{how}: {found.reason}"
+            yield str(each.node.name), text
+
+
+def _kept(looked: Looked, *, elsewhere: bool) -> Iterator[Line]:
+    """What is behind, and is computed by no run of this environment."""
+    from vde_dagster.core.planning.work_text import kept_text
+
+    for each in looked.status.models:
+        found = each.staleness
+        is_kept = found is not None and (bool(found.kept) or not found.intervals)
+        if found is not None and is_kept and (each.owner is not None) == elsewhere:
+            yield str(each.node.name), kept_text(each.node, found)
+
+
+def _following(looked: Looked) -> Iterator[Line]:
+    from vde_dagster.core.planning.work_text import counted_ranges
+
+    for each in looked.status.models:
+        if each.staleness is not None and each.staleness.following:
+            yield str(each.node.name), counted_ranges(each.node, each.staleness.following)
+
+
+def _outdated(looked: Looked) -> Iterator[Line]:
+    from vde_dagster.core.planning.work_text import counted_ranges
+
+    for each in looked.operations.outdated:
+        text = counted_ranges(looked.graph[each.name], each.intervals)
+        elsewhere = each.owner not in (None, looked.status.environment)
+        by = f": {looked.run(each.owner)} computes it" if elsewhere else ""
+        yield str(each.name), f"{text}{by}"
+
+
+def _due(looked: Looked) -> Iterator[Line]:
+    """What is due, without what is named as marked already."""
+    from vde_dagster.core.planning.work_text import counted_ranges
+    from vde_dagster.core.time.intervals import subtract
+
+    marked = {each.name: each.intervals for each in looked.operations.outdated}
+    for each in looked.status.models:
+        due = subtract(each.due, marked.get(each.node.name, ()))
+        if due:
+            yield str(each.node.name), counted_ranges(each.node, due)
+
+
+def _waiting(looked: Looked) -> Iterator[Line]:
+    for each in looked.status.models:
+        if each.waits:
+            yield str(each.node.name), "; ".join(map(str, each.waits))
+
+
+def _managed(looked: Looked) -> Iterator[Line]:
+    for each in looked.status.models:
+        if each.managed is not None:
+            refresh = looked.command("refresh", "--env", looked.status.environment)
+            waits = f"; it waits: {each.managed.waits_for}" if each.managed.waits_for else ""
+            yield str(each.node.name), f"{each.managed.reason}: {refresh} makes it again{waits}"
+
+
+def _pending(looked: Looked) -> Iterator[Line]:
+    from vde_dagster.core.ledger.late.pending import pending_text
+
+    for each in looked.operations.pending:
+        yield str(each.name), pending_text(each.pending)
+
+
+def _held(looked: Looked) -> Iterator[Line]:
+    for each in looked.operations.leases:
+        who = f"{each.holder}, {process_text(each)}"
+        if each.is_over:
+            yield each.resource, f"{who}: gone, so that whoever wants it takes it"
+        else:
+            free = looked.command("unlock", each.resource, "--gone", process_text(each))
+            until = f"until {each.expires_at:%H:%M:%S} UTC unless it renews it"
+            yield each.resource, f"{who}, {until}; if you know that it runs no more, {free}"
+
+
+_GROUPS: Final = (
+    _Group(
+        title="Failed",
+        lines=_failed,
+        end=lambda looked: (
+            f"{_retried(looked, looked.operations.failed)} tries again what is still missing."
+        ),
+        is_bad=True,
+    ),
+    _Group(
+        title="Refused by an audit, and not published",
+        lines=_refused,
+        end=lambda looked: (
+            f"{_retried(looked, looked.operations.refused)} tries again once the rows, the model "
+            "or the audit is corrected."
+        ),
+        is_bad=True,
+    ),
+    _Group(title="Gone", lines=_gone, is_bad=True),
+    _Group(
+        title="Views that somebody dropped",
+        lines=_dropped,
+        end=lambda looked: f"{looked.run()} makes them again.",
+        is_bad=True,
+    ),
+    _Group(title="Late rows that no session can load", lines=_stopped, is_bad=True),
+    _Group(
+        title="Begun by an earlier process",
+        lines=_unfinished,
+        end=lambda looked: f"{looked.run()} finishes or undoes it.",
+    ),
+    _Group(
+        title="Late or changed upstream",
+        lines=_stale,
+        end=lambda looked: f"{looked.run()} computes it.",
+    ),
+    _Group(
+        title="Behind, and not computed",
+        lines=lambda looked: _kept(looked, elsewhere=False),
+    ),
+    _Group(
+        title="Behind, and left to the environment that owns it",
+        lines=lambda looked: _kept(looked, elsewhere=True),
+    ),
+    _Group(
+        title="Downstream of what is computed",
+        lines=_following,
+        end=lambda looked: f"{looked.run()} checks it after the models that it reads.",
+    ),
+    _Group(
+        title="Marked to be computed again",
+        lines=_outdated,
+        end=lambda looked: f"{looked.run()} computes what {looked.status.environment} owns of it.",
+    ),
+    _Group(title="Due", lines=_due, end=lambda looked: f"{looked.run()} computes it."),
+    _Group(title="Waits", lines=_waiting),
+    _Group(title="MANAGED tables past their lag", lines=_managed),
+    _Group(
+        title="Late rows that are known and not loaded",
+        lines=_pending,
+        end=lambda looked: (
+            f"{looked.command('late', 'status', '--env', looked.status.environment)} has the "
+            "sources, and what a session would do."
+        ),
+    ),
+    _Group(
+        title="Held by a process",
+        lines=_held,
+        end=lambda looked: f"{looked.command('unlock')} lists all that is held.",
+    ),
+)
+"""What matters most at night comes first."""
