@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava, without_java_in_a_process
+from tests.cli.terminal import on_terminal
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
@@ -75,6 +76,32 @@ def test_a_new_project_is_shown_and_not_applied_without_a_terminal(project: Path
     assert "To compute: 3 intervals in 3 models." in done.stdout
     assert done.stdout.endswith(f"To apply it: vde plan prod --auto-apply --project {project}\n")
     assert call("environments", "--project", project).stdout == ""
+
+
+def test_a_plan_without_an_environment_goes_where_the_project_says(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VDE_USER", "ana")
+    with (project / "vde.yaml").open("a") as settings:
+        settings.write("default_environment: dev_{user}\n")
+    assert "Plan for dev_ana (new)" in call("plan", "--no-apply", "--project", project).stdout
+    assert "Plan for prod (new)" in call("plan", "prod", "--no-apply", "--project", project).stdout
+    for command in ("status", "run", "history"):
+        assert "there is no environment prod" in call(command, "--project", project).stderr
+    bounded = ("plan", "--empty-backfill", "--no-apply", "--project", project)
+    assert "Plan for dev_ana" in call(*bounded).stdout, "in production that is wrong usage"
+
+
+@pytest.mark.parametrize("arguments", [(), ("prod",), ("dev",)])
+def test_nothing_is_applied_before_the_person_at_the_terminal_agrees(
+    project: Path, arguments: tuple[str, ...]
+) -> None:
+    environment = arguments[0] if arguments else "prod"
+    question = f"Apply this plan to {environment}? [y/N]"
+    for answer in ("n\n", "\n"):
+        said = on_terminal("plan", *arguments, "--project", project, answers=((question, answer),))
+        assert said.code == 0
+        assert call("environments", "--project", project).stdout == ""
 
 
 def test_no_apply_only_shows(project: Path) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command("plan", short_help="Show what would change in an environment, and apply it.")
-@click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
+@click.argument("environment", type=options.environment, required=False, metavar="[ENV]")
 @applying_flags
 @plan_flags
 @deciding.CATEGORIZE
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @options.PROJECT
 @options.WITH_DEBUG
 def command(
-    environment: str,
+    environment: str | None,
     *,
     auto_apply: bool,
     no_apply: bool,
@@ -46,28 +46,31 @@ def command(
     folder: Path,
     **flags: Unpack[PlanFlags],
 ) -> None:
-    """Compare the project's files with an environment (prod by default), and apply the difference.
+    """Compare the project's files with an environment, and apply the difference.
+
+    Without ENV that is the default_environment of vde.yaml, and prod if it names none.
 
     Shows which models differ and how, which versions the environment would show, and which
     intervals have to be computed. On a terminal it asks before it applies anything. Without one it
     applies only with --auto-apply. If there is nothing to do, it ends without starting Spark.
     """
-    options_asked = asked_options(environment, flags)
     from vde_dagster.composition import VdeProject
 
+    goes_to = environment or VdeProject.load(folder).configuration.default_environment
+    options_asked = asked_options(goes_to, flags)
     asked = Asked.of(
         folder, output, auto_apply=auto_apply, no_apply=no_apply, explain=explain, save=save
     )
     project = VdeProject.load(folder)
     configuration = project.configuration
     plan, questions = deciding.decided_plan(
-        lambda each: make_plan(project, environment, each),
+        lambda each: make_plan(project, goes_to, each),
         replace(
             options_asked,
             strict_columns=configuration.strict_columns,
             decisions=deciding.decisions_of(decided, catalog=configuration.catalog.name),
         ),
-        deciding.mode_of(configuration, environment, categorize),
+        deciding.mode_of(configuration, goes_to, categorize),
         asks=output == "text" and not (no_apply or explain) and _on_terminal(),
     )
     carry_out(project, plan, asked, questions)

@@ -33,7 +33,11 @@ from vde_dagster.core.secrets import (
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.clean_up_settings import read_clean_up
 from vde_dagster.project.defaults import Defaults, defaults_of
-from vde_dagster.project.environment_settings import read_environments, read_mode
+from vde_dagster.project.environment_settings import (
+    read_default_environment,
+    read_environments,
+    read_mode,
+)
 from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
@@ -46,6 +50,7 @@ _KEYS: Final = (
     "clean_up",
     "clock",
     "dagster",
+    "default_environment",
     "defaults",
     "dsha_algorithm",
     "environment_suffix_target",
@@ -87,6 +92,7 @@ class Configuration:
     ``translator`` is the dotted path of the class that says how models look in Dagster, ``pool``
     the name of the Dagster pool of all of their steps. ``late_data`` is where sessions are listed.
     ``clean_up`` is how long what nobody uses is kept.
+    ``default_environment`` is where a plan goes that names no environment.
     """
 
     folder: Path
@@ -108,6 +114,7 @@ class Configuration:
     pool: str | None = None
     late_data: LateDataSettings = field(default_factory=LateDataSettings)
     clean_up: Times = DEFAULT_TIMES
+    default_environment: str = PRODUCTION
 
     @property
     def naming(self) -> ViewNaming:
@@ -210,6 +217,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         pool=dagster.get("pool"),
         late_data=read_late_data(keys.get("late_data"), catalog.name, reader),
         clean_up=read_clean_up(keys.get("clean_up"), keys.get("environments"), reader),
+        default_environment=read_default_environment(keys.get("default_environment"), reader),
     )
 
 

@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
-from vde_dagster.core.names import InvalidName, environment_name
+import re
+from typing import Final
+
+from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.core.planning.decisions import Mode
+from vde_dagster.project.machine import user
 from vde_dagster.project.problems import message_and_advice, suggestion
 from vde_dagster.project.yaml_document import Entry, Reader
+
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_USER: Final = "user"
+
+
+def read_default_environment(entry: Entry | None, reader: Reader) -> str:
+    """Where a plan goes that names no environment; production if nothing is set.
+
+    ``{user}`` stands for who works here. What a name may not have becomes ``_``.
+    """
+    written = reader.text(entry, PRODUCTION)
+    if entry is None or entry.value != written:
+        return PRODUCTION
+    unknown = [each for each in _PLACEHOLDER.findall(written) if each != _USER]
+    if unknown or re.search(r"[{}]", _PLACEHOLDER.sub("", written)):
+        what = ", ".join(f"{{{each}}}" for each in unknown) or "a single brace"
+        message = f"{what} stands for nothing in default_environment"
+        reader.add(entry.place, message, "Known: {user}, as in `default_environment: dev_{user}`.")
+        return PRODUCTION
+    try:
+        return environment_name(written.replace(f"{{{_USER}}}", user()))
+    except InvalidName as error:
+        reader.add(entry.place, *message_and_advice(error))
+        return PRODUCTION
 
 
 def read_environments(

@@ -30,15 +30,21 @@ class RandomIds:
         return uuid4().hex
 
 
-def author() -> str:
-    """Who works here, as ``user@machine``; the environment variable VDE_AUTHOR says it otherwise.
+def user() -> str:
+    """Who works here, as the operating system or the environment variable VDE_USER names them.
 
     A user id without a name, as in some containers, is given as the number.
     """
-    if named := os.environ.get("VDE_AUTHOR", "").strip():
+    if named := os.environ.get("VDE_USER", "").strip():
         return named
     try:
-        user = getpass.getuser()
+        return getpass.getuser()
     except (KeyError, OSError):
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
+        return str(os.getuid())
+
+
+def author() -> str:
+    """Who works here, as ``user@machine``, or what the environment variable VDE_AUTHOR says."""
+    if named := os.environ.get("VDE_AUTHOR", "").strip():
+        return named
+    return f"{user()}@{socket.gethostname()}"
