@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vde_dagster.lakehouse.spark_engine import SparkEngine
     from vde_dagster.ports.local_queries import LocalQueries
     from vde_dagster.state.sql_state import SqlState
+    from vde_dagster.state.stored_state import StoredState
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,7 @@ class VdeProject:
         """The project's state."""
         from vde_dagster.state.sql_state import SqlState
 
-        url = self.configuration.state_url
-        return SqlState.open(
-            f"sqlite:///{self.configuration.database}" if url is None else url.reveal()
-        )
+        return SqlState.open(self._state_url, moves=False)
 
     @cached_property
     def engine(self) -> SparkEngine:
@@ -187,6 +185,21 @@ class VdeProject:
 
     def _state_id(self) -> str:
         return self.state.identity()
+
+    def stored_state(self) -> StoredState:
+        """The database of the state by itself, also where it has to be moved forward or is damaged.
+
+        Raises:
+            Refused: The configured place is none of a state.
+        """
+        from vde_dagster.state.stored_state import StoredState
+
+        return StoredState(self._state_url)
+
+    @property
+    def _state_url(self) -> str:
+        url = self.configuration.state_url
+        return f"sqlite:///{self.configuration.database}" if url is None else url.reveal()
 
     def _embedded(self) -> dict[str, str]:
         return {

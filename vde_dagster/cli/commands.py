@@ -126,7 +126,11 @@ COMMANDS: Final = {
         module="vde_dagster.cli.invalidate", summary="Remove an environment with its views."
     ),
     "janitor": Listed(
-        module="vde_dagster.cli.janitor", summary="Drop what nothing refers to any more."
+        module="vde_dagster.cli.janitor", summary="Drop what nothing refers to any more.",
+    ),
+    "state": Listed(
+        module="vde_dagster.cli.state",
+        summary="Check the state, move it forward, and copy it to another database.",
     ),
     "savings": Listed(
         module="vde_dagster.cli.savings",

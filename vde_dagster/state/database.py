@@ -28,14 +28,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError, as_sentence
 from vde_dagster.core.secrets import remember, secrets_in
+from vde_dagster.state.sqlite_file import damaged, path_of, refuse_foreign
 
 LOCK_TIMEOUT: Final = timedelta(seconds=60)
 CHUNK: Final = 100
@@ -71,7 +72,8 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
     """An engine for the state. A SQLite file and its folder are created if they are missing.
 
     Raises:
-        Refused: It is not a URL, or the URL of a database that is not supported.
+        Refused: It is not a URL, the URL of a database that is not supported, or the path of a file
+            that is no state.
         SetupError: The database's driver is not installed.
     """
     try:
@@ -105,6 +107,8 @@ def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
         file = Path(url.database)
         _make_folder(file.parent)
         new_file = None if file.exists() else file
+        if (path := path_of(url)) is not None:
+            refuse_foreign(path)
         engine = create_engine(url, connect_args={"timeout": seconds})
     else:  # the database is its only connection, which one thread at a time uses
         engine = create_engine(
@@ -173,6 +177,12 @@ def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
         ) from error
 
 
+def place_of(url: URL) -> str:
+    """Where a state is, for people: a path, or an address without its password."""
+    path = path_of(url)
+    return str(path) if path is not None else url.render_as_string(hide_password=True)
+
+
 class Database:
     """Short transactions over an engine of ``open_engine``.
 
@@ -183,12 +193,17 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
+    @property
+    def _place(self) -> str:
+        return place_of(self.engine.url)
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One consistent view of the database.
 
         Raises:
             Conflict: The database stayed locked for the whole lock time-out.
+            Refused: It cannot be reached or read.
         """
         options: dict[str, Any] = {}
         if self.engine.dialect.name == "postgresql":
@@ -199,8 +214,8 @@ class Database:
                 connection.begin(),
             ):
                 yield connection
-        except DBAPIError as error:
-            _raise_named(error, committing=False)
+        except (DBAPIError, sqlite3.Error) as error:
+            _raise_named(error, self._place, committing=False)
             raise
 
     @contextmanager
@@ -209,7 +224,8 @@ class Database:
 
         Raises:
             Conflict: The lock was not free in time; nothing was written.
-            OutcomeUnknown: The connection broke during the commit.
+            OutcomeUnknown: The connection or the disk broke during the commit.
+            Refused: It cannot be reached, read or written; nothing was written.
         """
         committing = False
         try:
@@ -219,30 +235,65 @@ class Database:
             ):
                 yield connection
                 committing = True
-        except DBAPIError as error:
-            _raise_named(error, committing=committing)
+        except (DBAPIError, sqlite3.Error) as error:
+            _raise_named(error, self._place, committing=committing)
             raise
 
 
-def _raise_named(error: DBAPIError, *, committing: bool) -> None:
-    if committing and error.connection_invalidated:
+def _raise_named(error: DBAPIError | sqlite3.Error, place: str, *, committing: bool) -> None:
+    """Raise the error of ours that a database's error means; return where it means none."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    invalidated = isinstance(error, DBAPIError) and error.connection_invalidated
+    if committing and (invalidated or _sqlite_code(cause) == sqlite3.SQLITE_IOERR):
         raise OutcomeUnknown(
             "the connection to the state's database broke during a commit",
             advice="read the state again before anything else",
         ) from error
-    busy = isinstance(error.orig, sqlite3.Error) and _is_busy(error.orig)
+    busy = isinstance(cause, sqlite3.Error) and _is_busy(cause)
     # psycopg2 and psycopg name it differently
-    code = getattr(error.orig, "pgcode", None) or getattr(error.orig, "sqlstate", None)
+    code = getattr(cause, "pgcode", None) or getattr(cause, "sqlstate", None)
     if busy or code in _LOCKED:
         raise Conflict(
             "the state's database is locked by another process",
             advice="nothing was written, try again",
         ) from error
+    if invalidated or (isinstance(error, OperationalError) and _sqlite_code(cause) is None):
+        raise Refused(
+            f"the state at {place} cannot be opened: {as_sentence(str(cause).strip())}",
+            advice="Nothing was written. See whether it runs and can be reached, then try again.",
+        ) from error
+    _raise_of_file(cause, place)
+
+
+def _raise_of_file(cause: BaseException | None, place: str) -> None:
+    """Name what the machine below SQLite refused."""
+    match _sqlite_code(cause):
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB if cause is not None:
+            raise damaged(place, cause) from cause
+        case sqlite3.SQLITE_FULL:
+            what, advice = "the disk is full", "Free some space, then try again."
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            what, advice = "its file cannot be written", "See who may write it and its folder."
+        case sqlite3.SQLITE_IOERR:
+            what, advice = "the disk failed", "See whether it is full or broken, then try again."
+        case _:
+            return
+    raise Refused(
+        f"the state {place} cannot be used, since {what} ({cause}). Nothing was written",
+        advice=advice,
+    ) from cause
+
+
+def _sqlite_code(error: BaseException | None) -> int | None:
+    """The primary code of an error of SQLite; None for one of another database."""
+    if not isinstance(error, sqlite3.Error):
+        return None
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 _NOW: Final = select(DatabaseNow())

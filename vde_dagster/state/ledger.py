@@ -59,7 +59,7 @@ def entries_of(
         rows = connection.execute(_LEDGERS, in_pairs(chunk)).all()
         for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
             key = VersionKey(codec.decode_model(model), version)
-            found[key] = tuple(map(_decode_entry, entries))
+            found[key] = tuple(map(decode_entry, entries))
     return found
 
 
@@ -87,7 +87,7 @@ def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[V
 def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
     """The entries that later changes wrote, sorted by interval."""
     rows = connection.execute(_CHANGED, {**of_version(key), "after": number}).all()
-    return tuple(map(_decode_entry, rows))
+    return tuple(map(decode_entry, rows))
 
 
 def entries_within(
@@ -101,7 +101,7 @@ def entries_within(
         since, until = codec.encode_instant(each.start), codec.encode_instant(each.end)
         times_of_key = {**of_version(key), "since": since, "until": until}
         rows = connection.execute(_WITHIN, times_of_key).all()
-        found |= {entry.interval: entry for entry in map(_decode_entry, rows)}
+        found |= {entry.interval: entry for entry in map(decode_entry, rows)}
     return tuple(found.values())
 
 
@@ -240,7 +240,8 @@ def _encode_entry(key: VersionKey, entry: LedgerEntry, number: int) -> dict[str,
     }
 
 
-def _decode_entry(row: Row[Any]) -> LedgerEntry:
+def decode_entry(row: Row[Any]) -> LedgerEntry:
+    """The entry in a row of ``schema.ledger``."""
     return LedgerEntry(
         interval=Interval(
             codec.decode_instant(row.interval_start), codec.decode_instant(row.interval_end)

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 from vde_dagster.state import schema
 from vde_dagster.state.database import Database, now
+from vde_dagster.state.versions import refuse_earlier, refuse_newer
 
 Step = Callable[[Connection], None]
 
@@ -278,43 +278,63 @@ _LOCK: Final = 0x7664655F73746174
 """Postgres cannot lock a schema that does not exist yet, so an advisory lock is used."""
 
 
-def migrate(database: Database) -> None:
+def migrate(database: Database, *, moves: bool = True) -> int:
     """Bring the schema to ``schema.VERSION`` in one transaction. Cheap if it is there already.
 
     Safe in any number of processes at once: the first one writes, the others find it done.
 
+    Args:
+        database: The state's.
+        moves: Whether a state of an earlier release is moved forward; else only a new one is made.
+
+    Returns:
+        The version that was found, 0 for a new state.
+
+    Raises:
+        Refused: The state was written by a newer release, or by an earlier one and is not to be
+            moved; nothing was written.
+    """
+    with database.read() as connection:
+        found = checked_version(connection)
+    if found == schema.VERSION:
+        return found
+    if not moves:
+        refuse_earlier(found)
+    with database.write() as connection:
+        return bring_forward(connection)
+
+
+def bring_forward(connection: Connection) -> int:
+    """Create the schema, or move it forward, in a transaction; the version that was found.
+
     Raises:
         Refused: The state was written by a newer release.
     """
-    with database.read() as connection:
-        if _checked_version(connection) == schema.VERSION:
-            return
-    with database.write() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        found = _checked_version(connection)
-        if found == schema.VERSION:
-            return
-        if found == 0:
-            schema.metadata.create_all(connection)
-            _identify(connection)
-        else:
-            for version in range(found + 1, schema.VERSION + 1):
-                _STEPS[version](connection)
-        reached = insert(schema.state_version)
-        connection.execute(reached.values(version=schema.VERSION, applied_at=now(connection)))
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    found = checked_version(connection)
+    if found == schema.VERSION:
+        return found
+    if found == 0:
+        schema.metadata.create_all(connection)
+        _identify(connection)
+    else:
+        for version in range(found + 1, schema.VERSION + 1):
+            _STEPS[version](connection)
+    reached = insert(schema.state_version)
+    connection.execute(reached.values(version=schema.VERSION, applied_at=now(connection)))
+    return found
 
 
-def _checked_version(connection: Connection) -> int:
-    """The schema's version, 0 if there is none."""
+def checked_version(connection: Connection) -> int:
+    """The schema's version, 0 if there is none.
+
+    Raises:
+        Refused: The state was written by a newer release.
+    """
     table = schema.state_version
     if not inspect(connection).has_table(table.name):
         return 0
     found = connection.execute(select(func.max(table.c.version))).scalar_one() or 0
-    if found > schema.VERSION:
-        raise Refused(
-            f"the state has schema version {found}, this release of vde_dagster reads up to "
-            f"{schema.VERSION}",
-            advice="install the release that wrote it, or a newer one",
-        )
+    refuse_newer(found)
     return int(found)

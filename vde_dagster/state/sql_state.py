@@ -11,10 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import OperationalError
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
@@ -49,29 +47,28 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
     """The state in a database. Threads may share it; processes open their own.
 
     Args:
-        engine: Made by ``state.database.open_engine``. The schema is created or moved forward.
+        engine: Made by ``state.database.open_engine``. The schema is created if there is none.
+        moves: Whether the schema of an earlier release is moved forward.
 
     Raises:
-        Refused: The state was written by a newer release.
+        Refused: The state was written by a newer release, or an earlier one and is not moved.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, moves: bool = True) -> None:
         self._database = Database(engine)
-        migrations.migrate(self._database)
+        migrations.migrate(self._database, moves=moves)
 
     @classmethod
-    def open(cls, url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> SqlState:
+    def open(
+        cls, url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT, moves: bool = True
+    ) -> SqlState:
         """The state at a SQLAlchemy URL, ``sqlite:///path`` or ``postgresql://...``.
 
         Raises:
-            Refused: The URL is wrong, the database cannot be reached, or its state is newer.
+            Refused: The URL is wrong, the database cannot be reached, or its state is newer, or
+                earlier and not moved.
         """
-        engine = open_engine(url, lock_timeout=lock_timeout)
-        try:
-            return cls(engine)
-        except OperationalError as error:
-            place = engine.url.render_as_string(hide_password=True)
-            raise Refused(f"the state at {place} cannot be opened: {error.orig}") from error
+        return cls(open_engine(url, lock_timeout=lock_timeout), moves=moves)
 
     def close(self) -> None:
         """Close the connections that are idle. The state can still be used."""

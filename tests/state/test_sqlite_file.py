@@ -1,0 +1,194 @@
+"""A file that is no state of ours is refused with what to do, and nothing is written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tests.state.builders import KEY, MINUTE, change, intent, publication, snapshot
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName
+from vde_dagster.state import schema, sqlite_file
+from vde_dagster.state.database import Database, open_engine
+from vde_dagster.state.sql_state import SqlState
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "_BEING_MADE", 0.0)
+
+
+def made(path: Path, *, journal: str = "WAL") -> Path:
+    """A state with some hundred snapshots."""
+    state = SqlState.open(f"sqlite:///{path}")
+    many = [snapshot(ModelName("shop", f"m{number}")) for number in range(300)]
+    state.store_snapshots(many, environment="prod")
+    state.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute(f"PRAGMA journal_mode={journal}")
+    return path
+
+
+def zero_bytes(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def no_database(path: Path) -> None:
+    path.write_text("name: shop\n" * 100)
+
+
+def a_few_bytes(path: Path) -> None:
+    path.write_bytes(b"SQLite")
+
+
+def of_another_program(path: Path, *, journal: str = "DELETE") -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode={journal}")
+        connection.execute("CREATE TABLE invoices (number INT)")
+        connection.execute("CREATE TABLE payments (number INT)")
+        connection.commit()
+
+
+def of_another_program_in_wal(path: Path) -> None:
+    of_another_program(path, journal="WAL")
+
+
+def cut_in_half(path: Path) -> None:
+    made(path)
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def overwritten(path: Path) -> None:
+    made(path)
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 4000)
+
+
+def without_its_version(path: Path) -> None:
+    made(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE vde_state_version")
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def of_a_newer_release(path: Path) -> None:
+    """Its journal is another one than ours, to which opening the file would switch it."""
+    made(path, journal="DELETE")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"INSERT INTO vde_state_version VALUES ({schema.VERSION + 1}, 0)")
+        connection.commit()
+
+
+REFUSED = [
+    (
+        zero_bytes,
+        r"the state /.*/state\.db is an empty file.* Nothing was written\. Restore it",
+    ),
+    (no_database, r"is no SQLite database\. Nothing was written\. Correct `state\.url`"),
+    (a_few_bytes, r"is no SQLite database\. Nothing was written\."),
+    (of_another_program, r"it has the table invoices and 1 more of another program\. Nothing was"),
+    (of_another_program_in_wal, r"it has the table invoices and 1 more of another program\."),
+    (cut_in_half, r"is damaged: it was cut off.* Nothing was written\. Restore it from a backup"),
+    (overwritten, r"is damaged: it was cut off.* Nothing was written\. Restore it from a backup"),
+    (without_its_version, r"but not vde_state_version.* Nothing was written\. Restore it"),
+    (a_folder, r"is no file\. Nothing was written\. Correct `state\.url`"),
+    (a_pipe, r"is no file\. Nothing was written\. Correct `state\.url`"),
+    (of_a_newer_release, r"has schema version \d+.*install the release that wrote it"),
+]
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    return {
+        each.name: each.read_bytes() if each.is_file() else None
+        for each in sorted(folder.iterdir())
+    }
+
+
+@pytest.mark.parametrize("make, said", REFUSED, ids=[make.__name__ for make, _ in REFUSED])
+def test_what_is_no_state_is_refused_and_left_as_it_is(
+    tmp_path: Path, make: Callable[[Path], None], said: str
+) -> None:
+    path = tmp_path / "state.db"
+    make(path)
+    before = content(tmp_path)
+    with pytest.raises(Refused, match=said):
+        SqlState.open(f"sqlite:///{path}")
+    assert content(tmp_path) == before
+
+
+def test_an_empty_database_and_that_of_a_catalog_have_room_for_a_state(tmp_path: Path) -> None:
+    for name, statement in {
+        "empty.db": "PRAGMA journal_mode=WAL",
+        "lake.db": "CREATE TABLE iceberg_tables (name TEXT)",
+    }.items():
+        with closing(sqlite3.connect(tmp_path / name)) as connection:
+            connection.execute(statement)
+            connection.commit()
+        SqlState.open(f"sqlite:///{tmp_path / name}").close()
+
+
+def test_who_finds_a_file_that_another_process_makes_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "_BEING_MADE", 60.0)
+    path, ready = tmp_path / "state.db", made(tmp_path / "ready.db")
+    path.write_bytes(b"")
+    waited: list[float] = []
+
+    def write_it(seconds: float) -> None:
+        waited.append(seconds)
+        shutil.copy(ready, path)
+
+    monkeypatch.setattr(sqlite_file.time, "sleep", write_it)
+    SqlState.open(f"sqlite:///{path}").close()
+    assert len(waited) == 1
+
+
+# While it is used
+def test_a_database_that_is_damaged_while_it_is_used_is_named(tmp_path: Path) -> None:
+    path = made(tmp_path / "state.db")
+    database = Database(open_engine(f"sqlite:///{path}"))
+    with path.open("r+b") as file:  # all pages after the first
+        file.seek(4096)
+        file.write(b"\xff" * (path.stat().st_size - 4096))
+    with pytest.raises(Refused, match="is damaged"), database.read() as connection:
+        connection.execute(text("SELECT COUNT(*) FROM vde_snapshots")).scalar_one()
+
+
+def test_a_disk_that_is_full_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    state = SqlState.open(f"sqlite:///{path}")
+    lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
+    with state._database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+    said = r"the disk is full .*Nothing was written\. Free some space"
+    with pytest.raises(Refused, match=said):
+        state.store_snapshots(
+            [snapshot(ModelName("shop", f"m{number}")) for number in range(300)],
+            environment="prod",
+        )
+    assert state.owners([snapshot(ModelName("shop", "m0")).key]) == {}
+    with state._database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1000000")
+    state.record_intent(intent("after"), lease=lease)
+    state.record_staged("after", publication(change()), lease=lease)
+    assert state.finalize("after", lease=lease)
+    assert KEY in state.holdings([KEY])
+    state.close()

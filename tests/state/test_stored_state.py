@@ -1,0 +1,88 @@
+"""The version of a state, and moving it forward once somebody says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select
+
+from tests.state.test_migrations import EARLIER, restore, shape
+from vde_dagster.core.errors import Refused
+from vde_dagster.state import schema
+from vde_dagster.state.database import open_engine
+from vde_dagster.state.sql_state import SqlState
+from vde_dagster.state.stored_state import Moved, StoredState
+
+
+def versions(url: str) -> list[int]:
+    engine = open_engine(url)
+    with engine.connect() as connection:
+        found = connection.execute(select(schema.state_version.c.version)).scalars().all()
+    engine.dispose()
+    return sorted(found)
+
+
+@pytest.fixture(params=[EARLIER[0], EARLIER[-1]])
+def earlier(request: pytest.FixtureRequest, sql_url: str) -> str:
+    restore(sql_url, request.param)
+    return sql_url
+
+
+def test_an_earlier_state_is_moved_only_if_somebody_says_so(earlier: str) -> None:
+    (before,) = versions(earlier)
+    engine = open_engine(earlier)
+    tables = shape(engine)
+    for _ in range(2):
+        with pytest.raises(Refused, match=rf"schema version {before}, .*`vde state migrate`"):
+            SqlState.open(earlier, moves=False)
+    assert (shape(engine), versions(earlier)) == (tables, [before])
+    engine.dispose()
+
+    stored = StoredState(earlier)
+    assert stored.version() == before
+    assert stored.migrate() == Moved(before=before, after=schema.VERSION)
+    assert versions(earlier) == [before, schema.VERSION]
+    assert stored.migrate() == Moved(before=schema.VERSION, after=schema.VERSION)
+    SqlState.open(earlier, moves=False).close()
+    # The stored states were written by hand, with rows of a version that no snapshot has.
+    problems = {each.problem for each in stored.check().findings}
+    assert problems == {"no snapshot has this version"}
+    stored.close()
+
+
+def test_a_new_state_needs_nobody_to_say_so(sql_url: str) -> None:
+    SqlState.open(sql_url, moves=False).close()
+    assert StoredState(sql_url).version() == schema.VERSION
+
+
+def test_a_newer_state_is_neither_read_nor_moved(sql_url: str, tmp_path: Path) -> None:
+    SqlState.open(sql_url).close()
+    newer = insert(schema.state_version).values(version=schema.VERSION + 1, applied_at=0)
+    engine = open_engine(sql_url)
+    with engine.begin() as connection:
+        connection.execute(newer)
+    engine.dispose()
+    for each in ("migrate", "check", "version"):
+        with pytest.raises(Refused, match="install the release that wrote it"):
+            getattr(StoredState(sql_url), each)()
+    with pytest.raises(Refused, match="install the release that wrote it"):
+        StoredState(sql_url).export(tmp_path / "state.jsonl")
+    assert not (tmp_path / "state.jsonl").exists()
+
+
+def test_where_there_is_no_state_none_is_made(sql_url: str, tmp_path: Path) -> None:
+    for each in ("migrate", "check", "version"):
+        with pytest.raises(Refused, match="there is no state at"):
+            getattr(StoredState(sql_url), each)()
+    with pytest.raises(Refused, match="there is no state at"):
+        StoredState(sql_url).export(tmp_path / "state.jsonl")
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+
+
+@pytest.mark.postgres
+def test_a_place_is_named_without_its_password(tmp_path: Path) -> None:
+    said = StoredState("postgresql://ana:hunter2@127.0.0.1:1/vde").place
+    assert "hunter2" not in said
+    assert "127.0.0.1:1/vde" in said
+    assert StoredState(f"sqlite:///{tmp_path / 'a.db'}").place == str(tmp_path / "a.db")

@@ -1,0 +1,277 @@
+"""A state as a file: JSON lines with a digest, to move it to another database or to keep it.
+
+The first line says what the file is, the last one how many rows of each table there are and the
+SHA-256 of all lines before it; in between each line is a row. Leases are left out: they belong to
+processes that use the database. Rows are as they are stored, so nothing is lost by reading them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import IO, Any, Final
+from uuid import uuid4
+
+from sqlalchemy import Connection, Table, delete, exists, func, insert, select, text
+from sqlalchemy.exc import DBAPIError
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.state import schema
+from vde_dagster.state.migrations import bring_forward
+from vde_dagster.version import __version__
+
+FORMAT: Final = 1
+"""The version of the file's form. Raise it when an earlier release could not read it."""
+_WHAT: Final = "vde_dagster state"
+_BATCH: Final = 500
+_MODE: Final = 0o600
+_TABLES: Final = tuple(
+    table for table in schema.metadata.sorted_tables if table is not schema.leases
+)
+"""In an order in which each table comes after those that it refers to."""
+_NUMBERED: Final = (schema.work, schema.unlisted)
+"""Tables whose ``number`` the database counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """What was exported or imported: rows by table, and the digest in the last line."""
+
+    rows: Mapping[str, int]
+    digest: str
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return sum(self.rows.values())
+
+
+def export(connection: Connection, path: Path) -> Archived:
+    """Write a state to a file that only its owner may read; the file is whole, or it is not there.
+
+    Args:
+        connection: One read transaction, on a state of this release's version.
+        path: The file, which must not be there yet.
+
+    Raises:
+        Refused: It is there, or cannot be written.
+    """
+    if path.exists():
+        raise Refused(f"{path} is there already", advice="Name a file that is not there yet.")
+    scratch = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        with open(scratch, "xb", opener=_private) as file:
+            archived = _write(file, connection)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.rename(path)
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        scratch.unlink(missing_ok=True)
+    return archived
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, _MODE)
+
+
+def _write(file: IO[bytes], connection: Connection) -> Archived:
+    digest, rows = hashlib.sha256(), Counter({table.name: 0 for table in _TABLES})
+
+    def put(value: object) -> None:
+        line = _line(value)
+        digest.update(line)
+        file.write(line)
+
+    put({"what": _WHAT, "format": FORMAT, "schema": schema.VERSION, "release": __version__})
+    for table in _TABLES:
+        query = select(table).order_by(*table.primary_key)
+        names = [column.name for column in table.columns]
+        for row in connection.execute(query, execution_options={"yield_per": _BATCH}):
+            put({"table": table.name, "row": dict(zip(names, row, strict=True))})
+            rows[table.name] += 1
+    found = Archived(rows=dict(rows), digest=digest.hexdigest())
+    file.write(_line({"rows": found.rows, "sha256": found.digest}))
+    return found
+
+
+def _line(value: object) -> bytes:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def look(path: Path) -> Archived:
+    """What a file has, if all of it is as it was exported, by this release's version.
+
+    Raises:
+        Refused: It is damaged, cut off, none of ours, or of another version.
+    """
+    with _opened(path) as file:
+        return _checked(file, path)
+
+
+def restore(connection: Connection, path: Path, archived: Archived) -> None:
+    """Put what a file has into a state without any rows, in one transaction.
+
+    Args:
+        connection: One transaction that writes. The schema is created if there is none.
+        path: A file of `export`.
+        archived: What `look` found in it.
+
+    Raises:
+        Refused: The state is not empty, or the file was changed since. Nothing may be committed.
+    """
+    _refuse_used(connection)
+    with _opened(path) as file:
+        _insert(connection, file, path, archived)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _checked(file: IO[bytes], path: Path) -> Archived:
+    digest, rows = hashlib.sha256(), Counter({table.name: 0 for table in _TABLES})
+    before = file.readline()
+    _refuse_foreign(before, path)
+    for line in file:
+        digest.update(before)
+        before = line
+        found = _read(line, path)
+        if "table" in found:
+            rows[str(found["table"])] += 1
+    last = _read(before, path)
+    if "sha256" not in last:
+        raise _cut_off(path)
+    archived = Archived(rows=dict(rows), digest=digest.hexdigest())
+    if last != {"rows": archived.rows, "sha256": archived.digest}:
+        raise _damaged(path)
+    return archived
+
+
+_AGAIN: Final = "Export the state again."
+
+
+def _damaged(path: Path) -> Refused:
+    return Refused(
+        f"{path} is damaged: it does not have what was exported. Nothing was written",
+        advice=_AGAIN,
+    )
+
+
+def _cut_off(path: Path) -> Refused:
+    return Refused(f"{path} is cut off. Nothing was written", advice=_AGAIN)
+
+
+def _refuse_foreign(line: bytes, path: Path) -> None:
+    """Refuse what is no export, or none that this release can read.
+
+    Raises:
+        Refused: It is not.
+    """
+    try:
+        head = json.loads(line)
+    except ValueError:
+        head = None
+    if not isinstance(head, dict) or head.get("what") != _WHAT:
+        raise Refused(
+            f"{path} is no export of a state. Nothing was written",
+            advice="`vde state export` writes one.",
+        )
+    written, found = head.get("release"), head.get("schema")
+    if head.get("format") != FORMAT or not isinstance(found, int) or found > schema.VERSION:
+        raise Refused(
+            f"{path} was written by release {written}, which is newer. Nothing was written",
+            advice="Import it with that release.",
+        )
+    if found < schema.VERSION:
+        raise Refused(
+            f"{path} has schema version {found}, and this release works with {schema.VERSION}. "
+            "Nothing was written",
+            advice=f"Import it with release {written}, which wrote it, and move that state forward "
+            "with `vde state migrate`.",
+        )
+
+
+def _read(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise _damaged(path) if line.endswith(b"\n") else _cut_off(path) from error
+    if not isinstance(found, dict):
+        raise _damaged(path)
+    return found
+
+
+def _refuse_used(connection: Connection) -> None:
+    """Create the schema where there is none, and refuse a state that has rows.
+
+    Raises:
+        Refused: It has some, or is no state of this release.
+    """
+    bring_forward(connection)
+    for table in schema.metadata.sorted_tables:
+        if table is not schema.state_version and connection.scalar(
+            select(exists(select(text("1")).select_from(table)))
+        ):
+            raise Refused(
+                f"this state is not empty: {table.name} has rows. Nothing was written",
+                advice="Name a new database at `state.url` in vde.yaml.",
+            )
+    connection.execute(delete(schema.state_version))
+
+
+def _insert(connection: Connection, file: IO[bytes], path: Path, archived: Archived) -> None:
+    digest = hashlib.sha256()
+    try:
+        records = _records(file, digest.update, path)
+        for name, found in groupby(records, key=itemgetter("table")):
+            table = schema.metadata.tables[name]
+            while some := [_by_key(table, each["row"]) for each in islice(found, _BATCH)]:
+                connection.execute(insert(table), some)
+    except (DBAPIError, KeyError) as error:
+        raise _damaged(path) from error
+    if digest.hexdigest() != archived.digest:
+        raise _damaged(path)  # somebody wrote to it since it was looked at
+    if connection.dialect.name == "postgresql":
+        for table in _NUMBERED:
+            _count_on(connection, table)
+
+
+def _records(
+    file: IO[bytes], hashed: Callable[[bytes], None], path: Path
+) -> Iterator[dict[str, Any]]:
+    """The lines with rows; all but the last line are hashed."""
+    for line in file:
+        found = _read(line, path)
+        if "sha256" in found:
+            return
+        hashed(line)
+        if "table" in found:
+            yield found
+
+
+def _by_key(table: Table, row: Mapping[str, object]) -> dict[str, object]:
+    return {column.key: row[column.name] for column in table.columns}
+
+
+def _count_on(connection: Connection, table: Table) -> None:
+    """Let the database count on after the rows that were given with their numbers."""
+    sequence = func.pg_get_serial_sequence(table.name, "number")
+    highest = connection.scalar(select(func.max(table.c.number)))
+    if highest is not None:
+        connection.execute(select(func.setval(sequence, highest)))

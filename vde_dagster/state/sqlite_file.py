@@ -1,0 +1,158 @@
+"""What is in a SQLite file before it is used as a state: nothing is written while looking.
+
+A driver makes a database of whatever is at a path. So a file that lost its content would be a new,
+empty state, for which all that was ever built is not there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from sqlalchemy import func, select
+from sqlalchemy.engine import URL
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.state import schema
+from vde_dagster.state.versions import refuse_newer
+
+_MAGIC: Final = b"SQLite format 3\0"
+_PREFIX: Final = "vde_"
+_OF_THE_CATALOG: Final = frozenset({"iceberg_tables", "iceberg_namespace_properties"})
+"""Tables that pyiceberg makes, for which a state has room in the same file."""
+_BEING_MADE: Final = 3.0
+"""Seconds in which another process that makes a new database may have written nothing yet."""
+_SAFE: Final = "Nothing was written."
+
+
+def path_of(url: URL) -> Path | None:
+    """The file of a SQLite database; None for one in memory, or in another database."""
+    name = url.database or ""
+    is_file = url.get_backend_name() == "sqlite" and name not in ("", ":memory:")
+    return Path(name) if is_file and not name.startswith("file:") else None
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse a file that is no state, and none in the making. Nothing is written.
+
+    Raises:
+        Refused: It is empty, no SQLite database, damaged, has tables of something else alone, or
+            is the state of a newer release.
+    """
+    size = _size(path)
+    if size is None:
+        return
+    if size == 0:
+        raise Refused(
+            f"the state {path} is an empty file: what was in it is lost, or it never was a state. "
+            f"{_SAFE}",
+            advice="Restore it from a backup; if nothing was ever built here, delete the file.",
+        )
+    if _begins_with(path) != _MAGIC:
+        raise Refused(
+            f"the state {path} is no SQLite database. {_SAFE}",
+            advice="Correct `state.url` in vde.yaml, or restore the file from a backup.",
+        )
+    tables = _tables(path)
+    if tables is None or schema.state_version.name in tables:
+        refuse_newer(_version(path) if tables else 0)
+        return
+    ours = sorted(each for each in tables if each.startswith(_PREFIX))
+    others = sorted(tables - _OF_THE_CATALOG)
+    if ours:
+        raise Refused(
+            f"the state {path} has the table {ours[0]}, but not {schema.state_version.name}, so "
+            f"that its version is not known. {_SAFE}",
+            advice="Restore it from a backup.",
+        )
+    if others:
+        more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+        raise Refused(
+            f"the database {path} is no state: it has the table {others[0]}{more} of another "
+            f"program. {_SAFE}",
+            advice="Correct `state.url` in vde.yaml: a state needs a file of its own.",
+        )
+
+
+def _size(path: Path) -> int | None:
+    """The size of a file, after waiting for somebody who makes it now; None if there is none.
+
+    Raises:
+        Refused: It is no file.
+    """
+    deadline = time.monotonic() + _BEING_MADE
+    while True:
+        try:
+            found = path.stat()
+        except OSError:  # it is not there, or opening it will say why it cannot be used
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise Refused(
+                f"the state {path} is no file. {_SAFE}",
+                advice="Correct `state.url` in vde.yaml.",
+            )
+        if found.st_size or time.monotonic() > deadline:
+            return found.st_size
+        time.sleep(0.05)
+
+
+def _begins_with(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC))
+    except OSError as error:
+        raise Refused(f"the state {path} cannot be read: {error.strerror}. {_SAFE}") from error
+
+
+def _tables(path: Path) -> frozenset[str] | None:
+    """The names of all tables; None if they cannot be read now, which opening the file reports."""
+    found = _read(path, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    if found is None:
+        return None
+    return frozenset(str(name) for (name,) in found if not str(name).startswith("sqlite_"))
+
+
+def _version(path: Path) -> int:
+    """The version of a state; 0 if it cannot be read now."""
+    found = _read(path, str(select(func.max(schema.state_version.c.version))))
+    return int(found[0][0] or 0) if found else 0
+
+
+def _read(path: Path, query: str) -> list[tuple[Any, ...]] | None:
+    """The rows of a query; None if SQLite cannot open the file now, which opening it reports.
+
+    Raises:
+        Refused: The file is damaged.
+    """
+    is_used = _has_log(path)
+    # Without a log nobody uses the file, and SQLite would make one to read it.
+    mode = "mode=ro" if is_used else "mode=ro&immutable=1"
+    try:
+        uri = f"file:{quote(str(path.absolute()))}?{mode}"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            return connection.execute(query).fetchall()
+    except sqlite3.OperationalError:
+        return None
+    except sqlite3.DatabaseError as error:
+        if not is_used and _has_log(path):  # somebody began to use it meanwhile
+            return _read(path, query)
+        raise damaged(str(path), error) from error
+
+
+def _has_log(path: Path) -> bool:
+    """Whether a file has a write-ahead log, which processes that use it keep."""
+    return path.with_name(f"{path.name}-wal").exists()
+
+
+def damaged(place: str, error: BaseException) -> Refused:
+    """What a person is told about a database whose pages cannot be read."""
+    return Refused(
+        f"the state {place} is damaged: it was cut off, or something else wrote to it ({error}). "
+        f"{_SAFE}",
+        advice="Restore it from a backup, and keep the damaged file until that worked.",
+    )

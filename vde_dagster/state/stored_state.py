@@ -1,0 +1,106 @@
+"""A state as a thing of its own: which version it has, moving it forward, checking and copying it.
+
+Unlike `vde_dagster.state.sql_state.SqlState` it may have an earlier version, or be damaged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.state import archive, checking, schema
+from vde_dagster.state.archive import Archived
+from vde_dagster.state.checking import StateReport
+from vde_dagster.state.database import Database, open_engine, place_of
+from vde_dagster.state.migrations import checked_version, migrate
+from vde_dagster.state.sqlite_file import path_of
+from vde_dagster.state.versions import refuse_earlier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The versions of a state before and after it was moved forward; equal if it was not."""
+
+    before: int
+    after: int
+
+
+class StoredState:
+    """The state at an address.
+
+    Args:
+        url: A SQLAlchemy URL, ``sqlite:///path`` or ``postgresql://...``.
+
+    Raises:
+        Refused: It is no URL of a state, or the path of a file that is none.
+    """
+
+    def __init__(self, url: str) -> None:
+        engine = open_engine(url)
+        path = path_of(engine.url)
+        self.place = place_of(engine.url)
+        self._is_there = path is None or path.exists()
+        self._database = Database(engine)
+
+    def version(self) -> int:
+        """The version of its schema.
+
+        Raises:
+            Refused: There is no state, or that of a newer release.
+        """
+        found = 0
+        if self._is_there:
+            with self._database.read() as connection:
+                found = checked_version(connection)
+        if not found:
+            raise Refused(
+                f"there is no state at {self.place}",
+                advice="Correct `state.url` in vde.yaml; the first plan makes a new state.",
+            )
+        return found
+
+    def migrate(self) -> Moved:
+        """Move it forward to this release's version, in one transaction.
+
+        Raises:
+            Refused: There is no state, or that of a newer release.
+        """
+        before = self.version()
+        migrate(self._database)
+        return Moved(before=before, after=schema.VERSION)
+
+    def check(self) -> StateReport:
+        """Look at every row; nothing is written.
+
+        Raises:
+            Refused: There is no state of this release's version, or its file is damaged.
+        """
+        refuse_earlier(self.version())
+        with self._database.read() as connection:
+            return checking.check(connection)
+
+    def export(self, path: Path) -> Archived:
+        """Write all but leases to a file, as of one moment.
+
+        Raises:
+            Refused: There is no state of this release's version, or the file cannot be written.
+        """
+        refuse_earlier(self.version())
+        with self._database.read() as connection:
+            return archive.export(connection, path)
+
+    def restore(self, path: Path) -> Archived:
+        """Put what a file has here: all of it, or nothing.
+
+        Raises:
+            Refused: This state is not empty, or the file is not as it was exported.
+        """
+        archived = archive.look(path)
+        with self._database.write() as connection:
+            archive.restore(connection, path, archived)
+        return archived
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        self._database.engine.dispose()
