@@ -14,6 +14,7 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
+from tests.state.test_migrations import EARLIER, restore
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
@@ -83,13 +84,20 @@ def test_a_promotion_that_was_begun_is_finished_as_advised(tmp_path: Path) -> No
     assert facts["promotions"] == []
 
 
-def test_an_earlier_state_is_moved_as_advised_and_not_before(built: Path) -> None:
-    change(built, f"UPDATE vde_state_version SET version = {schema.VERSION - 1}")
-    for command in ("status", "plan", "environments"):
-        done = call(command, "--project", built)
+def test_an_earlier_state_is_moved_as_advised_and_not_before(project: Path) -> None:
+    earlier = EARLIER[-1]
+    restore(f"sqlite:///{project / '.vde' / 'lake.db'}", earlier)
+    for command in ("environments", "status", "plan"):
+        done = call(command, "--project", project)
         assert done.exit_code == 1
-        assert f"the state has schema version {schema.VERSION - 1}" in done.stderr
-    assert "`vde state migrate` moves it forward" in done.stderr
+        assert f"the state has schema version {earlier}, and this release" in done.stderr
+    (advice,) = re.findall(r"`vde ([^`]+)`", done.stderr)
+    assert advice == "state migrate"
+    moved = call(*advice.split(), "--project", project)
+    assert moved.exit_code == 0, moved.stderr
+    assert f"had schema version {earlier} and has {schema.VERSION} now." in moved.stdout
+    found = json.loads(call("environments", "--project", project, "--format", "json").stdout)
+    assert [each["name"] for each in found["environments"]] == ["dev", "prod"]
 
 
 def test_a_state_has_its_version_already(built: Path) -> None:
