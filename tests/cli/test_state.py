@@ -87,11 +87,11 @@ def test_a_promotion_that_was_begun_is_finished_as_advised(tmp_path: Path) -> No
 def test_an_earlier_state_is_moved_as_advised_and_not_before(project: Path) -> None:
     earlier = EARLIER[-1]
     restore(f"sqlite:///{project / '.vde' / 'lake.db'}", earlier)
-    for command in ("environments", "status", "plan"):
-        done = call(command, "--project", project)
+    said = [call(each, "--project", project) for each in ("environments", "status", "plan")]
+    for done in said:
         assert done.exit_code == 1
         assert f"the state has schema version {earlier}, and this release" in done.stderr
-    (advice,) = re.findall(r"`vde ([^`]+)`", done.stderr)
+    (advice,) = re.findall(r"`vde ([^`]+)`", said[0].stderr)
     assert advice == "state migrate"
     moved = call(*advice.split(), "--project", project)
     assert moved.exit_code == 0, moved.stderr

@@ -155,7 +155,7 @@ def test_who_finds_a_file_that_another_process_makes_waits_for_it(
         waited.append(seconds)
         shutil.copy(ready, path)
 
-    monkeypatch.setattr(sqlite_file.time, "sleep", write_it)
+    monkeypatch.setattr("time.sleep", write_it)
     SqlState.open(f"sqlite:///{path}").close()
     assert len(waited) == 1
 
