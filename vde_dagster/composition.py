@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import PRODUCTION, ModelName, TableName
+from vde_dagster.ports.answering import Answering
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.loading import ProjectFiles, load_files, load_project, models_kept_in
@@ -132,6 +133,13 @@ class VdeProject:
         from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
 
         return DuckDbQueries()
+
+    @property
+    def quick_answers(self) -> Answering:
+        """Who answers questions over given rows without Spark, where that means the same."""
+        from vde_dagster.lakehouse.local_answering import DuckAnswers
+
+        return DuckAnswers(self.local_queries)
 
     def iceberg_catalog(self) -> PyIcebergCatalog:
         """The project's catalog as pyiceberg knows it, for those who write sources."""

@@ -135,6 +135,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "missing_clock_sources",
         "undecided",
         "saved",
+        "tests",
         "applied",
         "built",
     ]

@@ -168,7 +168,8 @@ cast(c as string);cast(e as string);cast(ok as string);cast(ok as int);cast(day 
 cast(day as timestamp);cast(at as date);cast(nt as date);cast(at as timestamp_ntz)
 cast(nt as timestamp);cast('2024-01-01' as date);cast(null as int);i::bigint;date(at);to_date(at)
 cast(b as tinyint);cast('2024-01-01 10:00:00' as timestamp);cast(null as decimal(5,1))
-cast(1 as int)
+cast(1 as int);cast('2024-01-01 10:00:00+00:00' as timestamp)
+cast('2024-01-01 23:59:59.999999+00:00' as timestamp)
 """),
     "numbers": _listed("""
 round(x, 1);round(x);round(x, 2);round(x, 0);round(c, 1);round(c);round(c, 5);round(i, 1)

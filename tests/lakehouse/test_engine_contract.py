@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -42,6 +43,8 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
+from vde_dagster.core.unit_tests.definition import GivenQuery, GivenRows
+from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine, TableRows, UserFrame
 
@@ -536,6 +539,85 @@ def test_a_preview_shows_what_a_query_gives_over_what_it_reads_and_writes_nothin
 
 def ids_of(frame: UserFrame) -> list[object]:
     return sorted((row[0] for row in frame.collect()), key=str)
+
+
+PEOPLE = GivenRows(
+    columns=(
+        Column(name="id", type="bigint"),
+        Column(name="at", type="timestamp"),
+        Column(name="name", type="string"),
+        Column(name="nothing", type="void"),
+    ),
+    rows=((1, START, "a", None), (2, START + timedelta(hours=1), None, None)),
+)
+
+
+def test_a_query_over_given_rows_is_answered_and_writes_nothing(world: World) -> None:
+    sql = "SELECT id + 1 AS next, at, name FROM `given` WHERE at >= TIMESTAMP '2013-01-01 01:00'"
+    asked = QueryOverRows(rows=SqlRows(sql=sql), tables={"given": PEOPLE})
+    found = world.engine.answer(asked, subject="m.x")
+    assert [each.name for each in found.columns] == ["next", "at", "name"]
+    assert [each.type for each in found.columns] == ["bigint", "timestamp", "string"]
+    assert [tuple(row) for row in found.rows] == [(3, START + timedelta(hours=1), None)]
+    nothing = QueryOverRows(
+        rows=SqlRows(sql="SELECT id FROM `given`"),
+        tables={"given": GivenRows(columns=PEOPLE.columns, rows=())},
+    )
+    assert world.engine.answer(nothing, subject="m.x").rows == ()
+    wrong = QueryOverRows(rows=SqlRows(sql="SELECT nonsense FROM `given`"), tables=asked.tables)
+    with pytest.raises(EvaluationFailed, match=r"m\.x: .*nonsense"):
+        world.engine.answer(wrong, subject="m.x")
+
+
+def test_nested_values_are_given_and_answered(spark_world: World) -> None:
+    kinds = {
+        "a": "array<int>",
+        "m": "map<string,array<date>>",
+        "s": "struct<x:int,y:struct<z:decimal(9,2)>>",
+        "b": "binary",
+        "n": "timestamp_ntz",
+        "f": "float",
+    }
+    values = (
+        [1, None],
+        {"k": [date(2013, 1, 1)]},
+        {"x": 1, "y": {"z": Decimal("1.50")}},
+        b"\x00",
+        datetime(2013, 1, 1),
+        0.5,
+    )
+    given = GivenRows(
+        columns=tuple(Column(name=name, type=kind) for name, kind in kinds.items()),
+        rows=(values, (None,) * len(values)),
+    )
+    asked = QueryOverRows(rows=SqlRows(sql="SELECT * FROM `t`"), tables={"t": given})
+    found = spark_world.engine.answer(asked, subject="m.x")
+    assert {each.name: each.type for each in found.columns} == kinds
+    assert sorted(found.rows, key=str) == [given.rows[1], values]
+
+
+def test_a_python_model_is_asked_over_given_rows(spark_world: World) -> None:
+    function = PythonRows(
+        source=(
+            "def rows(context):\n"
+            "    people = context.table('a.people')\n"
+            "    return people.crossJoin(context.table('a.one')).selectExpr(\n"
+            "        'id', 'one', f\"'{context.start.date()}' AS day\", "
+            "f\"{context.var('least')} AS least\")\n"
+        ),
+        function="rows",
+        path="models/m.py",
+        interval=WHOLE,
+        execution_time=START,
+        variables={"least": 3},
+    )
+    asked = FunctionOverRows(
+        rows=function,
+        tables={"a.people": PEOPLE, "a.one": GivenQuery(sql="SELECT 1 AS one")},
+        columns=(),
+    )
+    found = spark_world.engine.answer(asked, subject="a.m")
+    assert sorted(found.rows) == [(1, 1, "2013-01-01", 3), (2, 1, "2013-01-01", 3)]
 
 
 def test_a_users_code_reads_a_table_as_it_was_at_an_iceberg_snapshot(world: World) -> None:

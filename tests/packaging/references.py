@@ -41,6 +41,11 @@ _ROOM: Final = re.compile(
 _DOTTED: Final = re.compile(r"(?<![\w/.-])vde_dagster((?:\.[A-Za-z_]\w*)+)")
 
 
+def _is_users(path: str) -> bool:
+    """Whether a path is looked up as a page, or names a file of unit tests in a user's project."""
+    return path.endswith(".md") or (path.startswith("tests/") and path.endswith(".yaml"))
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """A reference to what is not there."""
@@ -76,7 +81,7 @@ class Repository:
             (_DECISIONS, lambda found: self._are_decisions(found[1])),
             (_SEED, lambda found: self._is_source(found[1], found[2])),
             (_PAGE, lambda found: self._is_page(path, found[1], found[2] or "", found[3])),
-            (_PATH, lambda found: found[1].endswith(".md") or self._is_path(found[1], found[2])),
+            (_PATH, lambda found: _is_users(found[1]) or self._is_path(found[1], found[2])),
             (_DOTTED, lambda found: self._is_name(found[1][1:].split("."))),
         )
         for pattern, is_there in checks:

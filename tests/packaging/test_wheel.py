@@ -63,7 +63,9 @@ def test_nothing_else_is_packed(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"vde_dagster"}
     unwanted = [
-        name for name in names if "/.vde" in name or "__pycache__" in name or "tests/" in name
+        name
+        for name in names  # unit tests of the example's models lie deeper, and are packed
+        if "/.vde" in name or "__pycache__" in name or "tests" in name.split("/")[:2]
     ]
     assert unwanted == []
 

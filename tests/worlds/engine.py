@@ -41,6 +41,8 @@ from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.unit_tests.comparison import Answer
+from vde_dagster.core.unit_tests.question import QueryOverRows, Question
 from vde_dagster.ports.engine import EngineProgress, Sought, TableRows
 from vde_dagster.ports.physical_layer import STATE
 
@@ -162,6 +164,17 @@ class MemoryEngine:
                 case _:
                     raise EvaluationFailed("the engine in memory runs no Python models")
             return tuple(each.name for each in found.columns), list(found.rows[:limit])
+
+    def answer(self, question: Question, *, subject: str) -> Answer:
+        """The rows that a query returns over given rows; see the port."""
+        with failures(subject):
+            if not isinstance(question, QueryOverRows):
+                raise EvaluationFailed("the engine in memory runs no Python models")
+            tables = {
+                name: Frame(each.columns, each.rows) for name, each in question.tables.items()
+            }
+            found = self._query(question.rows.sql, tables)
+            return Answer(columns=found.columns, rows=found.rows)
 
     def fetch(
         self, sql: str, *, limit: int

@@ -69,6 +69,14 @@ COMMANDS: Final = {
     "evaluate": Listed(
         module="vde_dagster.cli.evaluate", summary="Show the rows that a model would return."
     ),
+    "test": Listed(
+        module="vde_dagster.cli.unit_tests",
+        summary="Run the unit tests of models, on rows that they give.",
+    ),
+    "create-test": Listed(
+        module="vde_dagster.cli.create_test",
+        summary="Write a unit test of a model from live rows.",
+    ),
     "render": Listed(
         module="vde_dagster.cli.render", summary="Show the SQL that a model runs for a range."
     ),

@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from vde_dagster.cli import deciding, options
-from vde_dagster.cli.plan_flags import PlanFlags, applying_flags, asked_options, plan_flags
+from vde_dagster.cli.plan_flags import (
+    SKIP_TESTS,
+    PlanFlags,
+    applying_flags,
+    asked_options,
+    plan_flags,
+)
 from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.unit_tests import run_before_plan
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.app.unit_tests.running import UnitTestResult
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.plan import ModelChange, Plan
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 @click.argument("environment", type=options.environment, required=False, metavar="[ENV]")
 @applying_flags
 @plan_flags
+@SKIP_TESTS
 @deciding.CATEGORIZE
 @deciding.DECIDE
 @options.FORMAT
@@ -40,6 +49,7 @@ def command(
     no_apply: bool,
     explain: bool,
     save: Path | None,
+    skip_tests: bool,
     categorize: str | None,
     decided: tuple[tuple[str, str], ...],
     output: str,
@@ -73,18 +83,35 @@ def command(
         deciding.mode_of(configuration, goes_to, categorize),
         asks=output == "text" and not (no_apply or explain) and _on_terminal(),
     )
-    carry_out(project, plan, asked, questions)
+    tested = None
+    if not (plan.is_empty or skip_tests):
+        writes = asked.acts or asked.save is not None
+        tested = run_before_plan(project, refuses=writes, output=output) or None
+    carry_out(project, plan, asked, questions, tested=tested)
 
 
 def carry_out(
-    project: VdeProject, plan: Plan, asked: Asked, questions: Sequence[ModelChange] = ()
+    project: VdeProject,
+    plan: Plan,
+    asked: Asked,
+    questions: Sequence[ModelChange] = (),
+    *,
+    tested: Sequence[UnitTestResult] | None = None,
 ) -> None:
     """Show a plan, and apply or save it as was asked for.
+
+    Args:
+        project: The project.
+        plan: The plan.
+        asked: What is done with it.
+        questions: The changes that a person has to decide about.
+        tested: How the unit tests that were run before it ended; None where none were run.
 
     Raises:
         Refused: It cannot be applied, or decisions are missing; nothing was written.
     """
     from vde_dagster.app.apply.plan_files import save_plan
+    from vde_dagster.cli.unit_test_view import facts as unit_test_facts
 
     waits_for = _without_time(project, plan)
     _show(asked, plan)
@@ -96,6 +123,7 @@ def carry_out(
     done = apply(project, plan) if applied else ()
     if asked.output == "json":
         facts = _facts(asked, plan, waits_for, [str(each.name) for each in questions])
+        facts["tests"] = None if tested is None else unit_test_facts(tested)
         print_json(facts | {"applied": applied, "built": built_facts(project, plan, done)})
     elif applied:
         print_built(project, plan, done, shows=_shows(plan))

@@ -45,6 +45,11 @@ ALLOW_EMPTY = click.option(
     help="Compute FULL tables and restated intervals even if they lose all of their rows, or if "
     "their source has lost some of that time.",
 )
+SKIP_TESTS = click.option(
+    "--skip-tests",
+    is_flag=True,
+    help="Run no unit tests before the plan, and apply it whatever they would say.",
+)
 _OPTIONS = (
     click.option(
         "--start",

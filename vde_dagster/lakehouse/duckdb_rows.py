@@ -86,7 +86,7 @@ def _as_read(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """
     for each in columns:
         at = rows.column_names.index(each.name)
-        found, wanted = rows.schema.field(at).type, _in_arrow(each.type)
+        found, wanted = rows.schema.field(at).type, arrow_type(each.type)
         if found != wanted and not (each.type in _OTHER_FORMS and _OTHER_FORMS[each.type](found)):
             raise EvaluationFailed(f"{each.name} is {found} in its files, and {each.type} in SQL")
         if found != wanted:
@@ -94,7 +94,8 @@ def _as_read(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     return rows
 
 
-def _in_arrow(name: str) -> pa.DataType:
+def arrow_type(name: str) -> pa.DataType:
+    """The type in Arrow of values of a type, by its name, that DuckDB computes with as Spark."""
     if name.startswith("decimal"):
         precision, scale = name.removeprefix("decimal(").removesuffix(")").split(",")
         return pa.decimal128(int(precision), int(scale))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import ModuleType
@@ -208,7 +208,7 @@ def bound_rows(
             yield _frame_of(spark, rows.frame, columns, place=rows.place)
         case PythonRows():
             tables = {name: input_frame(spark, catalog, each) for name, each in inputs.items()}
-            yield _python_frame(spark, rows, tables, columns, model=model)
+            yield python_frame(spark, rows, tables, columns, model=model)
         case SqlRows():
             try:
                 for name, each in inputs.items():
@@ -281,24 +281,30 @@ def _from_java(error: Exception) -> bool:
 
 
 def _seed_frame(spark: SparkSession, rows: CsvRows, columns: tuple[Column, ...]) -> DataFrame:
+    declared = columns or seed_columns(rows.text)
+    return typed_frame(spark, declared, seed_rows(rows.text, declared))
+
+
+def typed_frame(
+    spark: SparkSession, columns: Sequence[Column], rows: Sequence[Sequence[object]]
+) -> DataFrame:
+    """Rows of Python's values as a DataFrame with these columns' types; a MAP is a dictionary."""
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructField, StructType
 
     from vde_dagster.lakehouse.storable import stored_type
 
-    declared = columns or seed_columns(rows.text)
-    cells = seed_rows(rows.text, declared)
-    schema = StructType([StructField(each.name, stored_type(each.type)) for each in declared])
+    schema = StructType([StructField(each.name, stored_type(each.type)) for each in columns])
     arrow = to_arrow_schema(schema)
     arrays = [
-        pa.array([row[position] for row in cells], type=field.type)
+        pa.array([row[position] for row in rows], type=field.type)
         for position, field in enumerate(arrow)
     ]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
 
 
-def _python_frame(
+def python_frame(
     spark: SparkSession,
     rows: PythonRows,
     tables: Mapping[str, DataFrame],
@@ -306,6 +312,11 @@ def _python_frame(
     *,
     model: str,
 ) -> DataFrame:
+    """What a Python model's function returns for these tables.
+
+    Raises:
+        EvaluationFailed: The function failed, or returned what is no table.
+    """
     context = ModelContext(
         model=model,
         tables=tables,

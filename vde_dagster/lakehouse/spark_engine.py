@@ -25,6 +25,8 @@ from vde_dagster.core.ledger.unit_of_work import (
 )
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.unit_tests.comparison import Answer
+from vde_dagster.core.unit_tests.question import FunctionOverRows, Question
 from vde_dagster.lakehouse.session import add_catalog, restore, result_settings, settle
 from vde_dagster.ports.engine import EngineProgress, Sought, TableRows
 
@@ -164,6 +166,15 @@ class SparkEngine:
             bound_rows(spark, self._catalog, rows, inputs, columns, model=model) as frame,
         ):
             return _fetched(frame, limit)
+
+    def answer(self, question: Question, *, subject: str) -> Answer:
+        """The rows that a query or function returns over given rows; see the port."""
+        from vde_dagster.lakehouse.evaluation import failures
+        from vde_dagster.lakehouse.given_rows import answered
+
+        by_function = isinstance(question, FunctionOverRows)
+        with self._lock, failures(subject), self._apart(by_function) as spark:
+            return answered(spark, question, subject=subject)
 
     def stop(self) -> None:
         """End the session, where one was started."""

@@ -12,6 +12,8 @@ from vde_dagster.core.ledger.unit_of_work import Input, RowSource, SqlRows, Stag
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.unit_tests.comparison import Answer
+from vde_dagster.core.unit_tests.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +187,18 @@ class Engine(Protocol):
             columns: Those that the model declares.
             model: Its name, for messages.
             limit: At most how many rows.
+
+        Raises:
+            EvaluationFailed: The query or function failed.
+        """
+        ...
+
+    def answer(self, question: Question, *, subject: str) -> Answer:
+        """The rows that a query or function returns over given rows. Nothing is written.
+
+        Args:
+            question: What to compute; it reads no table of the catalog.
+            subject: What fails, for messages.
 
         Raises:
             EvaluationFailed: The query or function failed.

@@ -206,7 +206,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         state_url=_state_url(keys.get("state"), reader),
         clock_sources=_clock(keys.get("clock"), reader),
         follow_files=follow,
-        variables=_variables(keys.get("variables"), reader),
+        variables=read_variables(keys.get("variables"), reader),
         suffix_target=_suffix_target(keys.get("environment_suffix_target"), catalog, reader),
         strict_columns=reader.flag(keys.get("strict_columns"), default=False),
         dsha_algorithm=_algorithm(keys.get("dsha_algorithm"), reader),
@@ -318,7 +318,7 @@ def _algorithm(entry: Entry | None, reader: Reader) -> str:
     return written
 
 
-def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
+def read_variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
     """Variables for macros and Python models: texts, numbers, flags, lists and nothing."""
     if entry is not None and not entry.is_mapping:
         reader.add(entry.place, "variables is a mapping of names to values", "Write `name: value`.")

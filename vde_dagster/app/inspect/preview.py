@@ -50,7 +50,7 @@ def preview(
             f"{name} reads its own rows of the interval before, so that none can be computed by "
             "itself"
         )
-    asked = interval or _last(services, binding, node)
+    asked = interval or last_interval(services, binding, node)
     now, work_id = services.clock.now(), services.ids.new()
     reading = read_whole(services, binding, node, asked, now, work_id=work_id)
     columns, rows = services.engine.preview(
@@ -59,8 +59,12 @@ def preview(
     return Preview(interval=asked, columns=columns, rows=rows[:limit], more=len(rows) > limit)
 
 
-def _last(services: Services, binding: Binding, node: Node) -> Interval:
-    """The last interval that everything that a model reads is complete for."""
+def last_interval(services: Services, binding: Binding, node: Node) -> Interval:
+    """The last interval that everything that a model reads is complete for.
+
+    Raises:
+        Refused: There is none.
+    """
     model = node.model
     if model.kind.is_timeless:
         return ALWAYS

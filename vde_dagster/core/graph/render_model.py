@@ -5,7 +5,7 @@ What `vde render` shows, what an evaluation runs and what is known of its inputs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -76,7 +76,7 @@ def render_model(
     node = graph[name]
     body, _ = _query_of(node)
     whole = _whole(times)
-    bodies = _texts(graph, node, whole, inline_views=inline_views)
+    bodies = inlined_texts(graph, node, whole, inline_views=inline_views)
     axis = node.time_axis
     query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
     before, after = _statements(graph, node, body, whole, bodies=bodies, target=target)
@@ -138,7 +138,7 @@ def render_statements(
     node = graph[name]
     if not isinstance(node.model.body, PythonFunction):
         return (), ()
-    bodies = _texts(graph, node, times, inline_views=True)
+    bodies = inlined_texts(graph, node, times, inline_views=True)
     return _statements(graph, node, node.model.body, times, bodies=bodies, target=target)
 
 
@@ -160,7 +160,7 @@ def render_text(graph: Graph, name: ModelName, text: SqlText, times: TimeRange) 
 
     Macros are literals, and VIEW and EMBEDDED parents of the model are sub-queries.
     """
-    bodies = _texts(graph, graph[name], times, inline_views=True)
+    bodies = inlined_texts(graph, graph[name], times, inline_views=True)
     return text.with_times(times).with_queries(bodies)
 
 
@@ -284,7 +284,7 @@ def _inlined_bodies(
 ) -> Mapping[ModelName, exp.Query]:
     """The queries of views and embedded models, over these queries in place of some sources."""
     bodies = dict(sources)
-    for upstream in _inlined(graph, node, views=True):
+    for upstream in inlined_models(graph, node, views=True):
         assert upstream.canonical is not None, "what is inlined has a query"
         query = _tree(upstream)
         resolved = query if times is None else resolve_time_macros(query, times)
@@ -292,17 +292,27 @@ def _inlined_bodies(
     return bodies
 
 
-def _texts(
-    graph: Graph, node: Node, times: TimeRange, *, inline_views: bool
+def inlined_texts(
+    graph: Graph,
+    node: Node,
+    times: TimeRange,
+    *,
+    inline_views: bool,
+    given: Container[ModelName] = (),
 ) -> Mapping[ModelName, SqlText]:
-    """The texts that replace upstream models, each with its own ones inlined already."""
+    """The texts that replace upstream models, each with its own ones inlined already.
+
+    Those that are ``given`` are read as tables, whatever their kind.
+    """
     texts: dict[ModelName, SqlText] = {}
-    for upstream in _inlined(graph, node, views=inline_views):
+    for upstream in inlined_models(graph, node, views=inline_views, given=given):
         texts[upstream.name] = query_text(graph, upstream).with_times(times).with_queries(texts)
     return texts
 
 
-def _inlined(graph: Graph, node: Node, *, views: bool) -> Iterator[Node]:
+def inlined_models(
+    graph: Graph, node: Node, *, views: bool, given: Container[ModelName] = ()
+) -> Iterator[Node]:
     """The upstream models that are inlined in a model's query, each behind those that it reads."""
     seen: set[ModelName] = set()
 
@@ -311,7 +321,7 @@ def _inlined(graph: Graph, node: Node, *, views: bool) -> Iterator[Node]:
             parent = graph[name]
             kind = parent.model.kind
             stands_in = kind.is_inlined if views else kind.is_embedded
-            if name in seen or parent.canonical is None or not stands_in:
+            if name in seen or name in given or parent.canonical is None or not stands_in:
                 continue
             seen.add(name)
             yield from upstream(parent)

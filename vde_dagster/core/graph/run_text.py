@@ -36,7 +36,7 @@ def query_text(graph: Graph, node: Node) -> SqlText:
     Raises:
         Refused: It is in another dialect, and has no form in Spark's SQL.
     """
-    text, names = _query(graph, node)
+    text, names = authors_query(graph, node)
     columns = [each.name for each in node.canonical.columns] if node.canonical else []
     if not columns or names == columns:
         return text
@@ -52,7 +52,7 @@ def interval_text(graph: Graph, node: Node, axis: TimeAxisSpec, times: TimeRange
         Refused: It is in another dialect, and has no form in Spark's SQL.
     """
     assert times.end is not None, "an interval has an end"
-    text, names = _query(graph, node)
+    text, names = authors_query(graph, node)
     columns = [each.name for each in node.columns]
     hole = exp.Var(this="")
     rows = exp.Subquery(this=hole, alias=_alias(columns if names != columns else ()))
@@ -79,8 +79,12 @@ def _quoted(name: str) -> exp.Identifier:
     return exp.to_identifier(name, quoted=True)
 
 
-def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
-    """A model's query, and what its columns are called in it; nothing where that is not known."""
+def authors_query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
+    """A model's query, and what its columns are called in it; nothing where that is not known.
+
+    Raises:
+        Refused: It is in another dialect, and has no form in Spark's SQL.
+    """
     body = node.model.body
     assert isinstance(body, Query), f"{node.name} has a query"
     assert node.canonical is not None, f"{node.name} is resolved"

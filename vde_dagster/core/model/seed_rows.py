@@ -153,7 +153,7 @@ class _Cells:
         self._width = len(names)
         self._columns = [each for each in columns if names.count(each.name.lower()) == 1]
         self._positions = [names.index(each.name.lower()) for each in self._columns]
-        self._parsers = [_parser(each) for each in self._columns]
+        self._parsers = [cell_parser(each.type) for each in self._columns]
 
     @property
     def unreadable(self) -> Iterator[Finding]:
@@ -196,9 +196,12 @@ def _misfit(text: str, column: Column, line: int) -> Finding:
 _WIDEST: Final = 60
 
 
-def _parser(column: Column) -> Callable[[str], Cell] | None:
-    """How a cell of a column is read; None where no text is of such a type."""
-    spelled = column.type.strip().lower()
+def cell_parser(kind: str) -> Callable[[str], Cell] | None:
+    """How a text is read as a value of one of Spark's types; None where no text is of that type.
+
+    What it returns raises ValueError, ArithmeticError or KeyError for a text that does not fit.
+    """
+    spelled = kind.strip().lower()
     name = _ALIASES.get(spelled, spelled)
     if bits := _RANGES.get(name):
         return lambda text: _integer(text, bits)

@@ -12,6 +12,7 @@ from vde_dagster.core.sql.duckdb.types import (
     DATE,
     DOUBLE,
     STRING,
+    TIMESTAMP,
     VOID,
     NotTheSame,
     SparkType,
@@ -90,7 +91,9 @@ def _text_of_day(day: exp.Expr) -> exp.Expr:
     return checked(outside, "a year without four digits", cast(day.copy(), STRING))
 
 
-def _written_time(text: str, kind: SparkType) -> exp.Expr:
+def _written_time(written: str, kind: SparkType) -> exp.Expr:
+    utc = written.removesuffix("+00:00")
+    text = utc if kind == TIMESTAMP and _TIME.fullmatch(utc) else written
     whole = _DAY.fullmatch(text) or (_TIME.fullmatch(text) if kind != DATE else None)
     if whole is None:
         raise NotTheSame(f"the text {text!r} as a {kind}")

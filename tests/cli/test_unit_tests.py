@@ -1,0 +1,207 @@
+"""`vde test`, `vde create-test`, and the tests that `vde plan` runs first."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
+from vde_dagster.composition import VdeProject
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = (ROOT / "docs/unit-tests.md").read_text("utf-8")
+WRONG: Final = ("revenue: 15", "revenue: 16")
+REVENUE: Final = """\
+orders_of_a_day_are_added_up_by_customer:
+  model: mart.revenue
+  inputs:
+    staging.orders:
+      - {order_id: 1, ordered_on: 2024-01-01, customer: Ada, amount: 10.50}
+      - {order_id: 2, ordered_on: 2024-01-01, customer: Ada, amount: 4.50}
+      - {order_id: 3, ordered_on: 2024-01-01, customer: Bob, amount: 7}
+      - {order_id: 4, ordered_on: 2024-01-02, customer: Ada, amount: 1}
+  outputs:
+    query:
+      - {ordered_on: 2024-01-01, customer: Ada, orders: 2, revenue: 15}
+      - {ordered_on: 2024-01-01, customer: Bob, orders: 1, revenue: 7}
+      - {ordered_on: 2024-01-02, customer: Ada, orders: 1, revenue: 1}
+"""
+
+
+@pytest.fixture
+def tested(project: Path) -> Path:
+    """A new project with a test of its revenue."""
+    (project / "tests").mkdir()
+    (project / "tests" / "revenue.yaml").write_text(REVENUE, encoding="utf-8")
+    return project
+
+
+@pytest.fixture
+def flights(tmp_path: Path) -> Path:
+    """The flights example's files."""
+    return Path(shutil.copytree(ROOT / "examples/nyc_flights", tmp_path / "flights"))
+
+
+def broken(tested: Path) -> Path:
+    """The template's test, which expects something else now."""
+    file = tested / "tests" / "revenue.yaml"
+    text = file.read_text("utf-8")
+    assert WRONG[0] in text
+    file.write_text(text.replace(*WRONG), encoding="utf-8")
+    return file
+
+
+def test_a_test_runs_without_java(tested: Path, without_java: WithoutJava) -> None:
+    done = without_java("test", "--project", tested)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "PASSED  tests/revenue.yaml::orders_of_a_day_are_added_up_by_customer  (mart.revenue)",
+        "1 unit test: 1 passed (1 on DuckDB).",
+    ]
+
+
+def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
+    flights: Path, without_java: WithoutJava
+) -> None:
+    done = without_java("test", "--engine", "duckdb", "--project", flights, "--format", "json")
+    assert done.returncode == 0, done.stdout
+    found = json.loads(done.stdout)
+    assert (found["passed"], found["failed"], found["errors"], found["not_run"]) == (3, 0, 0, 1)
+    engines = {each["model"]: each["engine"] for each in found["tests"]}
+    assert engines == {
+        "mart.carrier_delays": "duckdb",
+        "mart.delays_by_airline": "duckdb",
+        "core.flights": "duckdb",
+        "mart.punctuality": "none",
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_spark_gives_the_example_what_duckdb_gives(flights: Path) -> None:
+    done = call("test", "--engine", "spark", "--project", flights)
+    assert done.exit_code == 0, done.stdout
+    assert "4 unit tests: 4 passed (4 on Spark)." in done.stdout
+
+
+def test_the_page_shows_what_the_command_prints(flights: Path, without_java: WithoutJava) -> None:
+    (written,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+    (shown,) = re.findall(r"```\n(FAILED.*?)```", PAGE, flags=re.DOTALL)
+    shutil.rmtree(flights / "tests")
+    (flights / "tests").mkdir()
+    file = flights / "tests" / "delays.yaml"
+    file.write_text(written, encoding="utf-8")
+    assert without_java("test", "--project", flights).returncode == 0
+    text = written.replace("departed_over_15_late: 1", "departed_over_15_late: 2")
+    file.write_text(text, encoding="utf-8")
+    done = without_java("test", "--project", flights)
+    assert done.returncode == 1
+    assert done.stdout.startswith(shown)
+
+
+def test_tests_are_chosen_by_file_and_name(flights: Path) -> None:
+    def names(*wanted: str) -> list[str]:
+        options = ("--engine", "duckdb", "--format", "json")
+        done = call("test", *wanted, *options, "--project", flights)
+        assert done.exit_code == 0, done.stderr
+        return [each["name"] for each in json.loads(done.stdout)["tests"]]
+
+    late = "a_flight_is_late_beyond_15_minutes"
+    assert names(f"tests/delays.yaml::{late}") == names(late) == names("a_flight_is_*") == [late]
+    assert len(names("tests/delays.yaml")) == len(names("delays.yaml")) == 2
+    assert len(names(late, "tests/flights.yaml")) == 2
+    done = call("test", f"{late}s", "--project", flights)
+    assert done.exit_code == 1
+    assert f"Did you mean {late}?" in done.stderr
+
+
+def test_problems_of_files_are_said_with_their_places(tested: Path) -> None:
+    broken(tested).write_text("a: {model: mart.x}\nb: {models: 1}\n", encoding="utf-8")
+    done = call("test", "--project", tested)
+    assert done.exit_code == 1
+    assert "tests/revenue.yaml:1: there is no model mart.x" in done.stderr
+    assert "tests/revenue.yaml:2: the test b names no model" in done.stderr
+
+
+def test_a_project_without_tests_says_how_to_get_one(project: Path) -> None:
+    done = call("test", "--project", project)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "`vde create-test MODEL` writes one" in done.stderr
+    plan = call("plan", "--format", "json", "--project", project)
+    assert json.loads(plan.stdout)["tests"] is None
+
+
+def test_a_plan_says_that_tests_were_run(tested: Path, without_java: WithoutJava) -> None:
+    done = without_java("plan", "--no-apply", "--project", tested)
+    assert done.stdout.startswith("1 unit test: 1 passed (1 on DuckDB).\n")
+    asked = without_java("plan", "--no-apply", "--format", "json", "--project", tested)
+    assert json.loads(asked.stdout)["tests"]["passed"] == 1
+    skipped = without_java(
+        *("plan", "--no-apply", "--skip-tests", "--format", "json", "--project", tested)
+    )
+    assert json.loads(skipped.stdout)["tests"] is None
+
+
+@pytest.mark.parametrize("acting", [("--auto-apply",), ("--save", "plan.json")])
+def test_where_a_test_fails_nothing_is_applied_or_saved(
+    tested: Path, without_java: WithoutJava, acting: tuple[str, ...]
+) -> None:
+    broken(tested)
+    done = without_java("plan", *acting, "--project", tested)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "1 unit test: 1 failed (1 on DuckDB). Nothing was planned, nothing was written." in (
+        done.stderr
+    )
+    assert "revenue  16.00     15.00" in done.stderr
+    assert "--skip-tests plans all the same" in done.stderr
+    opened = VdeProject.load(tested)
+    assert opened.services.state.environments() == ()
+    assert opened.iceberg_catalog().list_namespaces() == []
+
+
+def test_a_plan_that_is_only_shown_says_which_tests_fail(
+    tested: Path, without_java: WithoutJava
+) -> None:
+    broken(tested)
+    done = without_java("plan", "--no-apply", "--project", tested)
+    assert done.returncode == 0
+    assert done.stdout.startswith("FAILED  tests/revenue.yaml::orders_of_a_day")
+    assert "1 unit test: 1 failed (1 on DuckDB)." in done.stdout
+    assert "mart.revenue" in done.stdout.partition("Plan for prod")[2]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_test_is_created_from_live_rows_and_passes(tested: Path) -> None:
+    broken(tested)
+    done = call("plan", "--auto-apply", "--skip-tests", "--project", tested)
+    assert done.exit_code == 0, done.stderr
+    made = call("create-test", "mart.best_customers", "--limit", "3", "--project", tested)
+    assert made.exit_code == 0, made.stderr
+    assert "tests/test_best_customers.yaml is written: 3 of mart.revenue;" in made.stdout
+    passed = call("test", "test_best_customers", "--project", tested)
+    assert passed.exit_code == 0, passed.stdout
+    again = call("create-test", "mart.best_customers", "--project", tested)
+    assert (again.exit_code, "is there already" in again.stderr) == (1, True)
+    query = "mart.revenue=SELECT * FROM mart.revenue WHERE customer = 'nobody'"
+    asked = call(
+        *("create-test", "mart.best_customers", "--overwrite", "--query", query),
+        *("--format", "json", "--project", tested),
+    )
+    found = json.loads(asked.stdout)
+    assert (found["inputs"], found["rows"]) == ({"mart.revenue": 0}, 0)
+    for wrong, says in (
+        (("staging.orders",), "staging.orders is of kind SEED: it computes nothing"),
+        (("mart.revenue", "--name", "../x"), "--name '../x' is no name"),
+        (("mart.revenue", "--query", "x"), "--query 'x' is no TABLE=SQL"),
+    ):
+        refused = call("create-test", *wrong, "--project", tested)
+        assert refused.exit_code in (1, 2)
+        assert says in refused.stderr

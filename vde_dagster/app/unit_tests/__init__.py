@@ -1,0 +1,1 @@
+"""Running unit tests of models, and writing one from live rows."""

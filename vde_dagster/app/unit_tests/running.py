@@ -1,0 +1,123 @@
+"""Running unit tests: each question goes to an engine without a JVM, if it can answer as Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from vde_dagster.app.unit_tests.asking import Asked, asked_by
+from vde_dagster.core.errors import EvaluationFailed, Refused, SetupError
+from vde_dagster.core.unit_tests.comparison import Answer, Difference, difference
+from vde_dagster.core.unit_tests.definition import UnitTest
+from vde_dagster.core.unit_tests.question import Question
+from vde_dagster.ports.answering import Answering
+from vde_dagster.ports.engine import Engine
+from vde_dagster.project.unit_tests.loading import LoadedTest
+
+
+class Outcome(Enum):
+    """How a test ended.
+
+    ``ERROR``: the model could not be computed, so nothing was compared. ``NOT_RUN``: it needs an
+    engine that was not to be started, so nothing is known.
+    """
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    NOT_RUN = "not run"
+
+
+class AnsweredBy(Enum):
+    """Which engine computed the rows of a test; Spark where any of its questions needed it."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitTestResult:
+    """How a test ended: what differs, by what was compared, or why nothing could be compared."""
+
+    test: UnitTest
+    answered_by: AnsweredBy
+    differences: tuple[tuple[str, Difference], ...] = ()
+    error: str = ""
+    not_run: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended."""
+        if self.error or self.not_run:
+            return Outcome.ERROR if self.error else Outcome.NOT_RUN
+        return Outcome.FAILED if self.differences else Outcome.PASSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engines:
+    """Who answers: ``quick``, if there is one and it can; else the engine, if it may be started."""
+
+    engine: Engine | None
+    quick: Answering | None = None
+
+    def answer(self, question: Question, *, subject: str) -> tuple[Answer | None, AnsweredBy]:
+        """The rows of a question, and who computed them; None if nobody may.
+
+        Raises:
+            EvaluationFailed: The query or function failed.
+            SetupError: The engine is needed, and cannot be started.
+        """
+        found = self.quick.answer(question, subject=subject) if self.quick is not None else None
+        if found is not None:
+            return found, AnsweredBy.DUCKDB
+        if self.engine is None:
+            return None, AnsweredBy.NONE
+        return self.engine.answer(question, subject=subject), AnsweredBy.SPARK
+
+
+def run_tests(
+    tests: Sequence[LoadedTest],
+    engines: Engines,
+    report: Callable[[UnitTestResult], None] = lambda _: None,
+) -> tuple[UnitTestResult, ...]:
+    """Run tests one by one; nothing is written.
+
+    Args:
+        tests: The tests, which fit their models.
+        engines: Who computes rows.
+        report: Called when a test has ended.
+
+    Raises:
+        SetupError: A test needs an engine that cannot be started.
+    """
+    results = []
+    for each in tests:
+        results.append(_run(each, engines))
+        report(results[-1])
+    return tuple(results)
+
+
+def _run(loaded: LoadedTest, engines: Engines) -> UnitTestResult:
+    test = loaded.test
+    by = AnsweredBy.NONE
+    differences: list[tuple[str, Difference]] = []
+    try:
+        for asked in asked_by(test, loaded.graph):
+            answer, answered_by = engines.answer(asked.question, subject=str(test.model))
+            if answer is None:
+                return UnitTestResult(test=test, answered_by=answered_by, not_run=True)
+            by = AnsweredBy.SPARK if AnsweredBy.SPARK in (by, answered_by) else answered_by
+            found = _difference(asked, answer)
+            if found is not None:
+                differences.append((asked.what, found))
+    except SetupError:
+        raise
+    except (EvaluationFailed, Refused) as error:
+        return UnitTestResult(test=test, answered_by=by, error=str(error))
+    return UnitTestResult(test=test, answered_by=by, differences=tuple(differences))
+
+
+def _difference(asked: Asked, answer: Answer) -> Difference | None:
+    return difference(asked.expected, answer, ordered=asked.ordered)

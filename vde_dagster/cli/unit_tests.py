@@ -1,0 +1,122 @@
+"""`vde test`: run the unit tests of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import note, print_json
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.app.unit_tests.running import UnitTestResult
+    from vde_dagster.composition import VdeProject
+
+
+@click.command("test", short_help="Run the unit tests of models, on rows that they give.")
+@click.argument("wanted", metavar="[TEST]...", nargs=-1)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "duckdb", "spark"]),
+    default="auto",
+    show_default=True,
+    help="auto: DuckDB where that means the same, Spark for all other tests. With duckdb these are "
+    "not run.",
+)
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+@click.pass_context
+def command(
+    ctx: click.Context, *, wanted: tuple[str, ...], engine: str, output: str, folder: Path
+) -> None:
+    """Run the tests in the project's folder tests: all of them, or those that are named.
+
+    TEST is a file, FILE::NAME, or the name of a test; in a name, * stands for any characters.
+    Nothing is read from the catalog, and nothing is written. Exit code 1 if a test fails.
+    """
+    from vde_dagster.app.unit_tests.running import Outcome
+    from vde_dagster.cli.unit_test_view import facts, result_lines, summary
+    from vde_dagster.composition import VdeProject
+
+    def report(result: UnitTestResult) -> None:
+        if output == "text":
+            click.echo("\n".join(result_lines(result)))
+
+    project = VdeProject.load(folder)
+    results = run(project, wanted, engine=engine, report=report)
+    if output == "json":
+        print_json(facts(results))
+    elif results:
+        click.echo(summary(results))
+    else:
+        note(f"There are no unit tests. `{vde('create-test', 'MODEL')}` writes one.")
+    if any(each.outcome in (Outcome.FAILED, Outcome.ERROR) for each in results):
+        ctx.exit(1)
+
+
+def run(
+    project: VdeProject,
+    wanted: Sequence[str] = (),
+    *,
+    engine: str = "auto",
+    report: Callable[[UnitTestResult], None] = lambda _: None,
+) -> tuple[UnitTestResult, ...]:
+    """Run a project's tests, and return how they ended; none where there are none.
+
+    Raises:
+        ProjectInvalid: Something is wrong in the files of models or of tests.
+        Refused: There is no test of a name.
+        SetupError: A test needs Spark, which is not there.
+    """
+    from vde_dagster.project.unit_tests.loading import load_unit_tests, unit_test_files
+
+    if not unit_test_files(project.configuration.folder) and not wanted:
+        return ()
+    from vde_dagster.app.unit_tests.running import Engines, run_tests
+    from vde_dagster.core.unit_tests.selection import chosen_tests
+
+    loaded = load_unit_tests(project.configuration, project.files.graph)
+    chosen = chosen_tests([each.test for each in loaded], wanted)
+    identities = {each.identity for each in chosen}
+    engines = Engines(
+        engine=None if engine == "duckdb" else project.engine,
+        quick=None if engine == "spark" else project.quick_answers,
+    )
+    asked = [each for each in loaded if each.test.identity in identities]
+    return run_tests(asked, engines, report)
+
+
+def run_before_plan(
+    project: VdeProject, *, refuses: bool, output: str
+) -> tuple[UnitTestResult, ...]:
+    """Run a project's tests before a plan is shown; what fails is printed, too.
+
+    Args:
+        project: The project.
+        refuses: Whether the plan is to be applied or saved. Otherwise no Spark is started: tests
+            that need it are not run.
+        output: text, or json, which prints nothing here.
+
+    Raises:
+        Refused: A test did not pass, and the plan was to be applied or saved.
+    """
+    from vde_dagster.app.unit_tests.running import Outcome
+    from vde_dagster.cli.unit_test_view import result_lines, summary
+
+    results = run(project, engine="auto" if refuses else "duckdb")
+    bad = [each for each in results if each.outcome in (Outcome.FAILED, Outcome.ERROR)]
+    lines = [line for each in bad for line in result_lines(each)]
+    if bad and refuses:
+        raise Refused(
+            "\n".join([f"{summary(results)} Nothing was planned, nothing was written.", *lines]),
+            advice="Correct the models or the tests; --skip-tests plans all the same.",
+        )
+    if results and output == "text":
+        click.echo("\n".join([*lines, summary(results)]))
+    return results

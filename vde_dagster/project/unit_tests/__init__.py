@@ -1,0 +1,1 @@
+"""Reading the unit tests of models from a project's folder ``tests``."""

@@ -1,0 +1,134 @@
+"""The rows that a unit test gives in place of a table, read as the types of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import UNKNOWN_TYPE
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.unit_tests.cells import NULL_TYPE, WrongValue, read_cell, type_of
+from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows
+from vde_dagster.project.problems import suggestion
+from vde_dagster.project.unit_tests.entries import ROWS_ADVICE, raw_of, rows_of
+from vde_dagster.project.yaml_document import Entry, Reader
+
+_KEYS: Final = ("columns", "query", "rows")
+
+
+def given_of(name: ModelName, known: Sequence[Column], entry: Entry, reader: Reader) -> Given:
+    """What stands for a table: a list of rows, or a mapping with ``rows`` or a ``query``.
+
+    A column that a row leaves out is NULL.
+
+    Args:
+        name: The model or source.
+        known: Its columns, empty where nobody declared them. ``columns`` in the file says their
+            types where they are not known.
+        entry: What the file has for it.
+        reader: Collects what is wrong.
+    """
+    rows, columns = entry, tuple(known)
+    if entry.tag == "map":
+        reader.known(entry, _KEYS, f"the input {name}")
+        query = entry.children.get("query")
+        if query is not None:
+            return _query(name, entry, query, reader)
+        columns = _columns(name, known, entry.children.get("columns"), reader)
+        found = entry.children.get("rows")
+        if found is None:
+            reader.add(entry.place, f"the input {name} has neither `rows` nor `query`", ROWS_ADVICE)
+            return GivenRows(columns=columns, rows=())
+        rows = found
+    return _rows(name, columns, rows, reader)
+
+
+def _query(name: ModelName, entry: Entry, query: Entry, reader: Reader) -> GivenQuery:
+    if len(entry.children) > 1:
+        message = f"the input {name} has a query and something else"
+        reader.add(entry.place, message, "Write either `rows` or `query`.")
+    text = reader.text(query, "").strip().rstrip(";")
+    advice = "Write one SELECT in Spark's dialect that reads no table, as SELECT 1 AS id."
+    try:
+        parsed = read_spark(text)
+    except SQL_ERRORS as error:
+        message = f"the query of {name} cannot be understood: {first_line(error)}"
+        reader.add(query.place, message, advice)
+        return GivenQuery(sql=text)
+    if not isinstance(parsed, exp.Query) or any(each.db for each in parsed.find_all(exp.Table)):
+        reader.add(query.place, f"the query of {name} is none, or reads a table", advice)
+    return GivenQuery(sql=text)
+
+
+def _columns(
+    name: ModelName, known: Sequence[Column], entry: Entry | None, reader: Reader
+) -> tuple[Column, ...]:
+    """The columns with the types that the file says; those that nobody knew are added."""
+    written = {key.lower(): child for key, child in (entry.children if entry else {}).items()}
+    if entry is not None and not entry.is_mapping:
+        reader.add(entry.place, "columns is a mapping of names to types", "Write `name: type`.")
+    names = {each.name.lower() for each in known}
+    types: dict[str, str] = {}
+    for key, child in written.items():
+        types[key] = reader.text(child, "")
+        if type_of(types[key]) is None:
+            message = f"{types[key]!r} is no type whose values can be written"
+            reader.add(child.place, message, "Write one of Spark's types, such as bigint.")
+        elif known and key not in names:
+            advice = suggestion(key, (each.name for each in known))
+            reader.add(child.place, f"{name} has no column {key}", advice)
+    typed = [Column(name=each.name, type=types.get(each.name.lower(), each.type)) for each in known]
+    return (*typed, *(Column(name=key, type=types[key]) for key in types if key not in names))
+
+
+def _rows(name: ModelName, columns: Sequence[Column], entry: Entry, reader: Reader) -> GivenRows:
+    rows = list(rows_of(entry, reader))
+    named = {key.lower(): child for row in rows for key, child in row.children.items()}
+    known = {each.name.lower(): each for each in columns}
+    for key, child in named.items():
+        if key not in known and columns:
+            advice = suggestion(key, (each.name for each in columns))
+            reader.add(child.place, f"{name} has no column {key}", advice)
+        elif key not in known or type_of(known[key].type) is None:
+            kind = known[key].type if key in known else UNKNOWN_TYPE
+            what = "is not known" if kind == UNKNOWN_TYPE else f"is {kind}, which cannot be written"
+            reader.add(
+                child.place,
+                f"the type of {name}.{key} {what}",
+                f"Write it below the input's rows: `columns: {{{key}: string}}`.",
+            )
+    read = tuple(each if type_of(each.type) is not None else _null(each) for each in columns)
+    return GivenRows(columns=read, rows=tuple(_row(name, read, row, reader) for row in rows))
+
+
+def _null(column: Column) -> Column:
+    """A column that no row names, and whose type is not known: all of it is NULL."""
+    return Column(name=column.name, type=NULL_TYPE)
+
+
+def _row(
+    name: ModelName, columns: Sequence[Column], row: Entry, reader: Reader
+) -> tuple[object, ...]:
+    given = {key.lower(): child for key, child in row.children.items()}
+    return tuple(_cells(name, columns, given, reader))
+
+
+def _cells(
+    name: ModelName, columns: Sequence[Column], given: Mapping[str, Entry], reader: Reader
+) -> Iterator[object]:
+    for column in columns:
+        child = given.get(column.name.lower())
+        if child is None or column.type == NULL_TYPE:
+            yield None
+            continue
+        try:
+            yield read_cell(raw_of(child), column.type)
+        except WrongValue as error:
+            message = f"{name}.{column.name}: {error}"
+            reader.add(child.place, message, "Write it as that type, or null.")
+            yield None

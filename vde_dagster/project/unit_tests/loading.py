@@ -1,0 +1,242 @@
+"""Unit tests of a project: all files are read, and checked against the models, before one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.model.model import PythonFunction, Query
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.unit_tests.column_types import typed_columns
+from vde_dagster.core.unit_tests.definition import Expected, Given, UnitTest
+from vde_dagster.project.configuration import Configuration, read_variables
+from vde_dagster.project.problems import message_and_advice, suggestion
+from vde_dagster.project.unit_tests.checks import check_expected, check_inputs, check_times
+from vde_dagster.project.unit_tests.entries import TIMES, expected_of, times_of
+from vde_dagster.project.unit_tests.inputs import given_of
+from vde_dagster.project.unit_tests.variables import with_variables
+from vde_dagster.project.yaml_document import Entry, Reader
+
+FOLDER: Final = "tests"
+"""The folder of the files with unit tests in a project."""
+_KEYS: Final = ("description", "inputs", "model", "outputs", "vars")
+_OUTPUTS: Final = ("ctes", "partial", "query")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedTest:
+    """A unit test, and the models as it sees them: with its own variables."""
+
+    test: UnitTest
+    graph: Graph
+
+    @property
+    def node(self) -> Node:
+        """The model that is tested."""
+        return self.graph[self.test.model]
+
+
+def unit_test_files(folder: Path) -> list[Path]:
+    """The files with unit tests of a project's folder, in order; not those that begin with _."""
+    inner = folder / FOLDER
+    found = (*inner.rglob("*.yaml"), *inner.rglob("*.yml"))
+    return sorted(each for each in found if each.is_file() and not each.name.startswith("_"))
+
+
+def load_unit_tests(configuration: Configuration, graph: Graph) -> tuple[LoadedTest, ...]:
+    """All unit tests of a project, in the order of files and lines; none where there are no files.
+
+    Args:
+        configuration: The project's settings.
+        graph: Its models.
+
+    Raises:
+        ProjectInvalid: Something is wrong in any file: all problems at once.
+    """
+    reader = Reader()
+    folder = configuration.folder
+    roots = [reader.file(path, path.relative_to(folder)) for path in unit_test_files(folder)]
+    return _tests(configuration, graph, reader, roots)
+
+
+def tests_in(
+    configuration: Configuration, graph: Graph, text: str, path: Path
+) -> tuple[LoadedTest, ...]:
+    """The unit tests of a text, which is or will be the file of this path in the project.
+
+    Raises:
+        ProjectInvalid: Something is wrong in it: all problems at once.
+    """
+    reader = Reader()
+    return _tests(configuration, graph, reader, [reader.document(text, path)])
+
+
+def _tests(
+    configuration: Configuration, graph: Graph, reader: Reader, roots: Sequence[Entry | None]
+) -> tuple[LoadedTest, ...]:
+    loading = _Loading(configuration=configuration, graph=graph, reader=reader)
+    tests: list[LoadedTest] = []
+    for root in roots:
+        if root is None:
+            continue
+        if not root.is_mapping:
+            advice = "Write each as `name:` with `model`, `inputs` and `outputs` below it."
+            reader.add(root.place, "a file of unit tests is a mapping of names to tests", advice)
+        for name, entry in root.children.items():
+            found = loading.test(name, entry)
+            if found is not None:
+                tests.append(found)
+    if reader.problems:
+        raise ProjectInvalid(dict.fromkeys(reader.problems))
+    return tuple(tests)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loading:
+    configuration: Configuration
+    graph: Graph
+    reader: Reader
+
+    def test(self, name: str, entry: Entry) -> LoadedTest | None:
+        """One test; None if so much of it is wrong that its parts cannot be read."""
+        reader = self.reader
+        if not entry.is_mapping:
+            advice = "Write `model`, `inputs` and `outputs` below its name."
+            reader.add(entry.place, f"the test {name} is no mapping", advice)
+            return None
+        reader.known(entry, _KEYS, f"the test {name}")
+        model = self._model(name, entry)
+        if model is None:
+            return None
+        given = entry.children.get("vars")
+        times = {key: each for key, each in _children(given).items() if key in TIMES}
+        others = {key: each for key, each in _children(given).items() if key not in TIMES}
+        written = replace(given, children=others) if given is not None else None
+        variables = read_variables(written, reader)
+        names = self._input_names(entry)
+        graph = self._graph(model, variables, given, names)
+        if graph is None:
+            return None
+        node = graph[model]
+        place = given.place if given is not None else entry.place
+        interval, execution_time = times_of(times, place, reader)
+        query, ctes = self._outputs(name, entry)
+        test = UnitTest(
+            name=name,
+            place=entry.place,
+            model=model,
+            inputs=self._inputs(graph, names),
+            query=query,
+            ctes=ctes,
+            interval=interval,
+            execution_time=execution_time,
+            variables=variables,
+            description=reader.text(entry.children.get("description"), ""),
+        )
+        check_inputs(graph, node, test, {name: each.place for name, each in names.items()}, reader)
+        check_times(graph, node, test, given=times, place=place, reader=reader)
+        check_expected(node, test, reader)
+        return LoadedTest(test=test, graph=graph)
+
+    def _model(self, name: str, entry: Entry) -> ModelName | None:
+        """The model that is tested; None, which is reported, if there is none to test."""
+        written = entry.children.get("model")
+        if written is None:
+            advice = "Write `model: schema.name`."
+            self.reader.add(entry.place, f"the test {name} names no model", advice)
+            return None
+        model = self._name(written, self.reader.text(written, ""))
+        if model is None:
+            return None
+        if model not in self.graph:
+            advice = suggestion(str(model), (str(node.name) for node in self.graph))
+            self.reader.add(written.place, f"there is no model {model}", advice)
+            return None
+        if not isinstance(self.graph[model].model.body, Query | PythonFunction):
+            what = self.graph[model].model.kind.keyword
+            advice = "Test a model that reads it."
+            self.reader.add(
+                written.place, f"{model} is of kind {what}: it computes nothing", advice
+            )
+            return None
+        return model
+
+    def _name(self, entry: Entry, text: str) -> ModelName | None:
+        try:
+            return ModelName.parse(text).within(self.configuration.catalog.name)
+        except InvalidName as error:
+            self.reader.add(entry.place, *message_and_advice(error))
+            return None
+
+    def _graph(
+        self,
+        model: ModelName,
+        variables: Mapping[str, object],
+        given: Entry | None,
+        names: Mapping[ModelName, Entry],
+    ) -> Graph | None:
+        """The models with the test's variables; None, which is reported, if they do not fit."""
+        if not variables or given is None:
+            return self.graph
+        try:
+            return with_variables(self.configuration, self.graph, model, variables, given=names)
+        except ProjectInvalid as error:
+            for each in error.problems:
+                message = f"{model} cannot be read with these variables: {each.message}"
+                self.reader.add(given.place, message, f"{each.place}. {each.advice}")
+            return None
+
+    def _input_names(self, entry: Entry) -> dict[ModelName, Entry]:
+        found: dict[ModelName, Entry] = {}
+        written = entry.children.get("inputs")
+        if written is not None and not written.is_mapping:
+            advice = "Write `schema.name:` with rows below it."
+            self.reader.add(written.place, "inputs is a mapping of tables to their rows", advice)
+        for text, child in _children(written).items():
+            name = self._name(child, text)
+            if name is not None and name in found:
+                self.reader.add(child.place, f"{name} is given twice", "Remove one of them.")
+            elif name is not None:
+                found[name] = child
+        return found
+
+    def _inputs(self, graph: Graph, names: Mapping[ModelName, Entry]) -> dict[ModelName, Given]:
+        return {
+            name: given_of(name, typed_columns(graph, name), child, self.reader)
+            for name, child in names.items()
+            if name in graph
+        }
+
+    def _outputs(self, name: str, entry: Entry) -> tuple[Expected | None, dict[str, Expected]]:
+        reader = self.reader
+        written = entry.children.get("outputs")
+        outputs = _children(written)
+        if written is None or not ({"query", "ctes"} & set(outputs)):
+            at = written.place if written is not None else entry.place
+            advice = "Write `outputs:` with `query:` and its rows, `ctes:`, or both."
+            reader.add(at, f"the test {name} expects nothing", advice)
+        if written is not None:
+            reader.known(written, _OUTPUTS, "outputs")
+        partial = reader.flag(outputs.get("partial"), default=False)
+        query = outputs.get("query")
+        ctes = outputs.get("ctes")
+        if ctes is not None and not ctes.is_mapping:
+            advice = "Write the name of each with its rows below it."
+            reader.add(ctes.place, "ctes is a mapping of names to rows", advice)
+        return (
+            expected_of(query, reader, partial=partial, where="query") if query else None,
+            dict(self._ctes(ctes, partial=partial)),
+        )
+
+    def _ctes(self, entry: Entry | None, *, partial: bool) -> Iterator[tuple[str, Expected]]:
+        for name, child in _children(entry).items():
+            found = expected_of(child, self.reader, partial=partial, where=f"the CTE {name}")
+            yield name.lower(), found
+
+
+def _children(entry: Entry | None) -> Mapping[str, Entry]:
+    return entry.children if entry is not None else {}
