@@ -7,6 +7,7 @@ loaded.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -80,6 +81,17 @@ class StaleLooks:
     def seen(self, name: ModelName) -> LastLook:
         """The look to store for a version as it is now, with nothing known to be stale."""
         return self._now(self.graph[name])
+
+    def since(self, name: ModelName) -> tuple[Interval, ...] | None:
+        """The times of a version that may be stale since the last look; None for all of them.
+
+        Everything else is as fresh as it was then, also where a promotion decided that (rule R10).
+        """
+        node = self.graph[name]
+        last = self.last.get(self.snapshots[name].key)
+        if last is None or not is_computed(node):
+            return None
+        return self._times(input_look(self.graph, self.states, node, ()), last, self._now(node))
 
     def is_moved(self, name: ModelName, before: StaleLooks) -> bool:
         """Whether a version has another definition than before, or reads other tables."""
@@ -208,11 +220,23 @@ def is_computed(node: Node) -> bool:
     return node.model.kind.follows_upstream
 
 
-def look_within(
-    state: State, graph: Graph, states: InputStates, name: ModelName, times: Sequence[Interval]
-) -> StaleLook:
-    """A look at a version's entries at these merged times."""
-    return look_at(graph, states, name, state.entries_within(states.snapshots[name].key, times))
+def look_within(states: InputStates, name: ModelName, times: Sequence[Interval]) -> StaleLook:
+    """A look at a version's entries at these merged times, from where the last look ended."""
+    state, graph, snapshots = states.services.state, states.graph, states.snapshots
+    node = graph[name]
+    keys = {each: snapshots[each].key for each in _versions_read(states, node)}
+    looks = StaleLooks(
+        state=state,
+        graph=graph,
+        snapshots=snapshots,
+        loaded=state.holdings(keys.values()),
+        last=state.last_looks([snapshots[name].key]),
+        states=states,
+    )
+    since = looks.since(name)
+    entries = state.entries_within(snapshots[name].key, times)
+    look = look_at(graph, states, name, entries_since(entries, since))
+    return replace(look, inputs=replace(look.inputs, entries=entries))
 
 
 def look_at(
@@ -220,6 +244,29 @@ def look_at(
 ) -> StaleLook:
     """A look at entries that a version has, or would have."""
     return _stale(graph, input_look(graph, states, graph[name], entries))
+
+
+def entries_since(
+    entries: Sequence[LedgerEntry], times: Sequence[Interval] | None
+) -> Sequence[LedgerEntry]:
+    """The entries that overlap the times of `StaleLooks.since`; all of them for None."""
+    if times is None:
+        return entries
+    starts = [each.start for each in times]
+
+    def is_among(entry: LedgerEntry) -> bool:
+        at = bisect_left(starts, entry.interval.end) - 1
+        return at >= 0 and entry.interval.start < times[at].end
+
+    return [each for each in entries if is_among(each)]
+
+
+def _versions_read(states: InputStates, node: Node) -> Iterator[ModelName]:
+    """A model, and those of what it reads that have versions."""
+    yield node.name
+    for name in tables_read(states.graph, node):
+        if not states.is_source(name):
+            yield name
 
 
 def _tables(look: LastLook) -> dict[ModelName, str]:

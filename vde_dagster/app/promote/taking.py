@@ -26,8 +26,8 @@ def plan_promotion(
 ) -> Plan:
     """The plan that makes an environment show exactly the versions that another one shows.
 
-    A version that data decided is compared again for its new environment (rule R6). Writes nothing,
-    except to finish a promotion.
+    A version that data decided is compared again for its new environment, unless the source writes
+    it by the definition that adopted it (rule R6). Writes nothing, except to finish a promotion.
 
     Raises:
         Refused: They are one environment, or there is no such ``source``.
@@ -37,7 +37,12 @@ def plan_promotion(
         raise Refused(f"{source} cannot be promoted to itself", advice="name two environments.")
     shown = _shown(services, source)
     end_promotions(services, target)
-    kept = {name: each for name, each in shown.snapshots.items() if not each.is_adopted}
+    owners = services.state.owners(each.key for each in shown.snapshots.values() if each.is_adopted)
+    kept = {
+        name: each
+        for name, each in shown.snapshots.items()
+        if not each.is_adopted or owners.get(each.key) == source
+    }
     return _plan(services, shown, target, options, given=kept)
 
 

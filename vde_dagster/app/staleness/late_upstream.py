@@ -110,7 +110,8 @@ def move_looks(services: Services, shown: Environment, graph: Graph, plan: Plan)
 
     To keep a version is a decision about its rows: they are as fresh against the tables that it
     will read as against those that it reads now. This is recorded before the promotion, and is
-    also true if the promotion does not happen.
+    also true if the promotion does not happen. It is the decision of the environment that writes
+    the version (rule R9): others may show it with other parents.
 
     Args:
         services: The ports.
@@ -123,6 +124,8 @@ def move_looks(services: Services, shown: Environment, graph: Graph, plan: Plan)
         for name, each in plan.snapshots.items()
         if name in shown.snapshots and shown.snapshots[name].key == each.key
     }
+    owners = services.state.owners(keys.values())
+    keys = {name: key for name, key in keys.items() if may_write(plan.environment, owners.get(key))}
     every = (*shown.snapshots.values(), *plan.snapshots.values())
     loaded = services.state.holdings(each.key for each in every)
     before = stale_looks(services, graph, shown.snapshots, loaded)
@@ -172,7 +175,7 @@ def stale_now(
 ) -> StaleNow:
     """What is stale now in a version at some times, and may be computed by the ``pace``, if any."""
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
-    look = look_within(services.state, binding.graph, states, name, times)
+    look = look_within(states, name, times)
     behind = {each.entry.interval for each in look.stale}
     ready = look.stale if pace is None else pace.ready(binding.graph, look.inputs.node, look.stale)
     expired = {each.entry.interval for each in look.expired}

@@ -105,7 +105,7 @@ class Pace:
             snapshots=planned.snapshots,
             tables={**planned.tables},
         )
-        look = look_within(self.services.state, planned.graph, states, node.name, found.intervals)
+        look = look_within(states, node.name, found.intervals)
         behind = {each.entry.interval: each.inputs for each in look.stale}
         reading = {
             name: reading_again(planned, node.name, {name: times})

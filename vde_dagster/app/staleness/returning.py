@@ -136,12 +136,15 @@ def _carried_on(
 ) -> Lag:
     """What is stale, with what reads it, as far as the options let it be evaluated.
 
-    ``first`` are times at which other models get other rows by the plan.
+    A version that stays counts as fresh against a table that replaces another one where that other
+    one is (rule R10); where it is not, see `_kept_readers`. ``first`` are times at which other
+    models get other rows by the plan.
     """
     left_out = left_out_by(options)
     if left_out:
         return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
-    loaded = planned.holdings.recorded
+    stays = staying(planned)
+    loaded = {name: each for name, each in planned.holdings.recorded.items() if name not in stays}
     caught_up = {name: each.intervals for name, each in found.items() if each.session}
     wanted = {
         name: left

@@ -81,7 +81,7 @@ def _looked_at(
     node = binding.graph[name]
     if node.model.stateless is not None:
         return late_rows(services, binding, states, node, times)
-    look = look_within(services.state, binding.graph, states, name, times)
+    look = look_within(states, name, times)
     if not look.stale:
         return None
     behind = merge(each.entry.interval for each in look.stale)

@@ -6,7 +6,7 @@ It reads the state and the catalog's metadata; of the latter only about inputs t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -15,11 +15,13 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.input_look import InputLook, input_look
 from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import StaleLooks, entries_since
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.ledger.traces import why_together
@@ -43,12 +45,20 @@ class Ledger:
 
     state: State
     _read: dict[VersionKey, tuple[LedgerEntry, ...]] = field(default_factory=dict)
+    _looks: dict[VersionKey, LastLook | None] = field(default_factory=dict)
 
     def of(self, key: VersionKey) -> tuple[LedgerEntry, ...]:
         """The entries of a version, sorted by interval."""
         if key not in self._read:
             self._read[key] = self.state.ledger([key]).get(key, ())
         return self._read[key]
+
+    def last_looks(self, keys: Collection[VersionKey]) -> dict[VersionKey, LastLook]:
+        """The last looks at versions; those that were not asked for before are read together."""
+        unknown = [each for each in keys if each not in self._looks]
+        if unknown:
+            self._looks.update(dict.fromkeys(unknown) | dict(self.state.last_looks(unknown)))
+        return {key: look for key in keys if (look := self._looks[key]) is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,11 +277,31 @@ class VersionLook:
 
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
     """A look at a version; the times that it reads of its sources count only if these moved."""
-    inputs = input_look(planned.graph, states, node, planned.entries(node.name))
+    entries = entries_since(planned.entries(node.name), _since(planned, states, node))
+    inputs = input_look(planned.graph, states, node, entries)
     look = VersionLook(services=services, planned=planned, inputs=inputs)
     if node.model.stateless is None and not look.has_moved():
         return replace(look, moved=False)
     return replace(look, inputs=inputs.by_times(planned.graph))
+
+
+def _since(planned: Planned, states: InputStates, node: Node) -> tuple[Interval, ...] | None:
+    """The times of a version that may be stale since the last look at it; None for all of them.
+
+    A kind that builds on its own rows is compared as a whole: such a look leaves out what its last
+    interval reads without a bound.
+    """
+    if node.model.stateless is not None or node.model.kind.is_sequential:
+        return None
+    looks = StaleLooks(
+        state=planned.ledger.state,
+        graph=planned.graph,
+        snapshots=planned.snapshots,
+        loaded=planned.loaded,
+        last=planned.ledger.last_looks([each.key for each in planned.snapshots.values()]),
+        states=states,
+    )
+    return looks.since(node.name)
 
 
 def listed(names: Iterable[ModelName]) -> str:
