@@ -25,7 +25,11 @@ MODEL (name mart.below, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '
 SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM mart.hourly
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)
 """
-SHOP: Final = {**PROJECT, "hourly": HOURLY}
+KEYED: Final = """
+MODEL (name mart.keyed, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@daily');
+SELECT id AS id, amount AS amount FROM staging.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+SHOP: Final = {**PROJECT, "hourly": HOURLY, "keyed": KEYED}
 WIDER: Final = EVENTS.replace("amount AS amount FROM", "amount AS amount, 1 AS one FROM")
 WIDEST: Final = EVENTS.replace("amount AS amount FROM", "amount AS amount, 2 AS two FROM")
 
@@ -70,7 +74,7 @@ def test_a_gap_is_computed_and_not_what_is_kept_below_it(
         done(world, plan_run(world.services(), "prod"))
     computed = done(world, plan_promotion(world.services(), "dev", "prod"))
     assert any(each.contains(one(1)) for each in computed["hourly"])
-    lacking = {"events", "daily", "totals", "below"}
+    lacking = {"events", "daily", "totals", "keyed", "below"}
     assert computed.keys() == {"hourly"} | (set() if run_first else lacking)
     found = [(date(2024, 1, 1), 32), (date(2024, 1, 2), 14), (date(2024, 1, 3), 18)]
     assert world.rows("mart.below") == found
@@ -113,7 +117,8 @@ def test_another_environments_promotion_takes_no_decision_of_production_back(
 
 
 def test_what_an_environment_kept_by_a_decision_is_promoted_as_it_is(world: MemoryWorld) -> None:
-    edited = {**SHOP, "daily": DAILY.replace("> 0", "> 5")}
+    keyed = KEYED.replace("amount AS", "amount + 1 AS")
+    edited = {**SHOP, "daily": DAILY.replace("> 0", "> 5"), "keyed": keyed}
     build(world.services(), graph_of(edited), "dev")
     build(world.services(), graph_of({**edited, "events": WIDER}), "dev")
     assert done(world, plan_promotion(world.services(), "dev", "prod")) == {}

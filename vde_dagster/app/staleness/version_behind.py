@@ -18,6 +18,7 @@ from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLooks, entries_since
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
@@ -30,7 +31,9 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Behind
 from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.planning.workload import Holdings
-from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import WholeTable
+from vde_dagster.core.time.intervals import EPOCH, Interval, merge, subtract
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment, State
 
@@ -288,10 +291,12 @@ def look_at(services: Services, planned: Planned, states: InputStates, node: Nod
 def _since(planned: Planned, states: InputStates, node: Node) -> tuple[Interval, ...] | None:
     """The times of a version that may be stale since the last look at it; None for all of them.
 
-    A kind that builds on its own rows is compared as a whole: such a look leaves out what its last
-    interval reads without a bound.
+    A kind that builds on its own rows and reads a table without a bound is compared as a whole: a
+    look leaves out what its last interval reads of that table.
     """
-    if node.model.stateless is not None or node.model.kind.is_sequential:
+    if node.model.stateless is not None:
+        return None
+    if node.model.kind.is_sequential and _reads_unbounded(planned.graph, node):
         return None
     looks = StaleLooks(
         state=planned.ledger.state,
@@ -302,6 +307,13 @@ def _since(planned: Planned, states: InputStates, node: Node) -> tuple[Interval,
         states=states,
     )
     return looks.since(node.name)
+
+
+def _reads_unbounded(graph: Graph, node: Node) -> bool:
+    unit = node.model.unit
+    example = Interval(unit.floor(EPOCH), unit.following(EPOCH))
+    read = reads_of(graph, node.name).ranges(Moments.between(example, example))
+    return any(isinstance(each, WholeTable) for each in read.values())
 
 
 def listed(names: Iterable[ModelName]) -> str:
