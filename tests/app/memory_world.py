@@ -77,7 +77,7 @@ WRITING: Final = frozenset(
         *("record_looks", "record_saving", "record_detected", "record_accepted"),
         *("pause", "resume"),
         *("begin_removal", "record_sweep", "begin_drop", "drop_physical", "finish_drop", "prune"),
-        *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
+        *("stage", "create_view", "publish", "restore", "drop_branch", "evolve", "describe"),
     ]
 )
 """The methods of the ports that write. What is durable after one stays so until the next one."""
@@ -105,6 +105,7 @@ READING: Final = {
     "line",
     "latest",
     "marks",
+    "missing_files",
     "open_work",
     "origin",
     "owners",

@@ -289,19 +289,19 @@ def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Chan
 
 
 @pytest.mark.spark
-def test_a_table_that_somebody_dropped_is_an_error_whether_or_not_the_rest_had_to_be_done(
+def test_a_table_that_somebody_dropped_is_computed_again_by_the_run_that_the_status_names(
     changing: Changing,
 ) -> None:
+    before = changing.rows("mart.daily")
     project = VdeProject.load(changing.folder)
     shown = project.services.state.environment("prod")
     assert shown is not None
     dropped = shown.snapshots[ModelName("mart", "daily")].key.table
     changing.drop(dropped)
-    changing.land((5.25, 4), until=48)
-    for _ in ("the rest is to be computed", "nothing is to be computed"):
-        done = call("run", "--project", changing.folder)
-        assert done.exit_code == 1
-        assert f"the table {dropped} of mart.daily is gone: somebody dropped it" in done.stderr
-        assert changing.rows("mart.total") == [[5, 10]]
-    waits = behind(changing.folder)["mart.best"]["stale"]["why_kept"]
-    assert waits == "it waits until the table of mart.daily is back"
+    said = " ".join(call("status", "--project", changing.folder).stdout.split())
+    assert f"its table {dropped} is not there: `vde run prod` computes its rows again" in said
+    assert behind(changing.folder)["mart.daily"]["lost_table"] == str(dropped)
+    done = call("run", "prod", "--project", changing.folder)
+    assert done.exit_code == 0, done.stderr
+    assert changing.rows("mart.daily") == before
+    assert status(changing.folder)["up_to_date"]

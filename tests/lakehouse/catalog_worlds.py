@@ -68,6 +68,10 @@ class World(ABC):
     def expire(self, name: TableName) -> None: ...
 
     @abstractmethod
+    def lose_file(self, name: TableName) -> str:
+        """Delete the data file that the last append wrote; its path."""
+
+    @abstractmethod
     def drop(self, name: TableName) -> None: ...
 
     @abstractmethod
@@ -115,6 +119,9 @@ class MemoryWorld(World):
 
     def expire(self, name: TableName) -> None:
         self.catalog.expire(name)
+
+    def lose_file(self, name: TableName) -> str:
+        return self.catalog.lose_file(name)
 
     def drop(self, name: TableName) -> None:
         self.catalog.drop_table(name)
@@ -172,6 +179,19 @@ class IcebergWorld(World):
 
     def expire(self, name: TableName) -> None:
         self._load(name).maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
+
+    def lose_file(self, name: TableName) -> str:
+        table = self._load(name)
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        (path,) = (
+            entry.data_file.file_path
+            for manifest in snapshot.manifests(table.io)
+            if manifest.added_snapshot_id == snapshot.snapshot_id
+            for entry in manifest.fetch_manifest_entry(table.io)
+        )
+        Path(path.removeprefix("file://")).unlink()
+        return str(path)
 
     def drop(self, name: TableName) -> None:
         self._tables.drop_table((name.namespace, name.name))

@@ -188,6 +188,52 @@ def test_what_was_given_up_is_never_published(world: World) -> None:
     assert world.mark().iceberg_snapshot_id == first
 
 
+def test_a_table_goes_back_to_what_was_recorded_and_nothing_is_lost(world: World) -> None:
+    recorded = world.append(TABLE, [(1, START)])
+    theirs = world.append(TABLE, [(2, START)])
+    world.catalog.restore(TABLE, found=theirs, recorded=recorded)
+    world.catalog.restore(TABLE, found=theirs, recorded=recorded)
+    assert world.catalog.line(TABLE) in ([recorded], (recorded,))
+    assert world.catalog.retains(TABLE, theirs)
+    again = world.append(TABLE, [(3, START)])
+    assert list(world.catalog.line(TABLE)) == [again, recorded]
+
+
+def test_a_table_goes_forward_to_what_was_recorded_before_a_rollback(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    recorded = world.append(TABLE, [(2, START)])
+    world.roll_back(TABLE, first)
+    world.catalog.restore(TABLE, found=first, recorded=recorded)
+    assert list(world.catalog.line(TABLE)) == [recorded, first]
+
+
+def test_a_table_that_moved_on_or_forgot_is_not_restored(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    theirs = world.append(TABLE, [(2, START)])
+    with pytest.raises(TableMoved, match="nothing was changed"):
+        world.catalog.restore(TABLE, found=first + 1, recorded=first)
+    world.expire(TABLE)
+    with pytest.raises(TableMoved, match="has expired; nothing was changed"):
+        world.catalog.restore(TABLE, found=theirs, recorded=first)
+    with pytest.raises(TableMoved, match="does not exist any more"):
+        world.catalog.restore(OTHER, found=1, recorded=2)
+    assert list(world.catalog.line(TABLE)) == [theirs]
+
+
+def test_files_that_somebody_deleted_are_missing_until_their_rows_are_written_again(
+    world: World,
+) -> None:
+    first = world.append(TABLE, [(1, START)])
+    assert tuple(world.catalog.missing_files(TABLE, first)) == ()
+    second = world.append(TABLE, [(2, START)])
+    lost = world.lose_file(TABLE)
+    assert tuple(world.catalog.missing_files(TABLE, second)) == (lost,)
+    assert tuple(world.catalog.missing_files(TABLE, first)) == ()
+    assert tuple(world.catalog.missing_files(OTHER, first)) == ()
+    third = world.overwrite(TABLE, [(3, START)])
+    assert tuple(world.catalog.missing_files(TABLE, third)) == ()
+
+
 def test_the_branches_of_work_are_listed(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START)])

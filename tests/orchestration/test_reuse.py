@@ -12,6 +12,7 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
+from vde_dagster.app.recover.repairing import repair
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -158,13 +159,14 @@ def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_reported(
     assert loaded(sample, DAILY)[0].digest == before.digest
 
     sample.spark.sql(f"INSERT INTO {sample.catalog}.{table} SELECT * FROM {sample.catalog}.{table}")
-    with pytest.raises(ForeignWrite, match=f"CALL {sample.catalog}.system.rollback_to_snapshot"):
+    with pytest.raises(ForeignWrite, match=r"`vde repair mart\.daily`"):
         evaluate_range(project.services, binding, DAILY, day)
     definitions = sample.definitions()
     failed = materialize(definitions, instance, "mart/daily", "2024-01-01", fails=True)
     assert "somebody else wrote to it" in failure(failed)
     recorded = made.iceberg_snapshot_id
-    undo = f"CALL {sample.catalog}.system.rollback_to_snapshot('{table}', {recorded})"
-    sample.spark.sql(undo)
+    repaired = repair(project.services, binding, DAILY)
+    assert repaired.mended is not None
+    assert repaired.mended.recorded == recorded
     (again,) = evaluate_range(project.services, binding, DAILY, day)
     assert again.reused

@@ -51,6 +51,8 @@ class MemoryCatalog(MemoryPhysicalLayer):
         self.queries: dict[TableName, str] = {}
         """Physical views: their queries in Spark's dialect."""
         self.made: dict[TableName, tuple[str, str]] = {}
+        self.lost_files: set[int] = set()
+        """Snapshots whose file of rows somebody deleted."""
         self._views: dict[TableName, ViewDefinition] = {}
         self._ids = itertools.count(1)
 
@@ -65,6 +67,7 @@ class MemoryCatalog(MemoryPhysicalLayer):
                 dict(self._views),
             )
             made.made = dict(self.made)
+            made.lost_files = set(self.lost_files)
             made.tables = {name: each.copied() for name, each in self.tables.items()}
             return made
 
@@ -148,6 +151,36 @@ class MemoryCatalog(MemoryPhysicalLayer):
                     "since its unit of work was given up; nothing was published"
                 )
             table.head = staged
+
+    def restore(self, name: TableName, *, found: int | None, recorded: int) -> None:
+        """Make a recorded snapshot the current one of a table again; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            if table is None:
+                raise TableMoved(f"{name} does not exist any more")
+            if table.head == recorded:
+                return
+            if table.head != found:
+                raise TableMoved(
+                    f"{name} moved to the Iceberg snapshot {table.head}; nothing was changed"
+                )
+            if recorded not in table.snapshots:
+                raise TableMoved(
+                    f"the Iceberg snapshot {recorded} of {name} has expired; nothing was changed"
+                )
+            table.head = recorded
+
+    def missing_files(self, name: TableName, iceberg_snapshot_id: int) -> tuple[str, ...]:
+        """The files that `lose_file` took away; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            found = []
+            for each in table.line(iceberg_snapshot_id) if table is not None else ():
+                if each.id in self.lost_files:
+                    found.append(f"{name}/{each.id}.parquet")
+                if each.operation is not SourceOperation.APPEND:
+                    break  # it has all rows in a file of its own
+            return tuple(sorted(found))
 
     def evolve(self, name: TableName, changes: Sequence[InPlace]) -> None:
         """Add columns to a table and widen others (rule R11); see the port."""
@@ -356,6 +389,14 @@ class MemoryCatalog(MemoryPhysicalLayer):
                 key: each for key, each in table.snapshots.items() if key == table.head
             }
             table.branches.clear()
+
+    def lose_file(self, name: TableName) -> str:
+        """Delete the file that the last snapshot wrote; returns its path."""
+        with self.lock:
+            head = self.tables[name].head
+            assert head is not None
+            self.lost_files.add(head)
+            return f"{name}/{head}.parquet"
 
     # For the engine
 

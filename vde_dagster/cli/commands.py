@@ -123,6 +123,10 @@ COMMANDS: Final = {
         module="vde_dagster.cli.verify",
         summary="Check the rows in storage against recorded digests.",
     ),
+    "repair": Listed(
+        module="vde_dagster.cli.repair",
+        summary="Mend a table that is not as recorded, without losing rows.",
+    ),
     "refresh": Listed(
         module="vde_dagster.cli.refresh", summary="Rebuild MANAGED tables that are out of date."
     ),

@@ -16,7 +16,14 @@ from vde_dagster.core.ledger.schema_changes import (
 )
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.pauses import Pause
-from vde_dagster.core.planning.plan import Behind, ExistingVersion, ModelChange, Plan, Staleness
+from vde_dagster.core.planning.plan import (
+    Behind,
+    ExistingVersion,
+    LostTable,
+    ModelChange,
+    Plan,
+    Staleness,
+)
 from vde_dagster.core.planning.plan_file import CODEC
 
 if TYPE_CHECKING:
@@ -26,6 +33,10 @@ if TYPE_CHECKING:
     from vde_dagster.core.time.intervals import Interval
 
 Facts = dict[str, object]
+
+
+def _lost_facts(lost: LostTable) -> Facts:
+    return {"name": str(lost.name), "table": lost.table}
 
 
 def plan_facts(plan: Plan) -> Facts:
@@ -59,7 +70,8 @@ def plan_facts(plan: Plan) -> Facts:
             for each in plan.gaps
         ],
         "dropped_views": [str(name) for name in plan.dropped_views],
-        "lost_tables": [{"name": str(e.name), "table": e.table} for e in plan.lost_tables],
+        "lost_tables": [_lost_facts(each) | {"why": each.why or None} for each in plan.lost_tables],
+        "rebuilt_tables": [_lost_facts(each) for each in plan.rebuilds],
         "unfinished": [str(name) for name in plan.unfinished],
         "pauses": [
             {**pause_facts(each.pause), "waiting": [str(name) for name in each.waiting]}

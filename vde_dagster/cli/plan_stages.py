@@ -15,6 +15,7 @@ from vde_dagster.core.graph.ranges import count, counted
 from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.planning.stages import (
     Backfill,
+    BeginAgain,
     CatchUp,
     EmptyBackfill,
     EvolveTables,
@@ -73,6 +74,9 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             yield f"Mark as outdated, in one transaction, intervals of {_counted(ranges, 'model')}"
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
+        case BeginAgain(models=models):
+            yield f"Begin {_counted(models, 'dropped table')} again, without any rows"
+            yield from map(str, models)
         case FinishWork(models=models):
             yield f"Finish or undo what earlier processes left of {_counted(models, 'model')}"
             yield from map(str, models)
@@ -106,7 +110,7 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             assert_never(unreachable)
 
 
-def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - one for each stage
+def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911, PLR0912 - one for each stage
     match stage:
         case Reserve(environment=name, base_revision=revision):
             return {"stage": "reserve", "environment": name, "base_revision": revision}
@@ -118,6 +122,8 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
                 for name, times in ranges
             ]
             return {"stage": "restate", "models": models_}
+        case BeginAgain(models=models):
+            return {"stage": "begin_again", "models": _names(models)}
         case FinishWork(models=models):
             return {"stage": "finish_work", "models": _names(models)}
         case EvolveTables(changes=changes):

@@ -172,13 +172,13 @@ def _retried(looked: Looked, works: Iterable[UnitOfWork]) -> str:
 def _gone(looked: Looked) -> Iterator[Line]:
     for each in looked.status.models:
         if each.lost is not None:
-            kind, way = ("view", each.lost.owner) if each.lost.owner else ("table", "")
-            how = (
-                f"{looked.command('plan', way, '--auto-apply')} makes it again"
-                if way
-                else "restore it, or write another `stamp`"
-            )
-            yield str(each.node.name), f"its {kind} {each.lost.table} is not there: {how}"
+            lost = each.lost
+            how = f"{looked.run()} computes its rows again"
+            if lost.owner:
+                how = f"{looked.command('plan', lost.owner, '--auto-apply')} makes it again"
+            elif lost.why:
+                how = f"{lost.why}: restore it, or write another `stamp`"
+            yield str(each.node.name), f"its {lost.what} {lost.table} is not there: {how}"
 
 
 def _dropped(looked: Looked) -> Iterator[Line]:

@@ -75,6 +75,8 @@ def _advice(binding: Binding, found: Verified) -> str:
     from vde_dagster.core.planning.restatement import forbids_restatement
 
     name, environment = found.key.model, binding.environment
+    if found.missing_table:
+        return f"`{vde('plan', environment)}` computes its rows again, or says why it cannot."
     if forbids_restatement(binding.node(name).model):
         return "Restore the table's files: the model sets disable_restatement (docs/kinds.md)."
     again = vde("plan", environment, "--restate-model", str(name))
@@ -85,9 +87,7 @@ def _print(found: Verified, advice: str) -> None:
     table = f"{found.key.model} ({found.key.version[:8]})"
     if found.missing_table:
         console().print(f"{table}: its table does not exist", style="red")
-        console().print(
-            "  Restore it, or write another `stamp` in the model, which gives it a new version."
-        )
+        console().print(f"  {advice}")
     elif found.mismatches:
         console().print(f"{table}: not as recorded", style="red")
         for each in found.mismatches:

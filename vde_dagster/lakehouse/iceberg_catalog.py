@@ -26,9 +26,10 @@ from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
-from vde_dagster.lakehouse.publish import branches, drop_branch, publish
+from vde_dagster.lakehouse.publish import branches, drop_branch, publish, restore
 from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
 from vde_dagster.lakehouse.source_changes import origin, source_history
+from vde_dagster.lakehouse.table_files import missing_files
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
@@ -165,6 +166,15 @@ class IcebergCatalog:
     def describe(self, name: TableName, text: TableText) -> None:
         """Give a table and its columns their model's descriptions and properties; see the port."""
         describe(self._catalog, name, text)
+
+    def restore(self, name: TableName, *, found: int | None, recorded: int) -> None:
+        """Make a recorded Iceberg snapshot the current one of a table again; see the port."""
+        restore(self._catalog, name, found=found, recorded=recorded)
+
+    def missing_files(self, name: TableName, iceberg_snapshot_id: int) -> Sequence[str]:
+        """The data files of a table that are not in storage any more; see the port."""
+        table = self._load(name)
+        return () if table is None else missing_files(table, iceberg_snapshot_id)
 
     def branches(self, name: TableName) -> Collection[str]:
         """The units of work that have a branch of a table; none where there is no table."""

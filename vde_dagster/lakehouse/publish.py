@@ -32,6 +32,7 @@ from vde_dagster.ports.catalog import TableMoved
 _ATTEMPTS = 4
 _PAUSE = 0.05
 _PREFIX: Final = "w_"
+_KEPT: Final = "before_repair_"
 
 _Change = tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]
 
@@ -87,6 +88,39 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
         )
 
     _commit(catalog, name, change, what=f"the publication of {staged} in {name}")
+
+
+def restore(
+    catalog: PyIcebergCatalog, name: TableName, *, found: int | None, recorded: int
+) -> None:
+    """Move ``main`` from ``found`` to ``recorded``, wherever that lies; see the port.
+
+    Unlike Spark's `rollback_to_snapshot`, it need be no ancestor of the current one.
+
+    Raises:
+        TableMoved: ``main`` is elsewhere, or ``recorded`` has expired.
+        Conflict: Others change the table all the time; nothing was changed.
+        OutcomeUnknown: The answer was lost, and the table could not be read again.
+    """
+
+    def change(table: Table) -> _Change | None:
+        head = _head(table)
+        if head == recorded:
+            return None
+        if head != found:
+            raise TableMoved(f"{name} moved to the Iceberg snapshot {head}; nothing was changed")
+        if table.metadata.snapshot_by_id(recorded) is None:
+            raise TableMoved(
+                f"the Iceberg snapshot {recorded} of {name} has expired; nothing was changed"
+            )
+        kept = table.metadata.refs.get(MAIN_BRANCH)
+        updates: list[TableUpdate] = [_set_branch(MAIN_BRANCH, recorded, kept)]
+        if found is not None and not _descends(table, recorded, found):
+            updates.append(_set_tag(f"{_KEPT}{found}", found))
+        needed = (AssertTableUUID(uuid=table.metadata.table_uuid), _ref_is(MAIN_BRANCH, found))
+        return needed, tuple(updates)
+
+    _commit(catalog, name, change, what=f"the return of {name} to {recorded}")
 
 
 def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> None:
@@ -172,6 +206,12 @@ def _set_branch(branch: str, snapshot_id: int, kept: SnapshotRef | None) -> SetS
             "max-snapshot-age-ms": kept.max_snapshot_age_ms if kept else None,
             "min-snapshots-to-keep": kept.min_snapshots_to_keep if kept else None,
         }
+    )
+
+
+def _set_tag(tag: str, snapshot_id: int) -> SetSnapshotRefUpdate:
+    return SetSnapshotRefUpdate.model_validate(
+        {"ref-name": tag, "type": SnapshotRefType.TAG, "snapshot-id": snapshot_id}
     )
 
 

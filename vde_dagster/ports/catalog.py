@@ -161,6 +161,27 @@ class Catalog(PhysicalLayer, Protocol):
         """
         ...
 
+    def restore(self, name: TableName, *, found: int | None, recorded: int) -> None:
+        """Make an Iceberg snapshot that was recorded the current one of a table again.
+
+        Nothing is lost: what the table had at ``found`` instead, and ``recorded`` does not build
+        on, is kept under a tag. Doing the same again changes nothing.
+
+        Raises:
+            TableMoved: The table is at neither of the two, or ``recorded`` has expired; nothing was
+                changed.
+            Conflict: Other commits kept getting in first; nothing was changed.
+            OutcomeUnknown: The answer was lost.
+        """
+        ...
+
+    def missing_files(self, name: TableName, iceberg_snapshot_id: int) -> Sequence[str]:
+        """The data files of a table at an Iceberg snapshot that are not in storage any more.
+
+        Each file is looked for once; none is read.
+        """
+        ...
+
     def branches(self, name: TableName) -> Collection[str]:
         """The units of work that have a branch of a table; none if there is no table."""
         ...

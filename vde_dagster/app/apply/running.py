@@ -50,7 +50,9 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
         )
     plan = plan_environment(services, binding.graph, environment, paced=True)
     changes = tuple(_narrowed(each, wanted) for each in plan.changes)
-    return _without_lost(replace(plan, changes=changes, paced=True))
+    narrowed = replace(plan, changes=changes, paced=True)
+    left = tuple(each for each in plan.dropped_tables if each not in narrowed.rebuilds)
+    return _without_lost(replace(narrowed, lost_tables=(*plan.lost_tables, *left)))
 
 
 def _without_lost(plan: Plan) -> Plan:

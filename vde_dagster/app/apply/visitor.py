@@ -28,6 +28,7 @@ from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.adoption import has_rows_of
 from vde_dagster.app.plan.plan_checks import refuse_dropped
 from vde_dagster.app.promote.promotion import promote
+from vde_dagster.app.publish.dropped_tables import record_dropped
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
@@ -41,6 +42,7 @@ from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.restatement import asked_again
 from vde_dagster.core.planning.stages import (
     Backfill,
+    BeginAgain,
     CatchUp,
     EmptyBackfill,
     EvolveTables,
@@ -101,7 +103,9 @@ class Applying:
         assert self._lease is not None, "the first stage reserves the environment"
         return self._lease
 
-    def visit(self, stage: Stage) -> Iterator[Evaluated]:
+    def visit(  # noqa: PLR0912 - one branch for each stage
+        self, stage: Stage
+    ) -> Iterator[Evaluated]:
         """Run a stage; each evaluation is yielded when it is done.
 
         Raises:
@@ -116,6 +120,8 @@ class Applying:
                 store_plan(self.services, self.plan)
             case Restate():
                 self._outdate(stage)
+            case BeginAgain(models=models):
+                self._begin_again(models)
             case FinishWork(models=models):
                 self._finish_work(models)
             case EvolveTables(changes=changes):
@@ -169,10 +175,11 @@ class Applying:
         downstream = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
         finished = [name for name in downstream if self._finish_staged(name)]
         if finished:
-            ranges = {**self._returning(), **self._restated_now()}
+            ranges = {**self._returning(), **self._restated_now(), **self._rebuilt()}
         times = {self.binding.key(name): each for name, each in ranges.items()}
         reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
-        asked = {self.binding.key(name) for name in self._asked() if name in ranges}
+        named = {*self._asked(), *self._rebuilt()}
+        asked = {self.binding.key(name) for name in named if name in ranges}
         self.services.state.outdate(times, reason=reason, lease=self.lease, rebuilt=asked)
 
     def _asked(self) -> Collection[ModelName]:
@@ -180,6 +187,17 @@ class Applying:
         catalog = self.services.naming.catalog
         chosen = select([self.plan.graph], self.plan.options.restate, catalog=catalog)
         return asked_again(self.plan.graph, chosen)
+
+    def _rebuilt(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """What is computed again of tables that somebody dropped."""
+        return {each.name: self.changes[each.name].restated for each in self.plan.rebuilds}
+
+    def _begin_again(self, models: Collection[ModelName]) -> None:
+        """Record of dropped tables that there are none, so that new ones begin without rows."""
+        for key in map(self.binding.key, models):
+            with writing(self.services, self.binding, key) as lease:
+                recover(self.services, key, lease)
+                record_dropped(self.services, self.plan.environment, key, lease=lease)
 
     def _finish_staged(self, name: ModelName) -> bool:
         """Finish or undo what an earlier process began. Returns whether there was anything."""

@@ -105,7 +105,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
     elsewhere = dict(_stale_elsewhere(services, plan, binding, owners))
     waits = {each.node.name: each.waits for each in report_intervals(services, plan)}
     managed = {each.name: each for each in managed_tables(services, binding) if each.is_stale}
-    lost = {each.name: each for each in plan.lost_tables}
+    lost = {each.name: each for each in (*plan.lost_tables, *plan.dropped_tables)}
     models = [
         ModelStatus(
             node=plan.graph[change.name],

@@ -25,17 +25,18 @@ class CatalogLook:
     """The tables and views that the state knows and that somebody dropped.
 
     ``physical_views`` are physical views, which are created again like missing ones. The rows of
-    ``tables`` are gone. ``views`` are models whose view the environment lacks.
+    ``tables`` are gone, of the versions ``table_keys``. ``views`` are models whose view the
+    environment lacks.
     """
 
     physical_views: frozenset[VersionKey] = frozenset()
-    tables: Mapping[ModelName, TableName]
+    table_keys: Mapping[ModelName, VersionKey]
     views: tuple[ModelName, ...] = ()
 
     @property
-    def lost(self) -> tuple[LostTable, ...]:
+    def tables(self) -> Mapping[ModelName, TableName]:
         """The tables whose rows are gone."""
-        return tuple(LostTable(name=name, table=str(table)) for name, table in self.tables.items())
+        return {name: key.table for name, key in self.table_keys.items()}
 
     @property
     def versions(self) -> tuple[TableName, ...]:
@@ -50,16 +51,24 @@ class CatalogLook:
 
 
 def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
-    """What is gone and no plan of the environment rebuilds: tables, and views of other owners."""
-    if not look.physical_views:
-        return look.lost
-    owners = services.state.owners(look.physical_views)
-    foreign = (
-        LostTable(name=key.model, table=str(key.table), owner=owners[key])
-        for key in sorted(owners)
-        if not may_write(environment, owners[key])
+    """What is gone: tables, and physical views that no plan of the environment creates again.
+
+    What another environment owns is said to be its (rule R9).
+    """
+    if not (look.physical_views or look.tables):
+        return ()
+    owners = services.state.owners([*look.table_keys.values(), *look.physical_views])
+    owned = {key: owner for key, owner in owners.items() if not may_write(environment, owner)}
+    tables = (
+        LostTable(name=name, table=str(key.table), owner=owned.get(key, ""))
+        for name, key in look.table_keys.items()
     )
-    return (*look.lost, *foreign)
+    views = (
+        LostTable(name=key.model, table=str(key.table), owner=owned[key], is_view=True)
+        for key in sorted(look.physical_views)
+        if key in owned
+    )
+    return (*tables, *views)
 
 
 def look_at_versions(
@@ -100,8 +109,8 @@ def look_at_catalog(
     is_view = {name: graph[name].model.kind.is_view for name in gone}
     return CatalogLook(
         physical_views=frozenset(key for name, key in gone.items() if is_view[name]),
-        tables={
-            name: key.table
+        table_keys={
+            name: key
             for name, key in gone.items()
             if not is_view[name] and graph[name].model.kind.stores_rows
         },

@@ -34,7 +34,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     look = look_at_versions(services, plan.graph, plan.snapshots)
     lost = lost_for(services, plan.environment, look)
     found = [
-        *lost_problems(plan, [each for each in lost if each not in _set_aside(plan)]),
+        *lost_problems(plan, _not_expected(plan, lost)),
         *_schema_problems(plan),
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
@@ -66,6 +66,13 @@ def refuse_dropped(services: Services, plan: Plan) -> None:
             "since this plan was made, as nothing showed it. Nothing was computed",
             advice="plan again.",
         )
+
+
+def _not_expected(plan: Plan, lost: Iterable[LostTable]) -> tuple[LostTable, ...]:
+    """What is gone and the plan neither computes again nor leaves out, as the plan knows it."""
+    known = {each.name: each for each in plan.lost_tables}
+    expected = {each.name for each in (*plan.rebuilds, *_set_aside(plan))}
+    return tuple(known.get(each.name, each) for each in lost if each.name not in expected)
 
 
 def _set_aside(plan: Plan) -> tuple[LostTable, ...]:
@@ -213,16 +220,22 @@ def no_time_text(sources: Collection[object]) -> str:
 def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
     """What to do about tables of a plan's versions that somebody dropped."""
     for each in lost:
+        gone = f"the {each.what} {each.table} of {each.name} is gone: somebody dropped it"
         if each.owner:
             yield (
-                f"the view {each.table} of {each.name} is gone: somebody dropped it. It belongs to "
-                f"{each.owner}: plan {each.owner}, which makes it again, and then plan again."
+                f"{gone}. It belongs to {each.owner}: plan {each.owner}, which makes it again, and "
+                "then plan again."
             )
-            continue
-        yield (
-            f"the table {each.table} of {each.name} is gone: somebody dropped it, and its rows "
-            f"with it. Restore it, or write another `stamp` in the model{_new_version(plan, each)}"
-        )
+        elif each.why:
+            yield (
+                f"{gone}, and its rows with it, and they are not computed again: {each.why}. "
+                f"Restore it, or write another `stamp` in the model{_new_version(plan, each)}"
+            )
+        else:
+            yield (
+                f"{gone} since this plan was made, or the plan does not compute it. Plan again: "
+                f"a plan of {plan.environment} computes its rows again, or says why it cannot."
+            )
 
 
 def _new_version(plan: Plan, lost: LostTable) -> str:

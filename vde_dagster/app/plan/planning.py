@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of
 from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for
+from vde_dagster.app.plan.rebuilding import rebuilding
 from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_models
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import followed, late_upstream
@@ -161,7 +162,10 @@ def _findings(
     loaded, catalog = planned.loaded, services.naming.catalog
     lag = lag_of(services, planned, options)
     restated = restatement(graph, holdings, options, catalog=catalog)
-    work = _work(services, planned, options, looked.now, both(restated, lag.restated))
+    gone = lost_for(services, basis.environment, looked.catalog)
+    again = rebuilding(services, planned, gone, options)
+    every = both(both(restated, lag.restated), again.restated)
+    work = _work(services, planned, options, looked.now, every)
     staleness = followed(planned, late_upstream(services, planned), work, options, pace)
     kept = loaded_after(graph, holdings, work, options)
     return Findings(
@@ -175,7 +179,8 @@ def _findings(
         behind=lag.found,
         staleness=staleness,
         dropped_views=looked.catalog.views,
-        lost_tables=lost_for(services, basis.environment, looked.catalog),
+        lost_tables=again.lost,
+        dropped_tables=again.tables,
         unfinished=_unfinished(services, snapshots, holdings),
         shown_heads=shown_heads(services, basis.own, snapshots),
         pauses=_pauses(services, planned, options, looked.now, work),

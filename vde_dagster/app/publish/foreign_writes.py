@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, with_advice
+from vde_dagster.core.ledger.damage import (
+    Damage,
+    HeadExpired,
+    HeadMoved,
+    NeverRecorded,
+    TableDropped,
+    described,
+    mended_by,
+)
 from vde_dagster.core.model.snapshot import VersionKey
 
 
@@ -26,8 +35,51 @@ def head_of(services: Services, key: VersionKey) -> int | None:
     table = services.catalog.table(key.table)
     found = table.iceberg_snapshot_id if table is not None else None
     if found != recorded and not _is_compacted(services, key, found, recorded):
-        raise _foreign(services, key, found, recorded)
+        damage = _damage(services, key, found, recorded, there=table is not None)
+        raise ForeignWrite(
+            f"{described(key, damage)}. Nothing was done", advice=mended(services, key, damage)
+        )
     return found
+
+
+def head_damage(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
+    """What is wrong where readers see other rows of a version than were recorded; None if nothing.
+
+    What a unit of work has published and not recorded yet is not a foreign write.
+
+    Args:
+        services: The ports.
+        key: The version.
+        recorded: The Iceberg snapshot that was recorded last, a moment ago.
+    """
+    while True:
+        table = services.catalog.table(key.table)
+        found = table.iceberg_snapshot_id if table is not None else None
+        if found == recorded or _is_compacted(services, key, found, recorded):
+            return None
+        published = [work.publication for work in services.state.open_work(key)]
+        if any(each is not None and each.iceberg_snapshot_id == found for each in published):
+            return None
+        now = services.state.heads([key]).get(key)
+        if now == recorded:
+            return _damage(services, key, found, recorded, there=table is not None)
+        recorded = now
+
+
+def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> str:
+    """A message if readers see other rows of a version than were recorded; empty otherwise.
+
+    See `head_damage`.
+    """
+    damage = head_damage(services, key, recorded)
+    if damage is None:
+        return ""
+    return with_advice(f"{described(key, damage)}", mended(services, key, damage))
+
+
+def mended(services: Services, key: VersionKey, damage: Damage) -> str:
+    """What mends it, for people, where the version is owned."""
+    return mended_by(key, damage, owner=services.state.owners([key]).get(key))
 
 
 def readable(services: Services, key: VersionKey, recorded: int | None) -> int | None:
@@ -41,30 +93,6 @@ def readable(services: Services, key: VersionKey, recorded: int | None) -> int |
     table = services.catalog.table(key.table)
     found = table.iceberg_snapshot_id if table is not None else None
     return found if _is_compacted(services, key, found, recorded) else recorded
-
-
-def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> str:
-    """A message if readers see other rows of a version than were recorded; empty otherwise.
-
-    What a unit of work has published and not recorded yet is not a foreign write.
-
-    Args:
-        services: The ports.
-        key: The version.
-        recorded: The Iceberg snapshot that was recorded last, a moment ago.
-    """
-    while True:
-        table = services.catalog.table(key.table)
-        found = table.iceberg_snapshot_id if table is not None else None
-        if found == recorded or _is_compacted(services, key, found, recorded):
-            return ""
-        published = [work.publication for work in services.state.open_work(key)]
-        if any(each is not None and each.iceberg_snapshot_id == found for each in published):
-            return ""
-        now = services.state.heads([key]).get(key)
-        if now == recorded:
-            return str(_foreign(services, key, found, recorded))
-        recorded = now
 
 
 def _is_compacted(
@@ -84,27 +112,14 @@ def _is_compacted(
     return not retains(key.table, first) and not retains(key.table, recorded)
 
 
-def _foreign(
-    services: Services, key: VersionKey, found: int | None, recorded: int | None
-) -> ForeignWrite:
-    catalog = services.naming.catalog or "CATALOG"
-    what = f"{key.model}: its table {key.table}"
-    if found is None:
-        return ForeignWrite(
-            f"{what} is gone, or was emptied, and the Iceberg snapshot {recorded} was recorded. "
-            "Nothing was done",
-            advice="Restore it, or write another `stamp` in the model, which gives it a new "
-            "version.",
-        )
+def _damage(
+    services: Services, key: VersionKey, found: int | None, recorded: int | None, *, there: bool
+) -> Damage:
     if recorded is None:
-        return ForeignWrite(
-            f"{what} has rows (Iceberg snapshot {found}) that were never recorded: somebody "
-            "else wrote them, or this state is not the one of this warehouse. Nothing was done",
-            advice="Drop the table, or use the state that belongs to it.",
-        )
-    return ForeignWrite(
-        f"{what} is at the Iceberg snapshot {found}, and {recorded} was recorded: somebody else "
-        "wrote to it, and nothing is built on unknown rows. Nothing was done",
-        advice="Undo that write, in Spark `CALL "
-        f"{catalog}.system.rollback_to_snapshot('{key.table}', {recorded})`, and run this again.",
-    )
+        assert found is not None, "no rows were recorded, and there are none"
+        return NeverRecorded(found=found)
+    if not there:
+        return TableDropped(recorded=recorded)
+    if found is None or not services.catalog.retains(key.table, recorded):
+        return HeadExpired(found=found, recorded=recorded)
+    return HeadMoved(found=found, recorded=recorded)

@@ -155,14 +155,22 @@ class NotRestated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostTable:
-    """A version's table that somebody dropped. What it held is recorded, and its rows are gone.
+    """A version's table or physical view that somebody dropped. What it held is recorded.
 
-    With an ``owner`` it is a physical view, which only plans of that environment make again.
+    With an ``owner`` only plans of that environment make it again. ``why`` says for people why the
+    rows of a table cannot be computed again; empty where they can, or where that is not known.
     """
 
     name: ModelName
     table: str
     owner: str = ""
+    is_view: bool = False
+    why: str = ""
+
+    @property
+    def what(self) -> str:
+        """What it is, for people."""
+        return "view" if self.is_view else "table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +193,8 @@ class Plan:
     added or removed, and stay as the environment shows them (the option ``select``).
 
     One look at the catalog finds what is missing from it: ``dropped_views`` are models whose
-    view in the environment is made again; with ``lost_tables`` nothing can be promoted.
+    view in the environment is made again; with ``lost_tables`` nothing can be promoted. The rows of
+    ``dropped_tables`` are computed again, as far as the plan restates them (see `rebuilds`).
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
     undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are
     shown, of models that get another one: what is recorded later was not looked at.
@@ -213,6 +222,7 @@ class Plan:
     gaps: tuple[Gap, ...] = ()
     dropped_views: tuple[ModelName, ...] = ()
     lost_tables: tuple[LostTable, ...] = ()
+    dropped_tables: tuple[LostTable, ...] = ()
     unfinished: tuple[ModelName, ...] = ()
     shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
     paced: bool = False
@@ -223,6 +233,14 @@ class Plan:
     def backfills(self) -> tuple[ModelChange, ...]:
         """The models that have something to evaluate or to catch up with, parents first."""
         return tuple(each for each in self.changes if each.to_evaluate or each.catches_up)
+
+    @property
+    def rebuilds(self) -> tuple[LostTable, ...]:
+        """The dropped tables whose rows the plan computes again."""
+        if not self.dropped_tables:
+            return ()
+        restated = {each.name for each in self.changes if each.restated}
+        return tuple(each for each in self.dropped_tables if each.name in restated)
 
     @property
     def may_adopt(self) -> tuple[ModelName, ...]:

@@ -56,8 +56,8 @@ class Findings:
     whose shown version was written, so that there is a table. ``recorded``
     are the columns of the tables of the plan's versions, as rows were written to them last.
     ``behind`` is what of versions that come back is behind, by model, and ``staleness`` what is of
-    those that stay. ``dropped_views``, ``lost_tables``, ``unfinished``, ``shown_heads``
-    and ``pauses`` are those of `Plan`.
+    those that stay. ``dropped_views``, ``lost_tables``, ``dropped_tables``, ``unfinished``,
+    ``shown_heads`` and ``pauses`` are those of `Plan`.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
@@ -71,6 +71,7 @@ class Findings:
     staleness: Mapping[ModelName, Staleness] = field(default_factory=dict)
     dropped_views: tuple[ModelName, ...] = ()
     lost_tables: tuple[LostTable, ...] = ()
+    dropped_tables: tuple[LostTable, ...] = ()
     unfinished: tuple[ModelName, ...] = ()
     shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
     pauses: tuple[PausedModel, ...] = ()
@@ -128,6 +129,7 @@ def make_plan(
         gaps=findings.gaps,
         dropped_views=findings.dropped_views,
         lost_tables=findings.lost_tables,
+        dropped_tables=findings.dropped_tables,
         unfinished=findings.unfinished,
         shown_heads=findings.shown_heads,
         pauses=findings.pauses,

@@ -9,6 +9,7 @@ from typing import Final
 from vde_dagster.core.graph.ranges import count, units
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.work_text import CHANGE_WORDS, late_or_changed
 from vde_dagster.core.time.intervals import format_instant
@@ -76,16 +77,7 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
     for each in plan.not_restated:
         yield f"Not computed again: {each.name}: {each.reason}"
-    for paused in plan.pauses:
-        waits = f" {_names(paused.waiting)} wait for it." if len(paused.waiting) > 1 else ""
-        if len(paused.waiting) == 1:
-            waits = f" {paused.waiting[0]} waits for it."
-        yield (
-            f"Not computed: {paused.pause.model} is {paused.pause}.{waits} To go on: "
-            f"{paused.pause.resume}"
-        )
-    if plan.dropped_views:
-        yield f"Dropped by somebody, and made again: the views of {_names(plan.dropped_views)}."
+    yield from map(_paused, plan.pauses)
     if plan.unfinished:
         yield f"Begun by an earlier process, and finished or undone: {_names(plan.unfinished)}."
     for change in plan.changes if plan.is_empty else ():
@@ -93,13 +85,33 @@ def remarks(plan: Plan) -> Iterator[str]:
             yield f"Behind: {change.name}: {change.behind.reason}"
         for line in late_or_changed(plan, change):
             yield f"Stale: {change.name}: {line}"
-    for lost in plan.lost_tables:
-        way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
-        kind = "view" if lost.owner else "table"
-        yield f"Its {kind} is gone, and must be {way}: {lost.name} ({lost.table})."
+    yield from _dropped(plan)
     if plan.gaps:
         less = _names([each.name for each in plan.gaps])
         yield f"Less than is shown now will be loaded of {less}."
+
+
+def _paused(paused: PausedModel) -> str:
+    waits = f" {_names(paused.waiting)} wait for it." if len(paused.waiting) > 1 else ""
+    if len(paused.waiting) == 1:
+        waits = f" {paused.waiting[0]} waits for it."
+    return (
+        f"Not computed: {paused.pause.model} is {paused.pause}.{waits} To go on: "
+        f"{paused.pause.resume}"
+    )
+
+
+def _dropped(plan: Plan) -> Iterator[str]:
+    """The views and tables that somebody dropped, and what becomes of them."""
+    if plan.dropped_views:
+        yield f"Dropped by somebody, and made again: the views of {_names(plan.dropped_views)}."
+    if plan.rebuilds:
+        names = _names([each.name for each in plan.rebuilds])
+        yield f"Dropped by somebody, and computed again: the tables of {names}."
+    for lost in plan.lost_tables:
+        way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
+        why = f": {lost.why}" if lost.why else ""
+        yield f"Its {lost.what} is gone, and must be {way}: {lost.name} ({lost.table}){why}."
 
 
 def work_totals(plan: Plan) -> Iterator[str]:

@@ -53,6 +53,7 @@ def nothing_left(saved: Plan) -> Plan:
         removed=(),
         dropped_views=(),
         lost_tables=(),
+        dropped_tables=(),
         unfinished=(),
     )
 

@@ -231,6 +231,15 @@ def units_reading(
     )
 
 
+def why_never_again(model: Model) -> str:
+    """Why the rows of a model cannot be computed again once they are gone; empty if they can."""
+    if model.kind.keeps_history:
+        return "a history has the states that it saw at the time, and these cannot be seen again"
+    if forbids_restatement(model):
+        return "it sets disable_restatement, so its rows are never computed again"
+    return ""
+
+
 def forbids_restatement(model: Model) -> bool:
     """Whether a model's ``disable_restatement`` keeps what it holds (seed 001; SCD2's default)."""
     return model.kind.disable_restatement

@@ -47,6 +47,16 @@ class Restate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeginAgain:
+    """Record that the tables of these versions do not exist any more: the next rows are the first.
+
+    What they held is outdated by then, so that nobody reads it until it is computed again.
+    """
+
+    models: tuple[ModelName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinishWork:
     """Finish or undo what an earlier process began on versions and did not end; nothing computes.
 
@@ -131,7 +141,7 @@ class ShowFilled:
     models: tuple[ModelName, ...]
 
 
-Opening = Reserve | StoreSnapshots | Restate | FinishWork | EvolveTables
+Opening = Reserve | StoreSnapshots | Restate | BeginAgain | FinishWork | EvolveTables
 """What comes before any work: from the first stage on the environment is reserved."""
 WorkStage = Backfill | CatchUp | EmptyBackfill | MakeView
 """What fills one model's version."""
@@ -157,6 +167,8 @@ def opening_of(plan: Plan) -> tuple[Opening, ...]:
     outdated = tuple((each.name, each.restated) for each in plan.changes if each.restated)
     if outdated:
         stages.append(Restate(ranges=outdated))
+    if plan.rebuilds:
+        stages.append(BeginAgain(models=tuple(each.name for each in plan.rebuilds)))
     if plan.unfinished:
         stages.append(FinishWork(models=plan.unfinished))
     evolved = tuple((each.name, found) for each in plan.changes if (found := _in_place(plan, each)))
@@ -201,7 +213,9 @@ def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
             return filled.intersection(views)
         case ShowFilled():
             return filled
-        case Reserve() | StoreSnapshots() | Restate() | FinishWork() | EvolveTables():
+        case (
+            Reserve() | StoreSnapshots() | Restate() | BeginAgain() | FinishWork() | EvolveTables()
+        ):
             return frozenset()
         case unreachable:
             assert_never(unreachable)

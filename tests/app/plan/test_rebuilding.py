@@ -1,0 +1,214 @@
+"""A dropped table is found by the next plan and computed again, where its rows can be."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.app.faults.every_kind import KINDS, WITHOUT_DAYS, model
+from tests.app.memory_world import (
+    PROJECT,
+    RAW,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from tests.app.shop_world import (
+    AMOUNTS,
+    SALES_NAME,
+    SHOP,
+    TENFOLD,
+    TOTAL_NAME,
+    TRIPLE_NAME,
+    asked,
+    done,
+    shop_in_production,
+)
+from tests.app.shop_world import EDITED as EDITED_SHOP
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import Wanted, plan_run
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+
+GRAPH = graph_of(SHOP)
+AGAIN = ("time_range", "unmanaged", "unique_key", "by_partition", "full")
+
+
+def drop(world: MemoryWorld, name: ModelName = SALES_NAME, environment: str = "prod") -> None:
+    world.catalog.drop_table(bound(world.services(), environment).key(name).table)
+
+
+def named(found: Plan) -> list[str]:
+    return [str(each.name) for each in found.rebuilds]
+
+
+def of_kind(kind: str) -> Graph:
+    """A model of a kind; one with keys, which days have in common, is loaded day by day."""
+    written = model(kind).replace("unique_key bucket", "unique_key bucket, batch_size 1")
+    return graph_of({kind: written})
+
+
+def two_days(kind: str) -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2, 20), (3, 5), until=24)
+    build(world.services(), of_kind(kind))
+    world.land((25, 7), (26, 9), until=48)
+    build(world.services(), of_kind(kind))
+    return world
+
+
+@pytest.mark.parametrize("kind", [*AGAIN, "managed"])
+def test_the_rows_of_a_dropped_table_are_computed_again(kind: str) -> None:
+    assert {*KINDS, *WITHOUT_DAYS} - {*AGAIN} == {"history", "managed", "view", "seed"}
+    world, graph, name = two_days(kind), of_kind(kind), ModelName("kept", kind)
+    if kind == "by_partition":  # both days in one batch, as in every restatement
+        done(world.services(), graph, "prod", restate=(str(name),))
+    # a managed table is refreshed by a command of its own, and so is behind
+    before = world.rows("raw.events" if kind == "managed" else f"kept.{kind}")
+    drop(world, name)
+    found = plan(world.services(), graph)
+    assert (named(found), found.lost_tables) == ([str(name)], ())
+    apply_plan(world.services(), found, lambda _: None)
+    assert world.rows(f"kept.{kind}") == before
+    assert plan(world.services(), graph).is_up_to_date
+    (checked,) = verify(world.services(), bound(world.services()), [name])
+    assert checked.holds
+    world.land((49, 1), until=72)
+    build(world.services(), graph)
+    assert len(world.rows(f"kept.{kind}")) >= len(before)
+
+
+def test_a_history_cannot_be_seen_again_so_its_dropped_table_is_refused_with_the_reason() -> None:
+    world, graph = two_days("history"), of_kind("history")
+    drop(world, ModelName("kept", "history"))
+    with pytest.raises(Refused, match=r"a history has the states that it saw.*stamp"):
+        apply_plan(world.services(), plan(world.services(), graph), lambda _: None)
+
+
+def test_what_reads_a_dropped_table_is_compared_and_kept() -> None:
+    world = shop_in_production()
+    drop(world)
+    found = asked(world.services(), GRAPH, "prod")
+    evaluated = apply_plan(world.services(), found, lambda _: None)
+    computed = {str(each.key.model) for each in evaluated if not each.reused}
+    assert computed == {"mart.sales"}
+    assert world.rows("mart.sales") == AMOUNTS
+    assert asked(world.services(), GRAPH, "prod").is_up_to_date
+
+
+def test_several_dropped_tables_are_computed_again_parents_first() -> None:
+    world = shop_in_production()
+    before = [world.rows(f"mart.{each}") for each in ("sales", "triple", "total")]
+    for name in (SALES_NAME, TRIPLE_NAME, TOTAL_NAME):
+        drop(world, name)
+    done(world.services(), GRAPH, "prod")
+    assert [world.rows(f"mart.{each}") for each in ("sales", "triple", "total")] == before
+    assert asked(world.services(), GRAPH, "prod").is_up_to_date
+
+
+def test_a_run_computes_a_dropped_table_again_and_one_of_late_rows_leaves_it_and_says_so() -> None:
+    world = shop_in_production()
+    drop(world)
+    stale_only = plan_run(world.services(), "prod", Wanted.STALE)
+    assert [str(each.name) for each in stale_only.lost_tables] == ["mart.sales"]
+    with pytest.raises(Refused, match=r"mart\.sales is gone.*Plan again"):
+        apply_plan(world.services(), stale_only, lambda _: None)
+    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_a_version_of_another_environment_is_computed_there() -> None:
+    world = shop_in_production()
+    done(world.services(), GRAPH, "dev")
+    drop(world)
+    found = asked(world.services(), GRAPH, "dev")
+    assert [(each.owner, each.is_view) for each in found.lost_tables] == [("prod", False)]
+    other = graph_of({**SHOP, "total": SHOP["total"].replace("SUM(amount)", "SUM(-amount)")})
+    with pytest.raises(Refused, match=r"the table .* of mart\.sales is gone.* plan prod"):
+        done(world.services(), other, "dev")
+    done(world.services(), GRAPH, "prod")
+    assert asked(world.services(), GRAPH, "dev").is_up_to_date
+
+
+def test_dev_computes_its_own_dropped_table_again() -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of(EDITED_SHOP), "dev")
+    drop(world, environment="dev")
+    done(world.services(), graph_of(EDITED_SHOP), "dev")
+    assert world.rows("mart__dev.sales") == TENFOLD
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_what_the_source_does_not_reach_back_to_is_not_computed_again() -> None:
+    world = shop_in_production()
+    world.catalog.delete(RAW, [(2, hour_of(30), 5), (3, hour_of(50), 7)])  # the first day is gone
+    drop(world)
+    with pytest.raises(Refused, match=r"does not reach back.*stamp"):
+        done(world.services(), GRAPH, "prod")
+    stamped = {**SHOP, "sales": SHOP["sales"].replace("cron", "stamp 'again', cron")}
+    done(world.services(), graph_of(stamped), "dev")
+    assert world.rows("mart__dev.sales") == AMOUNTS[1:]
+
+
+@pytest.mark.parametrize("options", [{"skip_backfill": True}, {"empty_backfill": True}])
+def test_a_plan_that_computes_nothing_says_to_plan_without_that(options: dict[str, bool]) -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of(EDITED_SHOP), "dev")
+    drop(world, environment="dev")
+    other = graph_of({**EDITED_SHOP, "total": SHOP["total"].replace("SUM(amount)", "SUM(-amount)")})
+    with pytest.raises(Refused, match="computes nothing, so plan without it"):
+        done(world.services(), other, "dev", **options)
+    done(world.services(), other, "dev")
+    assert world.rows("mart__dev.sales") == TENFOLD
+
+
+def test_rows_that_entered_by_sessions_are_computed_again_as_of_the_mark() -> None:
+    world, graph, name = MemoryWorld(), graph_of(PROJECT), ModelName("staging", "events")
+    world.land((1, 10), (30, 5), (47, 1), until=48)
+    build(world.services(), graph)
+    before = world.rows("staging.events")
+    drop(world, name)
+    build(world.services(), graph)
+    assert world.rows("staging.events") == before
+    world.land((1.5, 100), until=48)
+    build(world.services(), graph)
+    assert [row[2] for row in world.rows("staging.events")] == [10, 5, 1, 100]
+
+
+def test_a_plan_that_dies_after_any_call_over_a_dropped_table_is_completed_by_the_next() -> None:
+    start = shop_in_production()
+    drop(start)
+    fuse, twin = Fuse(), start.copied()
+    done(twin.services(fuse), GRAPH, "prod")
+    for call in fuse.changing:
+        world = start.copied()
+        with pytest.raises(PowerCut):
+            done(world.services(Fuse(cut_at=call, after=True)), GRAPH, "prod")
+        world.clock.advance(timedelta(minutes=10))
+        done(world.services(), GRAPH, "prod")
+        assert world.rows("mart.sales") == AMOUNTS, fuse.names[call - 1]
+        assert asked(world.services(), GRAPH, "prod").is_up_to_date, fuse.names[call - 1]
+
+
+def test_a_run_leaves_out_what_cannot_be_computed_again_and_what_reads_it_and_says_so() -> None:
+    more = "column day, disable_restatement true"
+    kept = graph_of({**SHOP, "sales": SHOP["sales"].replace("column day", more)})
+    world = shop_in_production()
+    done(world.services(), kept, "prod")
+    drop(world)
+    world.land((80, 1), until=96)
+    found = plan_run(world.services(), "prod")
+    (lost,) = found.lost_tables
+    assert lost.why == "it sets disable_restatement, so its rows are never computed again"
+    assert found.backfills == ()
+    with pytest.raises(Refused, match=r"mart\.sales is gone.*disable_restatement"):
+        apply_plan(world.services(), found, lambda _: None)

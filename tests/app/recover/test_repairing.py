@@ -1,0 +1,227 @@
+"""What `vde repair` finds and mends, and that everything else that it advises works."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, build, graph_of
+from tests.app.shop_world import (
+    AMOUNTS,
+    DAYS,
+    EDITED,
+    SALES_NAME,
+    SHOP,
+    TENFOLD,
+    day,
+    done,
+    shop_in_production,
+)
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.publish.foreign_writes import ForeignWrite
+from vde_dagster.app.recover.repairing import Repaired, repair
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.damage import FilesGone, HeadExpired, HeadMoved, NeverRecorded
+from vde_dagster.core.names import ModelName, TableName
+
+SHOWN_NAME, RAW_NAME = ModelName("mart", "shown"), ModelName("raw", "events")
+GRAPH = graph_of(SHOP)
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+def repaired(
+    world: MemoryWorld, name: ModelName = SALES_NAME, environment: str = "prod", **options: bool
+) -> Repaired:
+    services = world.services()
+    return repair(services, bound(services, environment), name, **options)
+
+
+def sales(world: MemoryWorld, environment: str = "prod") -> TableName:
+    return bound(world.services(), environment).key(SALES_NAME).table
+
+
+def head(world: MemoryWorld) -> int:
+    found = world.catalog.tables[sales(world)].head
+    assert found is not None
+    return found
+
+
+def commands(text: str) -> list[str]:
+    return re.findall(r"`vde (.*?)`", text)
+
+
+def test_nothing_is_wrong_with_what_is_as_recorded(world: MemoryWorld) -> None:
+    found = repaired(world)
+    assert found.is_sound
+    assert (found.mended, found.finished, found.advice) == (None, 0, "")
+
+
+def test_rows_of_another_program_are_set_aside_and_stay_readable(world: MemoryWorld) -> None:
+    before = head(world)
+    theirs = world.catalog.append(sales(world), [(DAYS[0], 99)])
+    assert repaired(world, dry_run=True).mended == HeadMoved(found=theirs, recorded=before)
+    assert head(world) == theirs
+    found = repaired(world)
+    assert (found.mended, found.is_sound) == (HeadMoved(found=theirs, recorded=before), True)
+    assert world.rows("mart.sales") == AMOUNTS
+    assert world.catalog.retains(sales(world), theirs)
+    assert repaired(world).mended is None
+
+
+def test_a_rollback_of_another_program_is_undone_as_its_error_advises(world: MemoryWorld) -> None:
+    first = head(world)
+    world.land((2, 1), until=72)
+    build(world.services(), GRAPH)
+    assert head(world) != first
+    before = world.rows("mart.sales")
+    world.catalog.roll_back(sales(world), first)
+    services = world.services()
+    with pytest.raises(ForeignWrite, match="rolled it back") as raised:
+        evaluate_range(services, bound(services), SALES_NAME, day(1, 3), force=True)
+    assert commands(str(raised.value)) == ["repair mart.sales"]
+    assert repaired(world).mended is not None
+    assert world.rows("mart.sales") == before
+    assert plan_environment(world.services(), GRAPH, "prod").is_up_to_date
+
+
+def test_what_another_environment_owns_is_repaired_there_as_is_advised(world: MemoryWorld) -> None:
+    done(world.services(), GRAPH, "dev")
+    world.catalog.append(sales(world), [(DAYS[0], 99)])
+    with pytest.raises(Refused, match="in prod, which owns it") as raised:
+        repaired(world, environment="dev")
+    assert commands(str(raised.value)) == ["repair mart.sales --env prod"]
+    done(world.services(), graph_of(EDITED), "dev")
+    world.catalog.append(sales(world, "dev"), [(DAYS[0], 99)])
+    services = world.services()
+    with pytest.raises(ForeignWrite) as of_dev:
+        evaluate_range(services, bound(services, "dev"), SALES_NAME, day(1, 3), force=True)
+    assert commands(str(of_dev.value)) == ["repair mart.sales --env dev"]
+    assert repaired(world, environment="dev").is_sound
+    assert world.rows("mart__dev.sales") == TENFOLD
+
+
+def test_what_has_expired_is_dropped_by_a_person_and_planned_as_is_advised(
+    world: MemoryWorld,
+) -> None:
+    world.catalog.append(sales(world), [(DAYS[0], 99)])
+    world.catalog.expire(sales(world))
+    found = repaired(world)
+    assert isinstance(found.left, HeadExpired)
+    assert f"Drop {sales(world)}" in found.advice
+    assert commands(found.advice) == ["plan prod"]
+    world.catalog.drop_table(sales(world))
+    build(world.services(), GRAPH)
+    assert world.rows("mart.sales") == AMOUNTS
+    assert repaired(world).is_sound
+
+
+def test_rows_that_were_never_recorded_are_dropped_by_a_person_as_is_advised(
+    world: MemoryWorld,
+) -> None:
+    graph = graph_of(EDITED)
+    key = plan_environment(world.services(), graph, "dev").snapshots[SALES_NAME].key
+    world.catalog.create_table(key.table, world.catalog.tables[sales(world)].columns)
+    theirs = world.catalog.append(key.table, [(DAYS[0], 1)])
+    with pytest.raises(ForeignWrite, match="never recorded") as raised:
+        done(world.services(), graph, "dev")
+    assert commands(str(raised.value)) == ["plan dev"]
+    services = world.services()
+    binding = bound(services)
+    assert NeverRecorded(found=theirs).found == theirs
+    assert repair(services, binding, SALES_NAME).is_sound  # of production's version
+    world.catalog.drop_table(key.table)
+    done(world.services(), graph, "dev")
+    assert world.rows("mart__dev.sales") == TENFOLD
+
+
+def test_a_deleted_data_file_is_named_and_the_advised_restatement_mends_it(
+    world: MemoryWorld,
+) -> None:
+    lost = world.catalog.lose_file(sales(world))
+    found = repaired(world)
+    assert found.left == FilesGone(recorded=head(world), files=(lost,))
+    assert commands(found.advice) == ["plan prod --restate-model mart.sales"]
+    done(world.services(), GRAPH, "prod", restate=("mart.sales",))
+    assert repaired(world).is_sound
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+@pytest.mark.parametrize("name", [SALES_NAME, SHOWN_NAME])
+def test_a_dropped_view_is_created_by_the_plan_that_is_advised(
+    world: MemoryWorld, name: ModelName
+) -> None:
+    view = TableName(name.schema, name.name)
+    world.catalog.swap_views([], [view])
+    found = repaired(world, name)
+    assert (found.dropped, commands(found.advice)) == (view, ["plan prod"])
+    build(world.services(), GRAPH)
+    assert repaired(world, name).is_sound
+
+
+def test_a_dropped_physical_view_is_created_by_the_plan_that_is_advised(world: MemoryWorld) -> None:
+    table = bound(world.services()).key(SHOWN_NAME).table
+    del world.catalog.queries[table]
+    found = repaired(world, SHOWN_NAME)
+    assert (found.dropped, commands(found.advice)) == (table, ["plan prod"])
+    build(world.services(), GRAPH)
+    assert world.rows("mart.shown") == AMOUNTS
+
+
+def test_what_has_no_table_is_refused(world: MemoryWorld) -> None:
+    with pytest.raises(Refused, match="there is nothing of it to repair"):
+        repaired(world, RAW_NAME)
+
+
+def test_what_is_being_written_is_left_to_whoever_writes_it(world: MemoryWorld) -> None:
+    services, fuse = world.services(), Fuse()
+    twin = world.copied()
+    evaluate_range(twin.services(fuse), bound(twin.services()), SALES_NAME, day(1, 3), force=True)
+    cut = fuse.names.index("stage") + 1
+    with pytest.raises(PowerCut):
+        evaluate_range(
+            world.services(Fuse(cut_at=cut, after=True)),
+            bound(services),
+            SALES_NAME,
+            day(1, 3),
+            force=True,
+        )
+    with pytest.raises(Conflict):
+        repaired(world)
+    world.reboot()
+    assert repaired(world).is_sound
+    assert services.state.open_work(bound(services).key(SALES_NAME)) == ()
+
+
+def test_work_that_an_earlier_process_staged_is_finished(world: MemoryWorld) -> None:
+    world.land((2, 1), until=72)
+    fuse, twin = Fuse(), world.copied()
+    build(twin.services(fuse), GRAPH)
+    cut = fuse.names.index("publish") + 1
+    with pytest.raises(PowerCut):
+        build(world.services(Fuse(cut_at=cut, after=True)), GRAPH)
+    world.reboot()
+    assert repaired(world).finished == 1
+    assert world.rows("mart.sales") == twin.rows("mart.sales")
+
+
+def test_a_repair_that_dies_after_any_call_is_completed_by_the_next_one(world: MemoryWorld) -> None:
+    world.catalog.append(sales(world), [(DAYS[0], 99)])
+    fuse, twin = Fuse(), world.copied()
+    repair(twin.services(fuse), bound(twin.services()), SALES_NAME)
+    for call in fuse.changing:
+        other = world.copied()
+        with pytest.raises(PowerCut):
+            repair(
+                other.services(Fuse(cut_at=call, after=True)),
+                bound(other.services()),
+                SALES_NAME,
+            )
+        other.reboot()
+        assert repaired(other).is_sound
+        assert other.rows("mart.sales") == AMOUNTS

@@ -1,0 +1,132 @@
+"""Repairing a version whose table is not as recorded, without losing rows and without a JVM.
+
+What an earlier process began is finished or undone first (rule R5). A table that somebody moved is
+moved back to its recorded Iceberg snapshot, by compare-and-set; all other damage needs rows that
+are not there, and is reported with the command that computes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.leases import holder_of, leased
+from vde_dagster.app.publish.foreign_writes import head_damage, mended, readable
+from vde_dagster.app.recover.recovery import recover
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.damage import Damage, FilesGone, HeadMoved, TableDropped
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName, TableName, environment_view
+from vde_dagster.ports.state import version_resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """What was found wrong with a version, and what became of it.
+
+    - ``finished`` units of work of an earlier process were published and recorded.
+    - ``mended`` was wrong and is right again; with a dry run, what would be.
+    - ``left`` is wrong still, and ``advice`` has what mends it.
+    - ``dropped`` is the view, physical or of the environment, that somebody dropped.
+    """
+
+    key: VersionKey
+    finished: int = 0
+    mended: HeadMoved | None = None
+    left: Damage | None = None
+    advice: str = ""
+    dropped: TableName | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong by now."""
+        return self.left is None and self.dropped is None
+
+
+def repair(
+    services: Services, binding: Binding, name: ModelName, *, dry_run: bool = False
+) -> Repaired:
+    """Find what is wrong with the version of a model, and mend what can be mended.
+
+    With ``dry_run`` nothing is written.
+
+    Raises:
+        Refused: The model has no table or view of its own, or another environment owns its version.
+        Conflict: Another process writes this version right now, or moved its table meanwhile.
+        OutcomeUnknown: The answer was lost; repairing again finds out.
+    """
+    node, key = binding.node(name), binding.key(name)
+    if not node.model.kind.is_physical or node.model.kind.is_source:
+        raise Refused(f"{name} is {node.model.kind.keyword}: there is nothing of it to repair.")
+    owner = services.state.owners([key]).get(key)
+    if not may_write(binding.environment, owner):
+        raise Refused(
+            f"{name} has the same version in {owner}, which owns it. Nothing was changed",
+            advice=f"`vde repair {name} --env {owner}` repairs it for both.",
+        )
+    if dry_run:
+        return _looked_at(services, binding, key)
+    holder = holder_of(services.ids, f"a repair of {binding.environment}")
+    resource, ttl = version_resource(key), services.lease_ttl
+    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+        finished = len(recover(services, key, lease))
+        found = _looked_at(services, binding, key, finished=finished)
+        if found.mended is not None:
+            moved = found.mended
+            services.catalog.restore(key.table, found=moved.found, recorded=moved.recorded)
+    return found
+
+
+def _looked_at(
+    services: Services, binding: Binding, key: VersionKey, *, finished: int = 0
+) -> Repaired:
+    dropped = _dropped_view(services, binding, key)
+    if binding.node(key.model).model.kind.is_view:
+        advice = _remade(binding) if dropped is not None else ""
+        return Repaired(key=key, finished=finished, dropped=dropped, advice=advice)
+    recorded = services.state.heads([key]).get(key)
+    damage = head_damage(services, key, recorded)
+    mendable = damage if isinstance(damage, HeadMoved) else None
+    left = damage if mendable is None else None
+    if left is None:
+        left = _missing(services, key, recorded)
+    if left is not None:
+        advice = mended(services, key, left)
+    else:
+        advice = _remade(binding) if dropped is not None else ""
+    return Repaired(
+        key=key, finished=finished, mended=mendable, left=left, advice=advice, dropped=dropped
+    )
+
+
+def _missing(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
+    """The damage of a table that is dropped without a recorded head, or lacks data files."""
+    if not services.state.holdings([key]):
+        return None
+    if not services.catalog.present([key.table]):
+        return TableDropped(recorded=recorded)
+    at = readable(services, key, recorded)
+    if recorded is None or at is None:
+        return None
+    gone = services.catalog.missing_files(key.table, at)
+    return FilesGone(recorded=recorded, files=tuple(gone)) if gone else None
+
+
+def _dropped_view(services: Services, binding: Binding, key: VersionKey) -> TableName | None:
+    """The view of a model that somebody dropped: its physical one, or that of the environment."""
+    if not services.state.holdings([key]):
+        return None
+    views = [environment_view(key.model, binding.environment, services.naming)]
+    if binding.node(key.model).model.kind.is_view:
+        views.insert(0, key.table)
+    shown = services.state.environment(binding.environment)
+    if shown is not None and key.model in shown.hidden:
+        views.pop()
+    there = services.catalog.present(views)
+    return next((each for each in views if each not in there), None)
+
+
+def _remade(binding: Binding) -> str:
+    return f"`vde plan {binding.environment}` creates it again."
