@@ -11,4 +11,6 @@ def main() -> None:
 
     # The code that calls sqlglot reports its warnings itself, with file and line.
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    # What goes wrong with the JVM is reported once, by `failures`.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     vde(prog_name="vde")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli.options import DEBUG, FOLDER
-from vde_dagster.core.errors import Problem, ProjectInvalid, VdeError
+from vde_dagster.core.errors import Problem, ProjectInvalid, VdeError, with_advice
+from vde_dagster.core.faults import FoundFault, fault_of
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.project.problems import WARNINGS
 
@@ -58,7 +59,11 @@ def report(ctx: click.Context, error: Exception) -> None:
         case VdeError():
             click.echo(f"vde: {error}", err=True)
         case _:
-            _bug(ctx, error)
+            found = fault_of(error)
+            if found is not None:
+                _fault(ctx, found, error)
+            else:
+                _bug(ctx, error)
 
 
 def _problems(error: ProjectInvalid, folder: Path) -> Iterator[str]:
@@ -78,6 +83,14 @@ def _path(problem: Problem, folder: Path) -> Path:
     """A place in the project as seen from here, so that a terminal can open it."""
     inside = folder / problem.place.path
     return inside if inside.exists() else problem.place.path
+
+
+def _fault(ctx: click.Context, found: FoundFault, error: Exception) -> None:
+    """Print what is expected to happen to machines and services: a message, and what to do."""
+    if ctx.meta.get(DEBUG):
+        click.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
+    said = without_secrets(with_advice(found.message, found.advice))
+    click.echo(f"vde: {said}", err=True)
 
 
 def _bug(ctx: click.Context, error: Exception) -> None:

@@ -21,6 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.faults import fault_of
 from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
@@ -230,10 +231,12 @@ def failures(subject: str) -> Iterator[None]:
         if error.message.startswith(subject):
             raise
         raise EvaluationFailed(f"{subject}: {error.message}", advice=error.advice) from error
-    except PySparkException as error:
-        raise EvaluationFailed(f"{subject}: {first_useful_line(error)}") from error
     except Exception as error:
-        if not _from_java(error):
+        # What a user's own function raised is theirs, whatever it says.
+        found = fault_of(error) if not isinstance(error, PythonException) else None
+        if found is not None:
+            raise EvaluationFailed(f"{subject}: {found.message}", advice=found.advice) from error
+        if not (isinstance(error, PySparkException) or _from_java(error)):
             raise
         raise EvaluationFailed(f"{subject}: {first_useful_line(error)}") from error
 

@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused, SetupError
+from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
@@ -63,6 +64,10 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
         try:
             return load_catalog(name, **settings)
         except DBAPIError as error:  # another process is creating the same tables right now
+            found = fault_of(error)
+            if found is not None and found.fault is not Fault.LOCKED:
+                what = f"the catalog {name!r} cannot be opened: {found.message}"
+                raise SetupError(what, advice=found.advice) from error
             if attempt == _OPEN_ATTEMPTS:
                 raise SetupError(f"the catalog {name!r} cannot be opened: {error.orig}") from error
             time.sleep(0.1 * attempt)

@@ -12,7 +12,8 @@ from typing import Any
 
 import dagster as dg
 
-from vde_dagster.core.errors import AuditFailed, Refused, VdeError
+from vde_dagster.core.errors import AuditFailed, Refused, VdeError, as_sentence, with_advice
+from vde_dagster.core.faults import fault_of
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.state import LeaseLost
 
@@ -21,7 +22,9 @@ from vde_dagster.ports.state import LeaseLost
 def failures(
     metadata: Mapping[str, Any] | None = None, *, words: Callable[[str], str] = str
 ) -> Iterator[None]:
-    """Turn our errors into `dg.Failure`, which may be retried unless something was refused.
+    """Turn our errors, and faults of machines and services, into `dg.Failure`.
+
+    It may be retried unless something was refused.
 
     Args:
         metadata: What the failed step shows, as it is when it fails.
@@ -36,6 +39,12 @@ def failures(
     except VdeError as error:
         again = not isinstance(error, Refused | AuditFailed)
         raise dg.Failure(words(str(error)), metadata, allow_retries=again) from error
+    except Exception as error:
+        found = fault_of(error)
+        if found is None:
+            raise
+        text = without_secrets(with_advice(as_sentence(found.message), found.advice))
+        raise dg.Failure(words(text), metadata, allow_retries=True) from error
 
 
 class HiddenError(Exception):

@@ -1,0 +1,272 @@
+"""Faults of the machine and of services that are expected to happen: what each is, and what to do.
+
+Errors of libraries are classified here by type, number and text, so that neither Python tracebacks
+nor Java stacks are needed to act on them. Whatever is not in the table is a bug. Nothing of an
+error's own text is repeated except hosts with ports, and names of files: it may hold credentials.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from vde_dagster.core.names import TableName, model_of
+
+_SAFE: Final = (
+    "What was published before is as it was, and the next run finishes or undoes the rest"
+)
+_DEPTH: Final = 20
+"""How many causes of an error are looked at."""
+
+
+class Fault(Enum):
+    """The sorts of faults, each with what happened and what to do next."""
+
+    JVM_GONE = (
+        (
+            "Spark's Java process ended while it was at work; most often the operating system ended "
+            "it for lack of memory"
+        ),
+        (
+            "Run the same again. If it ends again, give the machine more memory, or write smaller "
+            "batches (`batch_size`)."
+        ),
+    )
+    JVM_MEMORY = (
+        "Spark's Java process has no memory left",
+        (
+            "Raise `spark.driver.memory` under `spark.conf` in vde.yaml, or write smaller batches "
+            "(`batch_size`), and run the same again."
+        ),
+    )
+    DISK_FULL = (
+        "a disk is full",
+        (
+            "Make room on the disks of the warehouse, of the state, and of Spark's scratch folder "
+            "(`spark.local.dir`), and run the same again."
+        ),
+    )
+    NO_ANSWER = (
+        "a service does not answer",
+        (
+            "See that the catalog, the state and the storage that vde.yaml names are up and can be "
+            "reached from here, with the right host and port, and run the same again."
+        ),
+    )
+    NOT_ALLOWED = (
+        "a service refused the credentials",
+        (
+            "See that the credentials of the catalog and of the storage are set and may do this, "
+            "and run the same again."
+        ),
+    )
+    NO_PERMISSION = (
+        "a file or folder may not be read or written by this user",
+        (
+            "Let this user read and write the project's folder, the state and the warehouse, and "
+            "run the same again."
+        ),
+    )
+    LOCKED = (
+        "another process kept the database of the catalog or of the state locked",
+        "Run the same again once it is done.",
+    )
+    CATALOG_TYPE = (
+        "there is no type of catalog of this name",
+        "Write `type: sql` or `type: rest` under `catalog.properties` in vde.yaml.",
+    )
+    NOT_INSTALLED = (
+        "a package that this catalog needs is not installed",
+        (
+            "Install pyiceberg's extra for it, such as `pip install 'pyiceberg[sql-postgres]'`, or "
+            "write another `type` under `catalog.properties` in vde.yaml."
+        ),
+    )
+    FILE_GONE = (
+        "a data file is not in storage any more",
+        "Put it back, or compute its rows again: `vde repair MODEL` names the restatement.",
+    )
+
+    def __init__(self, what: str, advice: str) -> None:
+        self.what = what
+        self.advice = advice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFault:
+    """A fault with the host, the file or the name that it is about; empty where none is known."""
+
+    fault: Fault
+    detail: str = ""
+
+    @property
+    def message(self) -> str:
+        """What happened and what is safe, for people; it ends without a full stop."""
+        about = f" ({self.detail})" if self.detail else ""
+        return f"{self.fault.what}{about}. {_SAFE}"
+
+    @property
+    def advice(self) -> str:
+        """What to do next, for people."""
+        name = _model_of_file(self.detail) if self.fault is Fault.FILE_GONE else ""
+        return self.fault.advice.replace("MODEL", name) if name else self.fault.advice
+
+
+def fault_of(error: BaseException) -> FoundFault | None:
+    """The fault that an error or one of its causes stands for; None where it stands for none."""
+    links = list(_chain(error))
+    for each in links:
+        for fault in Fault:
+            if _is(fault, each):
+                return FoundFault(fault=fault, detail=_detail(fault, links))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """One error of a chain: its type's name and package, its text, and what else tells of it."""
+
+    name: str
+    package: str
+    text: str
+    number: int | None
+    file: str
+    in_java_bridge: bool
+    is_connection: bool
+
+
+def _chain(error: BaseException) -> Iterator[_Link]:
+    """An error and its causes, the outermost first."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen and len(seen) < _DEPTH:
+        seen.add(id(current))
+        yield _link(current)
+        original = getattr(current, "orig", None)  # SQLAlchemy's name for the driver's error
+        following = original if isinstance(original, BaseException) else None
+        current = following or current.__cause__ or current.__context__
+
+
+def _link(error: BaseException) -> _Link:
+    return _Link(
+        type(error).__name__,
+        type(error).__module__.partition(".")[0],
+        str(error),
+        error.errno if isinstance(error, OSError) else None,
+        str(getattr(error, "filename", None) or ""),
+        _in_java_bridge(error),
+        isinstance(error, ConnectionError | TimeoutError | EOFError),
+    )
+
+
+def _in_java_bridge(error: BaseException) -> bool:
+    """Whether an error was raised by what talks to the JVM."""
+    trace = error.__traceback__
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__", "")).startswith("py4j."):
+            return True
+        trace = trace.tb_next
+    return False
+
+
+_TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
+    Fault.JVM_GONE: re.compile(r"Answer from Java side is empty|Error while (?:sending|receiving)"),
+    Fault.JVM_MEMORY: re.compile(r"java\.lang\.OutOfMemoryError"),
+    Fault.DISK_FULL: re.compile(
+        r"No space left on device|database or disk is full|Disk quota exceeded"
+    ),
+    Fault.NO_ANSWER: re.compile(
+        r"[Cc]onnection refused|[Cc]onnection timed out|could not translate host name|"
+        r"[Nn]ame or service not known|server closed the connection|failed to resolve host|"
+        r"AWS Error NETWORK_CONNECTION|UnknownHostException|Could not connect to (?:the endpoint|"
+        r"server)"
+    ),
+    Fault.NOT_ALLOWED: re.compile(r"AWS Error ACCESS_DENIED|password authentication failed"),
+    Fault.LOCKED: re.compile(r"database is locked|SQLITE_BUSY"),
+    Fault.CATALOG_TYPE: re.compile(r"'([^']*)' is not a valid CatalogType"),
+    Fault.FILE_GONE: re.compile(
+        r"FAILED_READ_FILE\.FILE_NOT_EXIST|NotFoundException: |Failed to open input stream for "
+        r"file|Failed to open local file|Cannot open file, does not exist"
+    ),
+}
+"""What errors say whose type alone tells too little, in whichever library they were raised."""
+
+_TYPES: Final[dict[Fault, frozenset[tuple[str, str]]]] = {
+    Fault.JVM_GONE: frozenset({("py4j", "Py4JNetworkError")}),
+    Fault.NO_ANSWER: frozenset(
+        {
+            ("requests", "ConnectionError"),
+            ("requests", "ConnectTimeout"),
+            ("requests", "ReadTimeout"),
+            ("pyiceberg", "ServiceUnavailableError"),
+            ("socket", "gaierror"),
+        }
+    ),
+    Fault.NOT_ALLOWED: frozenset(
+        {("pyiceberg", "UnauthorizedError"), ("pyiceberg", "ForbiddenError")}
+    ),
+    Fault.NOT_INSTALLED: frozenset({("pyiceberg", "NotInstalledError")}),
+}
+
+_NUMBERS: Final[dict[Fault, frozenset[int]]] = {
+    Fault.DISK_FULL: frozenset({errno.ENOSPC, errno.EDQUOT}),
+    Fault.NO_PERMISSION: frozenset({errno.EACCES, errno.EPERM, errno.EROFS}),
+}
+
+
+def _is(fault: Fault, link: _Link) -> bool:
+    """Whether one error of a chain stands for a fault."""
+    if fault is Fault.JVM_GONE and link.in_java_bridge and link.is_connection:
+        return True
+    if fault is Fault.NO_ANSWER and link.is_connection and link.package == "builtins":
+        return link.name != "EOFError" and not link.in_java_bridge
+    found = _TEXTS.get(fault)
+    return (
+        (link.package, link.name) in _TYPES.get(fault, ())
+        or link.number in _NUMBERS.get(fault, ())
+        or (found is not None and found.search(link.text) is not None)
+    )
+
+
+_HOSTS: Final = (
+    re.compile(r"host='([^']+)', port=(\d+)"),
+    re.compile(r'at "([^"]+)"(?: \([^)]*\))?, port (\d+)'),
+    re.compile(r'host "?([^",\s]+)"?,? port:? (\d+)'),
+)
+_FILE: Final = re.compile(r"(?:file:|s3a?://|gs://|abfss?://)?/[^\s'\"()]+\.(?:parquet|orc|avro)")
+
+
+def _detail(fault: Fault, links: list[_Link]) -> str:
+    """The host and port, the file or the name that a fault is about; empty where none is known."""
+    for text, file in ((each.text, each.file) for each in links):
+        match fault:
+            case Fault.NO_PERMISSION if file:
+                return file
+            case Fault.NO_ANSWER:
+                for pattern in _HOSTS:
+                    if found := pattern.search(text):
+                        return f"{found[1]}:{found[2]}"
+            case Fault.FILE_GONE:
+                if found := _FILE.search(text):
+                    return found[0]
+            case Fault.CATALOG_TYPE:
+                if found := _TEXTS[fault].search(text):
+                    return found[1]
+            case _:
+                continue
+    return ""
+
+
+def _model_of_file(path: str) -> str:
+    """The model whose version has a data file, by its folder; empty where that is no version's."""
+    folders = path.split("/")
+    for namespace, name in itertools.pairwise(folders):
+        model = model_of(TableName(namespace.removesuffix(".db"), name))
+        if model is not None:
+            return str(model)
+    return ""
