@@ -29,8 +29,8 @@ class Fault(Enum):
 
     JVM_GONE = (
         (
-            "Spark's Java process ended while it was at work; most often the operating system ended "
-            "it for lack of memory"
+            "Spark's Java process ended while it was at work; most often the operating system "
+            "ended it for lack of memory"
         ),
         (
             "Run the same again. If it ends again, give the machine more memory, or write smaller "

@@ -146,6 +146,7 @@ def test_units_cut_a_widened_interval_into_adjacent_cells(
     assert all(unit.floor(c.start) == c.start and unit.ceil(c.end) == c.end for c in cells)
     assert cells[0].end > start  # no unit too many on either side
     assert cells[-1].start < start + length
+    assert unit.count(wide) == len(cells)
     assert unit.floor(start) <= start <= unit.ceil(start)
 
 
@@ -272,3 +273,13 @@ def test_a_text_is_an_instant_in_utc_or_a_value_error(text: str) -> None:
 
 def test_an_offset_is_taken_into_account() -> None:
     assert parse_instant("2024-01-01T00:30:00+01:00") == day("2023-12-31T23:30")
+
+
+def test_millions_of_cells_are_counted_without_making_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Interval(day("1970-01-01"), day("2026-01-01"))
+    days = 56 * 365 + 14  # leap days from 1972 to 2024
+    monkeypatch.delattr(IntervalUnit, "cells")
+    assert IntervalUnit.FIVE_MINUTE.count(whole) == days * 288
+    assert IntervalUnit.MONTH.count(whole) == 56 * 12
+    with pytest.raises(ValueError, match="whole units"):
+        IntervalUnit.DAY.count(Interval(whole.start, whole.end + timedelta(hours=1)))

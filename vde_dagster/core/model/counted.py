@@ -12,12 +12,12 @@ def count(model: Model, ranges: Sequence[Interval]) -> int:
     """How many intervals these ranges are; what is made at once is one."""
     if not model.kind.is_by_interval:
         return len(ranges)
-    return sum(1 for each in ranges for _ in model.unit.cells(each))
+    return sum(map(model.unit.count, ranges))
 
 
 def in_units(unit: IntervalUnit, ranges: Sequence[Interval]) -> str:
     """How many intervals of a unit these ranges are, with their noun: "3 hours"."""
-    cells = sum(1 for each in ranges for _ in unit.cells(each))
+    cells = sum(map(unit.count, ranges))
     return f"{cells:,} {_noun(unit)}{'' if cells == 1 else 's'}"
 
 

@@ -122,13 +122,28 @@ class IntervalUnit(Enum):
         Raises:
             ValueError: The interval does not start and end on borders of this unit.
         """
-        if self.floor(interval.start) != interval.start or self.floor(interval.end) != interval.end:
-            raise ValueError(f"{interval} is not made of whole units of one {self.value}")
+        self._refuse_parts(interval)
         border = interval.start
         while border < interval.end:
             after = self.following(border)
             yield Interval(border, after)
             border = after
+
+    def count(self, interval: Interval) -> int:
+        """How many `cells` an aligned interval has, by arithmetic: there may be millions.
+
+        Raises:
+            ValueError: The interval does not start and end on borders of this unit.
+        """
+        self._refuse_parts(interval)
+        if not self.months:
+            return (interval.end - interval.start) // self.longest
+        first, last = interval.start, interval.end
+        return ((last.year - first.year) * 12 + last.month - first.month) // self.months
+
+    def _refuse_parts(self, interval: Interval) -> None:
+        if self.floor(interval.start) != interval.start or self.floor(interval.end) != interval.end:
+            raise ValueError(f"{interval} is not made of whole units of one {self.value}")
 
     def widen(self, interval: Interval) -> Interval:
         """The smallest interval of whole units that contains ``interval``."""
