@@ -11,7 +11,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -80,7 +80,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, NAMED)}
     module = ModuleType(f"__vde_{path.stem}__")  # an import may have the file's name
     try:
-        with _known(module):
+        with _known(module), printing_to_errors():
             exec(  # noqa: S102 - a user's own code
                 compile(tree, str(path), "exec", dont_inherit=True), module.__dict__
             )
@@ -154,6 +154,11 @@ def error_text(error: BaseException) -> str:
     except Exception:  # its __str__ is the user's code, too
         text = type(error).__name__
     return text.encode(errors="backslashreplace").decode()
+
+
+def printing_to_errors() -> AbstractContextManager[object]:
+    """Let what a user's code prints go to standard error: standard output may be JSON."""
+    return redirect_stdout(sys.stderr)
 
 
 def line_in(path: Path, error: BaseException) -> int | None:

@@ -24,6 +24,7 @@ from vde_dagster.project.model_files import read_model, seed_path
 from vde_dagster.project.python_models import modules_of
 from vde_dagster.project.settings import texts_of
 from vde_dagster.project.signals import Signals, load_signals
+from vde_dagster.project.text_files import NotReadable, project_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +72,10 @@ def _texts(inner: Path, folder: Path, suffix: str, problems: list[Problem]) -> d
 
 def _text(path: Path, relative: Path, problems: list[Problem]) -> str | None:
     try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"the file cannot be read as UTF-8 text: {error}"
-        advice = "Save it as a text file in UTF-8."
-        problems.append(Problem(place=Place(path=relative), message=message, advice=advice))
+        return project_text(path)
+    except NotReadable as error:
+        place = Place(path=relative)
+        problems.append(Problem(place=place, message=str(error), advice=error.advice))
         return None
 
 

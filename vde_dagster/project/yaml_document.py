@@ -14,6 +14,7 @@ from typing import Final
 import yaml
 
 from vde_dagster.core.errors import Place, Problem
+from vde_dagster.project.text_files import NotReadable, project_text
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -79,10 +80,9 @@ class Reader:
     def file(self, path: Path, shown: Path) -> Entry | None:
         """The root of a YAML file that problems call ``shown``; None if it cannot be read."""
         try:
-            text = path.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"the file cannot be read as UTF-8 text: {error}"
-            self._add(Place(path=shown), message, "Save it as a text file in UTF-8.")
+            text = project_text(path)
+        except NotReadable as error:
+            self._add(Place(path=shown), str(error), error.advice)
             return None
         return self.document(text, shown)
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from vde_dagster.project.macros.tokens import MacroError, Tokens, keyword_of
 from vde_dagster.project.macros.values import names_of
-from vde_dagster.project.modules import line_in
+from vde_dagster.project.modules import line_in, printing_to_errors
 
 Expand = Callable[[Tokens], list[exp.Expr]]
 
@@ -50,8 +50,8 @@ class UserMacro:
         """
         bound = self._bound(arguments, expand)
         try:
-            returned = self.function(*bound.args, **bound.kwargs)
-            return list(_flat(returned))
+            with printing_to_errors():
+                return list(_flat(self.function(*bound.args, **bound.kwargs)))
         except (Exception, SystemExit) as error:  # whatever a user's function raises
             line = line_in(Path(self.path), error) or self.line
             what = f"{type(error).__name__}: {error}"
