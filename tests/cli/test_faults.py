@@ -93,37 +93,3 @@ def test_a_full_disk_is_said_and_the_same_command_works_once_there_is_room(proje
         filler.unlink()
         done = run_vde("plan", "--project", project)
         assert done.returncode == 0, done.stderr
-
-
-KILLER = """
-import os
-import signal
-
-
-def execute(context, **_):
-    from pyspark import SparkContext
-
-    os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
-    return context.spark.sql("SELECT 1 AS id")
-"""
-
-
-@pytest.mark.spark
-def test_a_jvm_that_is_killed_is_said_and_the_same_command_works_afterwards(
-    project: Path,
-) -> None:
-    for each in (project / "models").rglob("*.*"):
-        each.unlink()
-    model = project / "models" / "killed.py"
-    model.write_text(
-        "from vde_dagster import model\n"
-        + KILLER.replace(
-            "def execute", "@model('a.killed', kind='FULL', columns={'id': 'int'})\ndef execute"
-        ),
-        encoding="utf-8",
-    )
-    done = run_vde("plan", "prod", "--auto-apply", "--project", project)
-    assert done.returncode == 1
-    assert "Spark's Java process ended while it was at work" in done.stderr
-    assert "What was published before is as it was" in done.stderr
-    assert no_traceback(done.stderr), done.stderr
