@@ -92,4 +92,4 @@ def test_text_is_shown_as_it_is(said: str, shown: str) -> None:
     found = plan(landed().services(), graph_of(PROJECT))
     odd = [replace(each, reasons=()) for each in found.changes]
     assert plan_markdown(replace(found, changes=tuple(odd)))
-    assert module._escaped(said) == shown
+    assert module.escaped(said) == shown

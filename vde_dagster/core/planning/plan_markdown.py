@@ -44,8 +44,8 @@ def run_markdown(plan: Plan) -> str:
 def _document(plan: Plan, title: str, said: Sequence[str]) -> str:
     shown = [] if plan.is_empty else [each for each in plan.changes if matters(plan, each)]
     parts = [
-        [f"## {_escaped(title)}"],
-        [f"- {_escaped(line)}" for line in said],
+        [f"## {escaped(title)}"],
+        [f"- {escaped(line)}" for line in said],
         [*_table(plan, shown)],
         [*_reasons(shown)],
         [*_stale(plan)],
@@ -60,9 +60,9 @@ def _table(plan: Plan, changes: Sequence[ModelChange]) -> Iterator[str]:
     for change in changes[:MOST]:
         cells = [
             f"`{change.name}`",
-            _escaped(_change(change)),
-            _escaped(version_text(change)),
-            _escaped("; ".join(work_text(plan, change))),
+            escaped(_change(change)),
+            escaped(version_text(change)),
+            escaped("; ".join(work_text(plan, change))),
         ]
         yield f"| {' | '.join(cells)} |"
     if len(changes) > MOST:
@@ -90,9 +90,9 @@ def _reasons(changes: Sequence[ModelChange]) -> Iterator[str]:
     yield ""
     for change in found[:MOST]:
         for reason in sentences(change.reasons):
-            yield f"- `{change.name}`: {_escaped(reason)}"
+            yield f"- `{change.name}`: {escaped(reason)}"
         for each in change.schema_changes:
-            yield f"- `{change.name}`: in place: {_escaped(described(each))}"
+            yield f"- `{change.name}`: in place: {escaped(described(each))}"
 
 
 def _stale(plan: Plan) -> Iterator[str]:
@@ -104,12 +104,12 @@ def _stale(plan: Plan) -> Iterator[str]:
     yield ""
     for change in stale[:MOST]:
         for line in late_or_changed(plan, change):
-            yield f"- `{change.name}`: {_escaped(line)}"
+            yield f"- `{change.name}`: {escaped(line)}"
     if len(stale) > MOST:
         yield f"- and {len(stale) - MOST:,} more"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """A text that Markdown shows as it is, in one line; what stands in backticks is code."""
     line = " ".join(text.split())
     parts = line.split("`")

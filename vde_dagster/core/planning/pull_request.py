@@ -1,0 +1,172 @@
+"""A pull request of a project: what its environment has, and the summary that reviewers read.
+
+The environment of a request is built from its files, beside the one that the request is for. What
+is approved is the plan of its promotion, as it was saved then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from vde_dagster.core.codec import Codec
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.json_forms import NotPlain, Plain
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_markdown import escaped, plan_markdown
+from vde_dagster.core.planning.plan_text import MOST
+
+_CODEC: Final = Codec()
+_ENVIRONMENT: Final = "pr_{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltRows:
+    """What building a request's environment computed of one model: how many intervals and rows.
+
+    ``intervals`` is None of a kind without intervals, ``rows`` of a view.
+    """
+
+    model: str
+    intervals: int | None
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRows:
+    """The rows of one model in both environments, as the state records them.
+
+    ``before`` and ``after`` are how many; None where an environment lacks the model or it is a
+    view. ``said`` says whether the rows differ, and in which intervals.
+    """
+
+    model: str
+    before: int | None
+    after: int | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """What became of a pull request so far.
+
+    ``tests`` are how many unit tests passed; None where none were run. ``failure`` says why the
+    environment is not built; it is empty where it is.
+    """
+
+    environment: str
+    target: str
+    tests: int | None = None
+    failure: str = ""
+    built: tuple[BuiltRows, ...] = field(default=())
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the environment shows the files of the request, so that it may be promoted."""
+        return not self.failure
+
+
+def request_environment(request: str) -> str:
+    """The environment's name for a pull request, such as ``pr_42``; not in its canonical form."""
+    return _ENVIRONMENT.format(request)
+
+
+def write_request(request: PullRequest) -> Plain:
+    """A request's record as plain JSON."""
+    return _CODEC.write(PullRequest, request)
+
+
+def read_request(content: Plain, *, name: str) -> PullRequest:
+    """A request's record from plain JSON.
+
+    Args:
+        content: What `write_request` gave.
+        name: How messages name the file.
+
+    Raises:
+        Refused: It is something else.
+    """
+    try:
+        return _CODEC.read(PullRequest, content)
+    except NotPlain as error:
+        raise Refused(
+            f"{name} is no record of a pull request: {error}",
+            advice="Run `vde ci plan` for the request again.",
+        ) from error
+
+
+def request_markdown(
+    request: PullRequest, promotion: Plan | None, rows: Sequence[ComparedRows]
+) -> str:
+    """The summary of a request for its reviewers.
+
+    Args:
+        request: What became of it.
+        promotion: The plan that promotes it; None where its environment is not built.
+        rows: The models whose tables differ.
+    """
+    parts = [[f"## {escaped(_title(request))}"], [*_facts(request)], [*_failure(request)]]
+    if promotion is not None:
+        parts.append([plan_markdown(promotion).rstrip("\n")])
+    parts.append([*_rows(request, rows)])
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _title(request: PullRequest) -> str:
+    if request.is_built:
+        return f"{request.environment} is built and can be promoted to {request.target}"
+    return f"{request.environment} is not built"
+
+
+def _facts(request: PullRequest) -> Iterator[str]:
+    if request.tests is not None:
+        yield f"- Unit tests: {request.tests:,} passed."
+    if request.built:
+        rows = sum(each.rows or 0 for each in request.built)
+        models = len(request.built)
+        yield (
+            f"- Computed in {escaped(request.environment)}: {rows:,} rows in {models:,} "
+            f"model{'s' if models != 1 else ''}."
+        )
+    elif request.is_built:
+        yield f"- Computed in {escaped(request.environment)}: nothing."
+
+
+def _failure(request: PullRequest) -> Iterator[str]:
+    if request.is_built:
+        return
+    longest = max((len(run) for run in _runs(request.failure)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield fence
+    yield request.failure
+    yield fence
+
+
+def _runs(text: str) -> Iterator[str]:
+    """The runs of backticks in a text: a fence around it has to be longer."""
+    run = ""
+    for character in [*text, ""]:
+        if character == "`":
+            run += character
+        else:
+            yield run
+            run = ""
+
+
+def _rows(request: PullRequest, rows: Sequence[ComparedRows]) -> Iterator[str]:
+    if not rows:
+        return
+    yield "### Rows"
+    yield ""
+    yield f"| model | in {request.target} | in {escaped(request.environment)} | |"
+    yield "| --- | ---: | ---: | --- |"
+    for each in rows[:MOST]:
+        cells = [f"`{each.model}`", _count(each.before), _count(each.after), escaped(each.said)]
+        yield f"| {' | '.join(cells)} |"
+    if len(rows) > MOST:
+        yield f"| and {len(rows) - MOST:,} more | | | |"
+
+
+def _count(rows: int | None) -> str:
+    return "" if rows is None else f"{rows:,}"
