@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
@@ -151,15 +150,12 @@ class SqlViews:
                 f"the view {view.name} selects from {view.target}, which does not exist; "
                 "nothing was changed"
             )
-        if target.is_view:
+        try:
             metadata = self._read(target.location)
-            whole, properties = _schema(metadata), metadata.get("properties", {})
-        else:
-            try:
-                table = self._catalog.load_table((view.target.namespace, view.target.name))
-            except NoSuchTableError as error:
-                raise Refused(f"{view.target} was dropped; nothing was changed") from error
-            whole, properties = table.schema(), table.properties
+        except FileNotFoundError as error:
+            raise Refused(f"{view.target} was dropped; nothing was changed") from error
+        whole = _schema(metadata) if target.is_view else _table_schema(metadata)
+        properties = metadata.get("properties", {})
         by_name = {field.name.lower(): field for field in whole.fields}
         missing = [each.name for each in view.columns if each.name.lower() not in by_name]
         if missing or not view.columns:
@@ -388,6 +384,15 @@ def _current_version(metadata: Json) -> Json:
 
 
 def _schema(metadata: Json) -> Schema:
-    wanted = _current_version(metadata)["schema-id"]
+    """The schema of a view."""
+    return _schema_of_id(metadata, _current_version(metadata)["schema-id"])
+
+
+def _table_schema(metadata: Json) -> Schema:
+    """The schema of a table; pyiceberg would read all of its Iceberg snapshots, too."""
+    return _schema_of_id(metadata, metadata["current-schema-id"])
+
+
+def _schema_of_id(metadata: Json, wanted: int) -> Schema:
     found = next(each for each in metadata["schemas"] if each.get("schema-id", 0) == wanted)
     return Schema.model_validate(found)

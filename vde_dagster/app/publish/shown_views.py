@@ -10,7 +10,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import former_views, shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import (
     ModelName,
     ViewNaming,
@@ -18,7 +18,6 @@ from vde_dagster.core.names import (
 )
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment
-from vde_dagster.project.model_files import read_model
 
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
@@ -74,7 +73,9 @@ def views_of(
     shown = [
         each
         for each in environment.snapshots.values()
-        if each.name in names and each.name not in environment.hidden and not _is_source(each)
+        if each.name in names
+        and each.name not in environment.hidden
+        and not graph[each.name].model.kind.is_source
     ]
     holdings = services.state.holdings(each.key for each in shown)
     views: list[ViewDefinition] = []
@@ -116,7 +117,3 @@ def _shown_columns(
         for each in node.columns
         if (found := there.get(each.name.lower())) is not None
     )
-
-
-def _is_source(snapshot: ModelSnapshot) -> bool:
-    return read_model(snapshot.source).kind.is_source
