@@ -23,10 +23,9 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.operations import look_at_operations
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.ports.state import version_resource
+from vde_dagster.ports.state import environment_resource, version_resource
 
 HOUR = timedelta(hours=1)
 EVENTS = """

@@ -170,11 +170,44 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
         print_built(project, promotion, done, shows=f"what {environment} shows")
 
 
+@command.command("clean", short_help="Remove the request's environment.")
+@_REQUEST
+@_FILES
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def clean(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
+    """Remove the environment of the request and its files, when the request is closed.
+
+    What it built stays until `vde janitor` finds that nothing else refers to it. It is no error if
+    there is no such environment.
+    """
+    from vde_dagster.app.promote.promotion import remove_environment
+    from vde_dagster.composition import VdeProject
+
+    project = VdeProject.load(folder)
+    is_there = environment in project.services.state.environments()
+    if is_there:
+        remove_environment(project.services, environment)
+    _files(project, environment, kept).remove()
+    if output == "json":
+        print_json({"environment": environment, "removed": is_there})
+    else:
+        click.echo(f"{environment} is removed." if is_there else f"There is no {environment}.")
+
+
 def _files(project: VdeProject, environment: str, kept: Path | None) -> PullRequestFiles:
     from vde_dagster.app.apply.pull_request_files import PullRequestFiles
 
     folder = kept or project.configuration.folder / ".vde" / "ci"
     return PullRequestFiles(folder=folder, environment=environment)
+
+
+def _tested(project: VdeProject) -> int | None:
+    """How many unit tests of the project passed; None where there are none."""
+    from vde_dagster.cli.unit_tests import run_before_plan
+
+    return len(run_before_plan(project, refuses=True, output="json")) or None
 
 
 def _build(project: VdeProject, environment: str, chosen: PlanOptions) -> tuple[BuiltRows, ...]:

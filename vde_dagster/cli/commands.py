@@ -43,6 +43,9 @@ COMMANDS: Final = {
     "history": Listed(
         module="vde_dagster.cli.history", summary="List what was promoted to an environment."
     ),
+    "ci": Listed(
+        module="vde_dagster.cli.ci", summary="The steps of a pull request, one command each."
+    ),
     "run": Listed(
         module="vde_dagster.cli.run",
         summary="Compute what is due, and what is late or changed upstream.",
@@ -138,7 +141,8 @@ COMMANDS: Final = {
         module="vde_dagster.cli.invalidate", summary="Remove an environment with its views."
     ),
     "janitor": Listed(
-        module="vde_dagster.cli.janitor", summary="Drop what nothing refers to any more.",
+        module="vde_dagster.cli.janitor",
+        summary="Drop what nothing refers to any more.",
     ),
     "state": Listed(
         module="vde_dagster.cli.state",

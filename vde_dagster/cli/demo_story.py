@@ -155,7 +155,8 @@ class _Story:
             "others, or other models, stays."
         )
         if not EARLY_IS_NO_DELAY.make(self._folder):
-            return self._left_out(EARLY_IS_NO_DELAY)
+            self._leave_out(EARLY_IS_NO_DELAY)
+            return None
         prod = self._prod()
         computed = self._plan_dev()
         unmoved = "prod shows what it showed" if self._prod() == prod else "prod has changed"
@@ -199,7 +200,8 @@ class _Story:
             "that they had, and everything downstream keeps its table."
         )
         if not SCHEDULED_HOUR.make(self._folder):
-            return self._left_out(SCHEDULED_HOUR)
+            self._leave_out(SCHEDULED_HOUR)
+            return None
         try:
             computed = self._plan_dev()
         finally:
@@ -268,7 +270,7 @@ class _Story:
         snapshots = {} if shown is None else shown.snapshots
         return {str(key): each.version for key, each in snapshots.items() if key in models}
 
-    def _left_out(self, edit: Edit) -> None:
+    def _leave_out(self, edit: Edit) -> None:
         self._say(f"You have changed {edit.file}, so this edit is left out.")
 
     def _say(self, text: str) -> None:

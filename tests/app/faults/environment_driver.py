@@ -102,7 +102,12 @@ def read(folder: str) -> None:
     look()
     _say("reading")
     stopped = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.readline(), stopped.set()), daemon=True).start()
+
+    def wait() -> None:
+        sys.stdin.readline()
+        stopped.set()
+
+    threading.Thread(target=wait, daemon=True).start()
     while not stopped.is_set():
         look()
     look()

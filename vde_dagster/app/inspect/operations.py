@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.seen import Seen
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Stop
 from vde_dagster.core.ledger.late.pending import Pending
@@ -23,7 +22,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.held_leases import HeldLease
-from vde_dagster.ports.state import Environment
+from vde_dagster.ports.state import Environment, environment_resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

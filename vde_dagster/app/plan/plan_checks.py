@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from vde_dagster.app.evaluate.evolution import readers_of_views
 from vde_dagster.app.inputs.input_moves import InputStates
-from vde_dagster.app.inputs.staying import look_within
+from vde_dagster.app.inputs.staying import look_at
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.services import VALID_TO, Services, valid_to_of
 from vde_dagster.core.errors import Conflict, Refused
@@ -131,12 +131,16 @@ def _expired_problems(services: Services, plan: Plan) -> Iterator[str]:
     restated = [each for each in plan.changes if each.restated]
     if plan.options.allow_empty or not restated:
         return
+    state = services.state
     states = InputStates(services=services, graph=plan.graph, snapshots=plan.snapshots)
     for change in restated:
         model = plan.graph[change.name].model
         if model.stateless is not None or change.behind is not None:
             continue
-        look = look_within(services.state, plan.graph, states, change.name, change.restated)
+        key = plan.snapshots[
+            change.name
+        ].key  # all entries: what was lost before the last look, too
+        look = look_at(plan.graph, states, change.name, state.entries_within(key, change.restated))
         gone = merge(each.entry.interval for each in look.expired)
         if gone:
             later = "P" if model.kind.restates_whole else "Restate it from a later --start on, or p"
