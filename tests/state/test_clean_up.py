@@ -10,13 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
+from tests.state.builders import (
+    KEY,
+    MINUTE,
+    SALES,
+    START,
+    change,
+    intent,
+    mark,
+    publication,
+    snapshot,
+)
 from tests.state.conftest import Store
 from vde_dagster.core.clean_up.references import ReadingView, Times
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.ports.clean_up import BeingDropped
 from vde_dagster.ports.state import (
     Lease,
@@ -30,6 +41,7 @@ from vde_dagster.state.sql_state import SqlState
 NOW = timedelta(0)
 AT_ONCE = Times(history=NOW, grace=NOW)
 WEEK = Times()
+PAUSED = ("dev", "later")
 OLD, NEW = snapshot(), snapshot(text="SELECT 2")
 
 
@@ -248,7 +260,11 @@ def test_r9_a_removed_environment_shows_and_owns_nothing(store: Store) -> None:
     promote(state, "dev", 1, OLD, snapshot(ModelName("shop", "own")))
     promote(state, "later", 1, OLD)
     promote(state, "prod", 1, NEW)
+    state.pause(
+        [Pause(environment=n, model=SALES, paused_at=START, author="", reason="") for n in PAUSED]
+    )
     remove(state, "dev", 2)
+    assert [bool(state.pauses(name)) for name in PAUSED] == [False, True]
     assert state.environment("dev") is None
     assert state.environments() == ("later", "prod")
     own = snapshot(ModelName("shop", "own")).key

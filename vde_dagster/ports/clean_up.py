@@ -87,6 +87,7 @@ class CleanUp(Protocol):
 
         It is units of work that are done or abandoned, with what their sessions were decided from,
         and versions that failed plans were to show. Kept are the last unit of work of a version,
-        those that its ledger, its marks or lists of late data name, and those with ``branches``.
+        those that its ledger, its marks or lists of late data name, those whose rows a person
+        accepted, and those with ``branches``.
         """
         ...

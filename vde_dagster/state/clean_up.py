@@ -212,7 +212,7 @@ def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) 
         kept.update(connection.execute(query.distinct()).scalars())
     numbers = {number for last in lasts for number in connection.execute(last).scalars()}
     old = connection.execute(
-        select(_work.c.number, _work.c.work_id).where(_is_closed_before(until))
+        select(_work.c.number, _work.c.work_id).where(_is_closed_before(until), ~_work.c.accepted)
     ).all()
     gone = [row for row in old if row.number not in numbers and row.work_id not in kept]
     for row in gone:

@@ -211,7 +211,8 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
     assert result is not None
     if begun.removed:
         pass_on(connection, name, to=_showing(connection, name))
-        connection.execute(delete(schema.planned).where(schema.planned.c.environment == name))
+        for table in (schema.planned, schema.pauses):
+            connection.execute(delete(table).where(table.c.environment == name))
     if name == PRODUCTION and not begun.finished:
         keys = [each.key for each in result.snapshots.values()]
         set_owner(connection, keys, PRODUCTION)
