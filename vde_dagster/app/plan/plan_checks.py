@@ -126,6 +126,7 @@ def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
 def _expired_problems(services: Services, plan: Plan) -> Iterator[str]:
     """Restated intervals of which a source has lost rows, so that they would lose some (rule R8).
 
+    All of them are compared, since what was lost before the last look counts as well.
     What a stateless session loads is restated as of its mark, when the source had them.
     """
     restated = [each for each in plan.changes if each.restated]
@@ -137,9 +138,7 @@ def _expired_problems(services: Services, plan: Plan) -> Iterator[str]:
         model = plan.graph[change.name].model
         if model.stateless is not None or change.behind is not None:
             continue
-        key = plan.snapshots[
-            change.name
-        ].key  # all entries: what was lost before the last look, too
+        key = plan.snapshots[change.name].key
         look = look_at(plan.graph, states, change.name, state.entries_within(key, change.restated))
         gone = merge(each.entry.interval for each in look.expired)
         if gone:
