@@ -97,7 +97,7 @@ def bind_plan(plan: Plan) -> Binding:
             **{
                 change.name: "" if permits_loss or not plan.refuses_loss else _ACCEPT
                 for change in plan.changes
-                if _comes_back(change)
+                if _comes_back(change) or (permits_loss and not _is_shown(change))
             },
         },
         returning=frozenset(each.name for each in plan.changes if _comes_back(each)),
@@ -110,6 +110,7 @@ def allow_empty(environment: str, name: ModelName) -> str:
 
 
 def _comes_back(change: ModelChange) -> bool:
+    """Whether a version is loaded and behind; one that an earlier plan outdated is only missing."""
     return change.behind is not None and not (change.catches_up and _is_shown(change))
 
 
