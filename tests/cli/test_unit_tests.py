@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import uuid
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +46,14 @@ def tested(project: Path) -> Path:
 @pytest.fixture
 def flights(tmp_path: Path) -> Path:
     """The flights example's files."""
-    return Path(shutil.copytree(ROOT / "examples/nyc_flights", tmp_path / "flights"))
+    return with_own_catalog(shutil.copytree(ROOT / "examples/nyc_flights", tmp_path / "flights"))
+
+
+def with_own_catalog(folder: Path) -> Path:
+    """Give a project a catalog that no other test has: they share a Spark session."""
+    with (folder / "vde.yaml").open("a", encoding="utf-8") as settings:
+        settings.write(f"catalog: {{name: tested_{uuid.uuid4().hex[:8]}}}\n")
+    return folder
 
 
 def broken(tested: Path) -> Path:
@@ -180,7 +188,7 @@ def test_a_plan_that_is_only_shown_says_which_tests_fail(
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_test_is_created_from_live_rows_and_passes(tested: Path) -> None:
-    broken(tested)
+    broken(with_own_catalog(tested))
     done = call("plan", "--auto-apply", "--skip-tests", "--project", tested)
     assert done.exit_code == 0, done.stderr
     made = call("create-test", "mart.best_customers", "--limit", "3", "--project", tested)

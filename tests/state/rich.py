@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from tests.state.builders import (
     KEY,
@@ -20,16 +21,20 @@ from tests.state.test_listing_contract import STATELESS
 from tests.state.test_savings_contract import saving
 from tests.state.test_state_contract import AUDITS
 from tests.state.test_trace_contract import TRACE
+from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerOperation
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.model.snapshot import DecidedBy, ModelSnapshot, Revision
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.ports.state import Lease, State
 
 ORDERS = snapshot(ModelName("shop", "orders"), text="SELECT 'ünï\n\"quoted\"'")
 SHOWN = snapshot(version=KEY.version, decided_by=DecidedBy.PERSON)
+UNUSED = snapshot(ModelName("shop", "unused"), version="unused")
+AT = datetime(2024, 1, 7, tzinfo=UTC)
 LEFT = Pending(interval=day(5), sources=(SALES,), reason=PendingReason.BEYOND_THRESHOLD)
 
 
@@ -67,6 +72,9 @@ def fill(state: State) -> None:
     look = LastLook(definition="d", number=3, inputs={SALES: SeenInput(table="t", number=2**62)})
     state.record_looks({KEY: look})
     state.record_saving(saving())
+    state.pause([Pause(environment="prod", model=SALES, paused_at=AT, author="ana", reason="it")])
+    state.store_snapshots([UNUSED], environment="qa", shows=[SHOWN.key])
+    state.record_sweep((), Times())
 
 
 def do(state: State, lease: Lease, work_id: str, *changes: LedgerChange) -> None:

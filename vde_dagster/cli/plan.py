@@ -85,7 +85,8 @@ def command(
     )
     tested = None
     if not (plan.is_empty or skip_tests):
-        writes = asked.acts or asked.save is not None
+        may_be_applied = asked.applies or (asked.asks and output == "text" and _on_terminal())
+        writes = may_be_applied or asked.save is not None
         tested = run_before_plan(project, refuses=writes, output=output) or None
     carry_out(project, plan, asked, questions, tested=tested)
 

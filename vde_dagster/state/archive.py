@@ -37,6 +37,9 @@ _TABLES: Final = tuple(
     table for table in schema.metadata.sorted_tables if table is not schema.leases
 )
 """In an order in which each table comes after those that it refers to."""
+_MADE: Final = (schema.state_version, schema.identity)
+"""Tables of which a new state has a row. What is imported has its own, also the state's id, by
+which its tables in the catalog are known (rule R12)."""
 _NUMBERED: Final = (schema.work, schema.unlisted)
 """Tables whose ``number`` the database counts."""
 
@@ -225,14 +228,15 @@ def _refuse_used(connection: Connection) -> None:
     """
     bring_forward(connection)
     for table in schema.metadata.sorted_tables:
-        if table is not schema.state_version and connection.scalar(
+        if table not in _MADE and connection.scalar(
             select(exists(select(text("1")).select_from(table)))
         ):
             raise Refused(
                 f"this state is not empty: {table.name} has rows. Nothing was written",
                 advice="Name a new database at `state.url` in vde.yaml.",
             )
-    connection.execute(delete(schema.state_version))
+    for table in _MADE:
+        connection.execute(delete(table))
 
 
 def _insert(connection: Connection, file: IO[bytes], path: Path, archived: Archived) -> None:

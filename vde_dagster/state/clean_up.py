@@ -173,6 +173,9 @@ def finish_drop(connection: Connection, key: VersionKey) -> None:
 
 def plan(connection: Connection, keys: Iterable[VersionKey], *, environment: str) -> None:
     """Note the versions that a plan is to show."""
+    noted = tuple(dict.fromkeys(keys))
+    if not noted:
+        return
     at = now(connection)
     rows = [
         {
@@ -181,7 +184,7 @@ def plan(connection: Connection, keys: Iterable[VersionKey], *, environment: str
             "version": key.version,
             "planned_at": at,
         }
-        for key in dict.fromkeys(keys)
+        for key in noted
     ]
     upsert(connection, _planned, rows)
 

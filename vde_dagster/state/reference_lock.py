@@ -18,9 +18,7 @@ from vde_dagster.state.database import chunks, in_pairs, pairs
 
 _LOCK: Final = 0x7664655F72656673
 _tombstones = schema.tombstones
-_DROPPING: Final = select(_tombstones.c.model, _tombstones.c.version).where(
-    pairs(_tombstones.c.model, _tombstones.c.version), _tombstones.c.dropping
-)
+_MARKED: Final = select(_tombstones.c.model, _tombstones.c.version, _tombstones.c.dropping)
 _CLEAR: Final = delete(_tombstones).where(pairs(_tombstones.c.model, _tombstones.c.version))
 
 
@@ -42,13 +40,17 @@ def refer(connection: Connection, keys: Iterable[VersionKey]) -> None:
     Raises:
         BeingDropped: One of them is being dropped.
     """
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        named = in_pairs(chunk)
-        dropping = connection.execute(_DROPPING, named).all()
-        if dropping:
-            models = ", ".join(sorted({row.model for row in dropping}))
-            raise BeingDropped(
-                f"an unused version of {models} is being dropped. Nothing was changed",
-                advice="run `vde janitor`, which finishes that, and then this again.",
-            )
-        connection.execute(_CLEAR, named)
+    named = {(codec.encode_model(key.model), key.version) for key in keys}
+    # There are few tombstones, and mostly none.
+    rows = connection.execute(_MARKED).all()
+    marked = {(row.model, row.version): row.dropping for row in rows}.items()
+    dropping = sorted(
+        {model for (model, version), drops in marked if drops and (model, version) in named}
+    )
+    if dropping:
+        raise BeingDropped(
+            f"an unused version of {', '.join(dropping)} is being dropped. Nothing was changed",
+            advice="run `vde janitor`, which finishes that, and then this again.",
+        )
+    for chunk in chunks(sorted(key for key, _ in marked if key in named)):
+        connection.execute(_CLEAR, in_pairs(chunk))
