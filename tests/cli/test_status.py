@@ -162,12 +162,23 @@ def test_rows_that_an_audit_refused_are_reported_with_work_and_audit(night: Nigh
     assert work["branch"].endswith(work["work_id"])
     assert "2024-01-01 10:00 to 2024-01-01 11:00" in refused
     assert f"by accepted_range (work {work['work_id']})" in refused
-    audits, run = advised(refused)
+    audits, _, run = advised(refused)
     carry_out([audits])
     assert "100" in call(*audits).stdout
     night.remove(100)
     carry_out([run])
     assert night.facts()["failed"] == []
+
+
+def test_rows_that_an_audit_refused_are_published_by_the_command_that_is_named(
+    night: Night,
+) -> None:
+    night.land((10.5, 100), until=11)
+    night.run()
+    _, anyway, _ = advised(group(night.text(), "Refused by an audit"))
+    carry_out([anyway])
+    assert night.facts()["failed"] == []
+    assert [row[-1] for row in night.world.rows("mart.small")].count(100) == 1
 
 
 def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: Night) -> None:
