@@ -86,6 +86,7 @@ def test_each_model_with_late_data_has_its_marks_what_is_pending_and_a_decision(
         "end": "2023-09-14T08:00:00+00:00",
         "sources": ["lifecycle.signups"],
         "reason": "incomplete",
+        "command": None,
     }
 
 

@@ -299,7 +299,8 @@ def test_a_table_that_somebody_dropped_is_computed_again_by_the_run_that_the_sta
     dropped = shown.snapshots[ModelName("mart", "daily")].key.table
     changing.drop(dropped)
     said = " ".join(call("status", "--project", changing.folder).stdout.split())
-    assert f"its table {dropped} is not there: `vde run prod` computes its rows again" in said
+    run_it = f"`vde run prod --project {changing.folder}`"
+    assert f"its table {dropped} is not there: {run_it} computes its rows again" in said
     assert behind(changing.folder)["mart.daily"]["lost_table"] == str(dropped)
     done = call("run", "prod", "--project", changing.folder)
     assert done.exit_code == 0, done.stderr

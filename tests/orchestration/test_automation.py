@@ -225,9 +225,23 @@ def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_
     assert isinstance(automated.request(), dg.RunRequest)
 
 
-def test_a_dropped_table_is_reported_and_all_that_does_not_read_it_goes_on(
-    automated: AutomatedWorld,
+def test_a_dropped_table_is_computed_again_by_the_next_run(automated: AutomatedWorld) -> None:
+    before = automated.world.rows("core.hourly")
+    state = automated.world.services().state
+    shown = state.environment("prod")
+    assert shown is not None
+    automated.world.catalog.drop_table(shown.snapshots[ModelName("core", "hourly")].key.table)
+    launched = automated.launch(automated.request())
+    assert set(partitions(launched)) == {"core/hourly"}
+    assert automated.world.rows("core.hourly") == before
+    assert automated.skipped() == NOTHING
+
+
+def test_a_dropped_table_that_no_run_computes_is_reported_and_what_does_not_read_it_goes_on(
+    make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
+    kept = HOURLY.replace("(time_column at)", "(time_column at, disable_restatement true)")
+    automated = make({**MODELS, "hourly": kept})
     state = automated.world.services().state
     shown = state.environment("prod")
     assert shown is not None

@@ -260,11 +260,13 @@ def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launc
 
 
 def test_a_plan_that_can_only_say_that_a_table_is_gone_fails(shop: Launchpad) -> None:
+    shop.edit("daily", "time_column day", "time_column day, disable_restatement true")
+    shop.start("vde_plan", {"apply": True})
     services = shop.project().services
     shown_now = services.state.environment("prod")
     assert shown_now is not None
-    table = shown_now.snapshots[ModelName("mart", "totals")].key.table
+    table = shown_now.snapshots[ModelName("mart", "daily")].key.table
     shop.world.catalog.drop_table(table)
     refused = failure(shop.start("vde_plan", {"apply": True}, fails=True))
-    assert refused.startswith(f"the table {table} of mart.totals is gone: somebody dropped it")
+    assert refused.startswith(f"the table {table} of mart.daily is gone: somebody dropped it")
     assert "Its table is gone" in shown(shop.start("vde_plan"))["vde/plan"]

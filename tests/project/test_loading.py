@@ -462,8 +462,8 @@ def test_what_is_no_source_is_not_declared_for_a_comparison(
     assert len(caught.value.problems) == 1
 
 
-def test_whatever_the_example_has_in_sql_is_kept_where_its_inputs_are_the_same() -> None:
+def test_whatever_the_example_has_is_kept_where_its_inputs_are_the_same() -> None:
     graph = load_project(EXAMPLE).graph
     found = {str(node.name): why_nondeterministic(graph, node.name) for node in graph}
     computed = {name: why for name, why in found.items() if why}
-    assert computed == {"mart.punctuality": "its function is not declared deterministic"}
+    assert computed == {}

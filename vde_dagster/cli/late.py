@@ -10,7 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.late_explain import explain, replay
-from vde_dagster.cli.late_facts import late_names, opened, pending_facts
+from vde_dagster.cli.late_facts import late_names, load_command, opened, pending_facts
 from vde_dagster.cli.late_init import init
 from vde_dagster.cli.printing import instant, note, print_json
 from vde_dagster.cli.spelling import vde
@@ -51,7 +51,7 @@ def status(*, model: ModelName | None, environment: str, output: str, folder: Pa
     names = late_names(project, binding, model)
     found = late_reports(project.services, binding, names)
     if output == "json":
-        facts = [_status_facts(each) for each in found]
+        facts = [_status_facts(each, environment) for each in found]
         print_json({"environment": environment, "models": facts})
         return
     if not found:
@@ -93,7 +93,10 @@ def sessions(*, model: ModelName, limit: int, environment: str, output: str, fol
 def _status_lines(found: LateReport, environment: str) -> list[str]:
     lines = [f"{found.name} ({found.mode.value})"]
     lines += [f"  mark: {_mark_text(each)}" for each in found.marks]
-    lines += [f"  pending: {each.interval}, {each.reason.text}" for each in found.pending]
+    for each in found.pending:
+        lines.append(f"  pending: {each.interval}, {each.reason.text}")
+        if command := load_command(found.name, found.owner or environment, each):
+            lines.append(f"    to load it: {command}")
     if found.owner not in (None, environment):
         lines.append(f"  its sessions run in {found.owner}, which owns its version")
     return [*lines, f"  {_decision_text(found)}"]
@@ -116,13 +119,16 @@ def _decision_text(found: LateReport) -> str:
             assert_never(unreachable)
 
 
-def _status_facts(found: LateReport) -> dict[str, object]:
+def _status_facts(found: LateReport, environment: str) -> dict[str, object]:
     return {
         "model": str(found.name),
         "mode": found.mode.value,
         "owner": found.owner,
         "marks": [_mark_facts(each) for each in found.marks],
-        "pending": pending_facts(found.pending),
+        "pending": [
+            facts | {"command": load_command(found.name, found.owner or environment, each)}
+            for each, facts in zip(found.pending, pending_facts(found.pending), strict=True)
+        ],
         **_decision_facts(found.decision),
     }
 

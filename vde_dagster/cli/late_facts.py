@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vde_dagster.cli.printing import instant
+from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 
@@ -52,6 +53,18 @@ def late_names(
         names = ", ".join(map(str, late)) or "none"
         raise Refused(f"{name} has no late_data here", advice=f"models that have: {names}.")
     return (name,)
+
+
+def load_command(model: ModelName, environment: str, pending: Pending) -> str | None:
+    """The command that loads what is pending; None if a session does, once sources are complete."""
+    from vde_dagster.core.ledger.late.pending import PendingReason
+
+    if pending.reason is PendingReason.INCOMPLETE:
+        return None
+    bounds = ("--start", instant(pending.interval.start), "--end", instant(pending.interval.end))
+    # Rows that a source has lost are taken from the model only if a person says so (rule R8).
+    loses = ("--allow-empty",) if pending.reason is PendingReason.REMOVED else ()
+    return vde("plan", environment, "--restate-model", str(model), *bounds, *loses)
 
 
 def pending_facts(pending: Sequence[Pending]) -> list[dict[str, object]]:

@@ -66,7 +66,7 @@ def command(
     """
     from vde_dagster.composition import VdeProject
 
-    goes_to = environment or VdeProject.load(folder).configuration.default_environment
+    goes_to = environment or _default_environment(folder)
     options_asked = asked_options(goes_to, flags)
     asked = Asked.of(
         folder, output, auto_apply=auto_apply, no_apply=no_apply, explain=explain, save=save
@@ -89,6 +89,21 @@ def command(
         writes = may_be_applied or asked.save is not None
         tested = run_before_plan(project, refuses=writes, output=output) or None
     carry_out(project, plan, asked, questions, tested=tested)
+
+
+def _default_environment(folder: Path) -> str:
+    """Where a plan goes that names no environment; prod if the project cannot be read.
+
+    Its problems are reported when it is loaded, after those of the command line.
+    """
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.core.errors import ProjectInvalid
+    from vde_dagster.core.names import PRODUCTION
+
+    try:
+        return VdeProject.load(folder).configuration.default_environment
+    except ProjectInvalid:
+        return PRODUCTION
 
 
 def carry_out(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import graph_of, instant, plan_of, read, refusal, span
+from tests.worlds.tables import Table
 from vde_dagster.app.apply.visitor import store_plan
 from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.leases import leased
@@ -56,7 +57,7 @@ def test_once_it_is_made_no_plan_evaluates_it_again() -> None:
 
 
 def _make(world: MemoryWorld, made: Plan) -> None:
-    """Record in the ledger what a platform that makes the table would have done."""
+    """Record what a platform that makes the table would have done, and have it there."""
     services, key = world.services(), bind_plan(made).key(NAME)
     store_plan(services, made)
     with leased(services.state, version_resource(key), holder="a platform") as lease:
@@ -76,6 +77,8 @@ def _make(world: MemoryWorld, made: Plan) -> None:
         )
         services.state.record_staged("made", publication, lease=lease)
         services.state.finalize("made", lease=lease)
+    columns = made.graph[NAME].columns
+    world.catalog.tables[key.table] = Table(columns=columns, properties={}, partition_by=None)
 
 
 def test_physical_properties_are_read_whatever_their_names() -> None:
