@@ -287,5 +287,5 @@ def _built(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -> Sequen
 
 def _computed(built: Sequence[Built]) -> str:
     rows = sum(each.rows or 0 for each in built)
-    names = ", ".join(each.model for each in built)
+    names = ", ".join(each.model for each in built if each.rows != 0)
     return f"Computed: {rows:,} rows{f' ({names})' if names else ''}."
