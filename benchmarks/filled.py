@@ -17,7 +17,6 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, LongType, NestedField, TimestamptzType
 
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
@@ -41,7 +40,7 @@ from vde_dagster.core.model.writes import ReplaceTable
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.state import version_resource
+from vde_dagster.ports.state import environment_resource, version_resource
 
 HOUR = timedelta(hours=1)
 ROWS = RowSum(rows=1, sum=1)
