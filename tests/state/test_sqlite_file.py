@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 from sqlalchemy import text
@@ -161,6 +164,37 @@ def test_who_finds_a_file_that_another_process_makes_waits_for_it(
 
 
 # While it is used
+OTHER: Final = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as connection:
+    connection.execute("CREATE TABLE IF NOT EXISTS seen (by TEXT)")
+    connection.execute("INSERT INTO seen VALUES ('other')")
+connection.close()
+"""
+
+
+def test_looking_at_a_file_lets_nobody_remove_the_log_that_this_process_writes_to(
+    tmp_path: Path,
+) -> None:
+    """SQLite removes the log with the last connection, as far as locks tell: other processes' do.
+
+    A file that is opened and closed in any other way takes all locks of its process with it.
+    """
+    path = made(tmp_path / "state.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("SELECT * FROM vde_snapshots LIMIT 1").fetchall()
+        sqlite_file.refuse_foreign(path)
+        subprocess.run([sys.executable, "-c", OTHER, str(path)], check=True)
+        assert path.with_name("state.db-wal").exists()
+        connection.execute("INSERT INTO seen VALUES ('this')")
+        connection.commit()
+        subprocess.run([sys.executable, "-c", OTHER, str(path)], check=True)
+        found = connection.execute("SELECT by FROM seen").fetchall()
+    assert found == [("other",), ("this",), ("other",)]
+    with closing(sqlite3.connect(path)) as reader:
+        assert reader.execute("SELECT COUNT(*) FROM seen").fetchone() == (3,)
+
+
 def test_a_database_that_is_damaged_while_it_is_used_is_named(tmp_path: Path) -> None:
     path = made(tmp_path / "state.db")
     database = Database(open_engine(f"sqlite:///{path}"))

@@ -2,6 +2,9 @@
 
 A driver makes a database of whatever is at a path. So a file that lost its content would be a new,
 empty state, for which all that was ever built is not there.
+
+The file is opened by SQLite alone. Whoever opens and closes it by other means lets go of all locks
+that SQLite has on it in this process (POSIX), and others then remove the log that it writes to.
 """
 
 from __future__ import annotations
@@ -21,7 +24,6 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
 from vde_dagster.state.versions import refuse_newer
 
-_MAGIC: Final = b"SQLite format 3\0"
 _PREFIX: Final = "vde_"
 _OF_THE_CATALOG: Final = frozenset({"iceberg_tables", "iceberg_namespace_properties"})
 """Tables that pyiceberg makes, for which a state has room in the same file."""
@@ -52,11 +54,6 @@ def refuse_foreign(path: Path) -> None:
             f"the state {path} is an empty file: what was in it is lost, or it never was a state. "
             f"{_SAFE}",
             advice="Restore it from a backup; if nothing was ever built here, delete the file.",
-        )
-    if _begins_with(path) != _MAGIC:
-        raise Refused(
-            f"the state {path} is no SQLite database. {_SAFE}",
-            advice="Correct `state.url` in vde.yaml, or restore the file from a backup.",
         )
     tables = _tables(path)
     if tables is None or schema.state_version.name in tables:
@@ -101,14 +98,6 @@ def _size(path: Path) -> int | None:
         time.sleep(0.05)
 
 
-def _begins_with(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC))
-    except OSError as error:
-        raise Refused(f"the state {path} cannot be read: {error.strerror}. {_SAFE}") from error
-
-
 def _tables(path: Path) -> frozenset[str] | None:
     """The names of all tables; None if they cannot be read now, which opening the file reports."""
     found = _read(path, "SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -127,7 +116,7 @@ def _read(path: Path, query: str) -> list[tuple[Any, ...]] | None:
     """The rows of a query; None if SQLite cannot open the file now, which opening it reports.
 
     Raises:
-        Refused: The file is damaged.
+        Refused: The file is no database, or damaged.
     """
     is_used = _has_log(path)
     # Without a log nobody uses the file, and SQLite would make one to read it.
@@ -141,6 +130,11 @@ def _read(path: Path, query: str) -> list[tuple[Any, ...]] | None:
     except sqlite3.DatabaseError as error:
         if not is_used and _has_log(path):  # somebody began to use it meanwhile
             return _read(path, query)
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise Refused(
+                f"the state {path} is no SQLite database. {_SAFE}",
+                advice="Correct `state.url` in vde.yaml, or restore the file from a backup.",
+            ) from error
         raise damaged(str(path), error) from error
 
 
