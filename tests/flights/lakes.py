@@ -207,7 +207,7 @@ class OnSpark(FlightsLake):
     def plan(self, environment: str, **options: Any) -> dict[str, int]:
         """See `FlightsLake`."""
         words = [f"--{name.replace('_', '-')}" for name, is_on in options.items() if is_on]
-        return self._done("plan", environment, *words, "--auto-apply")
+        return self._done("plan", environment, *words, "--auto-apply", "--skip-tests")
 
     def promote(self, source: str, target: str = "prod") -> dict[str, int]:
         """See `FlightsLake`."""
