@@ -20,6 +20,7 @@ from benchmarks import (
     lookback_spark,
     peer,
     planning,
+    promotion,
     staleness,
 )
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "imports": imports.main,
     "planning": planning.main,
     "commands": commands.main,
+    "promotion": promotion.main,
     "dagster": dagster_load.main,
     "steps": dagster_steps.main,
     "sqlmesh": peer.main,
@@ -39,7 +41,16 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "lookback": lookback.main,
     "lookback-spark": lookback_spark.main,
 }
-ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness", "late", "lookback", "lookback-spark")
+ON_REQUEST = (
+    "sqlmesh",
+    "dsha",
+    "growth",
+    "promotion",
+    "staleness",
+    "late",
+    "lookback",
+    "lookback-spark",
+)
 """Benchmarks that download another tool, or keep the machine busy for long."""
 
 

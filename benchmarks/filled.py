@@ -47,8 +47,8 @@ ROWS = RowSum(rows=1, sum=1)
 TYPES: Final[dict[str, IcebergType]] = {"bigint": LongType(), "timestamp": TimestamptzType()}
 
 
-def fill(folder: Path, *, tables: bool = False) -> None:
-    """Store what applying the plan of production would store.
+def fill(folder: Path, environment: str = "prod", *, tables: bool = False) -> None:
+    """Store what applying the plan of an environment would store.
 
     With ``tables`` the Iceberg tables and views exist, too, each table with one Iceberg snapshot of
     no rows. Otherwise the catalog has their names, which is all that a plan reads.
@@ -56,27 +56,29 @@ def fill(folder: Path, *, tables: bool = False) -> None:
     project = VdeProject.load(folder)
     services, graph = project.services, project.files.graph
     _make_sources(project)
-    plan = plan_environment(services, graph, "prod")
+    plan = plan_environment(services, graph, environment)
     snapshots = list(plan.snapshots.values())
-    services.state.store_snapshots(snapshots, environment="prod")
+    services.state.store_snapshots(snapshots, environment=environment)
     for change in plan.backfills:
         key = plan.snapshots[change.name].key
         head = _make_table(project, key, graph[change.name]) if tables else 1
         _book(services, plan, graph[change.name], change.missing, head=head)
-    lease = services.state.acquire_lease(environment_resource("prod"), holder="bench", ttl=HOUR)
-    services.state.begin_promotion(
-        "prod", expected_revision=0, plan_id=plan.plan_id, snapshots=snapshots, lease=lease
+    lease = services.state.acquire_lease(
+        environment_resource(environment), holder="bench", ttl=HOUR
     )
-    services.state.finish_promotion("prod", plan_id=plan.plan_id)
+    services.state.begin_promotion(
+        environment, expected_revision=0, plan_id=plan.plan_id, snapshots=snapshots, lease=lease
+    )
+    services.state.finish_promotion(environment, plan_id=plan.plan_id)
     services.state.release_lease(lease)
-    binding = bind_environment(services, "prod")
+    binding = bind_environment(services, environment)
     assert binding is not None, "it was promoted"
     remember_looks(services, binding)
     if tables:
-        show(services, "prod", [each.name for each in plan.backfills])
+        show(services, environment, [each.name for each in plan.backfills])
     else:
         _list_tables(project, plan)
-    again = plan_environment(services, graph, "prod")
+    again = plan_environment(services, graph, environment)
     assert again.is_up_to_date, "nothing is left to be done"
 
 
@@ -84,7 +86,9 @@ def _list_tables(project: VdeProject, plan: Plan) -> None:
     """The names of all tables and views in the catalog. A plan opens none of their files."""
     catalog, naming = project.configuration.catalog.name, project.configuration.naming
     tables = [(plan.snapshots[each.name].key.table, "TABLE") for each in plan.backfills]
-    views = [(environment_view(each.name, "prod", naming), "VIEW") for each in plan.backfills]
+    views = [
+        (environment_view(each.name, plan.environment, naming), "VIEW") for each in plan.backfills
+    ]
     rows = [(catalog, name.namespace, name.name, kind) for name, kind in (*tables, *views)]
     with closing(sqlite3.connect(project.configuration.database)) as connection, connection:
         connection.executemany(
@@ -139,7 +143,7 @@ def _book(
     intent = Intent(
         work_id=work_id,
         key=key,
-        environment="prod",
+        environment=plan.environment,
         intervals=missing,
         inputs={},
         base=None,

@@ -256,11 +256,21 @@ def make_plan(project: VdeProject, environment: str, options: PlanOptions | None
 
 
 def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
-    """Apply a plan with progress on standard error."""
-    from vde_dagster.cli.progress import applying
-    from vde_dagster.orchestration.jobs import run_plan
+    """Apply a plan with progress on standard error.
 
+    One that computes nothing moves views alone, without Dagster, whose start would take longer than
+    all else. What they show then, Dagster hears from its status sensor.
+    """
+    from vde_dagster.app.apply.applying import apply_plan
+    from vde_dagster.cli.progress import applying
+
+    if plan.is_empty:
+        return ()
     with applying(plan) as report:
+        if not plan.backfills:
+            return apply_plan(project.services, plan, report)
+        from vde_dagster.orchestration.jobs import run_plan
+
         return run_plan(project, plan, report)
 
 

@@ -34,7 +34,8 @@ def applying(plan: Plan) -> Iterator[Report]:
         transient=True,
     )
     with bar:
-        task = bar.add_task("starting Spark", total=work_units(plan))
+        begins = "starting Spark" if plan.backfills else "moving views"
+        task = bar.add_task(begins, total=work_units(plan))
 
         def report(done: Evaluated) -> None:
             message = f"{done.key.model}{' (reused)' if done.reused else ''}"

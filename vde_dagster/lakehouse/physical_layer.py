@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.publish import branches
-from vde_dagster.lakehouse.views import Json, metadata_at
+from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles
 from vde_dagster.ports.physical_layer import STATE, StoredFiles, StoredTable
 
 _VIEW: Final = "VIEW"
@@ -50,6 +50,7 @@ class SqlPhysicalLayer:
     def __init__(self, catalog: PyIcebergCatalog, engine: Engine) -> None:
         self._catalog = catalog
         self._engine = engine
+        self._files = MetadataFiles(catalog)
 
     def tables(self) -> Iterator[StoredTable]:
         """All tables and views in the schemas of physical tables, by name."""
@@ -120,7 +121,7 @@ class SqlPhysicalLayer:
         name = TableName(row.table_namespace, row.table_name, "" if is_ours else row.catalog_name)
         if row.iceberg_type == _VIEW:
             try:
-                return _view(name, metadata_at(self._catalog, row.metadata_location))
+                return _view(name, self._files.read(row.metadata_location))
             except FileNotFoundError:  # nobody can read it
                 return None
         try:

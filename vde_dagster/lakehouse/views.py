@@ -6,35 +6,34 @@ Swapping 1,000 views takes about 0.3 s, of which the transaction is 10 ms; Spark
 
 from __future__ import annotations
 
-import gzip
-import json
-import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from pyiceberg.io import FileIO, load_file_io
-from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
-from vde_dagster.core.ledger.schema_changes import is_widening
 from vde_dagster.core.names import TableName, is_another_models
-from vde_dagster.lakehouse.iceberg_types import columns_of, iceberg_type, spark_type
+from vde_dagster.lakehouse.view_metadata import (
+    Fields,
+    Json,
+    MetadataFiles,
+    columns_of_fields,
+    is_same_view,
+    new_metadata,
+    shown_field,
+    table_fields,
+    target_of,
+    view_fields,
+)
 from vde_dagster.lakehouse.view_queries import AT_ONCE, lookup, spark_query
 from vde_dagster.ports.catalog import ViewDefinition
 
-_TARGET: Final = "vde.target"
 _VIEW: Final = "VIEW"
-_ENGINE: Final = "Spark 4.1"
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +64,7 @@ class SqlViews:
     def __init__(self, catalog: PyIcebergCatalog, engine: Engine) -> None:
         self._catalog = catalog
         self._engine = engine
+        self._files = MetadataFiles(catalog)
 
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap` made; None for none, and for a view of somebody else's."""
@@ -74,10 +74,10 @@ class SqlViews:
         """The views among these names that `swap` made."""
         found: dict[TableName, ViewDefinition] = {}
         for name, entry in self._entries([*names]).items():
-            metadata = self._read(entry.location) if entry.is_view else {}
-            target = _target(metadata) if entry.is_view else None
+            metadata = self._files.read(entry.location) if entry.is_view else {}
+            target = target_of(metadata) if entry.is_view else None
             if target is not None:
-                columns = columns_of(_schema(metadata))
+                columns = columns_of_fields(view_fields(metadata))
                 found[name] = ViewDefinition(name=name, target=target, columns=columns)
         return found
 
@@ -86,9 +86,9 @@ class SqlViews:
         entry = self._entries([name]).get(name)
         if entry is None or not entry.is_view:
             return None
-        metadata = self._read(entry.location)
-        sql = None if _target(metadata) else spark_query(metadata)
-        return None if sql is None else (sql, columns_of(_schema(metadata)))
+        metadata = self._files.read(entry.location)
+        sql = None if target_of(metadata) else spark_query(metadata)
+        return None if sql is None else (sql, columns_of_fields(view_fields(metadata)))
 
     def present(self, names: Collection[TableName]) -> frozenset[TableName]:
         """Those of these names that are tables or views; no file is read for it."""
@@ -97,53 +97,60 @@ class SqlViews:
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names that are tables, or views of somebody else."""
         entries = self._entries([*names])
-        return tuple(name for name, entry in entries.items() if not self._is_ours(entry))
+        ours = self._ours(entries)
+        return tuple(name for name in entries if name not in ours)
 
-    def _is_ours(self, entry: _Entry) -> bool:
-        return entry.is_view and _target(self._read(entry.location)) is not None
+    def _ours(self, entries: Mapping[TableName, _Entry]) -> dict[TableName, Json]:
+        """The metadata of those of these entries that are views of ours."""
+        read = {
+            name: self._files.read(each.location) for name, each in entries.items() if each.is_view
+        }
+        return {name: each for name, each in read.items() if target_of(each) is not None}
 
     def swap(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
         """Make all views and drop the others in one transaction; see the port."""
-        wanted = [each.name for each in views]
+        wanted = dict.fromkeys(each.name for each in views)
         entries = self._entries([*wanted, *drops, *(each.target for each in views)])
+        shown = self._ours({name: entries[name] for name in (*wanted, *drops) if name in entries})
         for name in wanted:
-            if name in entries and not self._is_ours(entries[name]):
+            if name in entries and name not in shown:
                 kind = "view of somebody else's" if entries[name].is_view else "table"
                 raise Refused(
                     f"{name} is a {kind}, so no view can be put there; nothing was changed",
                     advice="Rename the model, or move what stands there away.",
                 )
-        writes = [write for view in views if (write := self._staged(view, entries)) is not None] + [
+        staged = (self._staged(view, entries, shown.get(view.name)) for view in views)
+        writes = [each for each in staged if each is not None] + [
             _Write(name=name, before=entries[name].location, after=None)
-            for name in drops
-            if name in entries and name not in wanted and self._is_ours(entries[name])
+            for name in dict.fromkeys(drops)
+            if name in shown and name not in wanted
         ]
         if writes:
             self._commit(writes)
 
-    def _staged(self, view: ViewDefinition, entries: Mapping[TableName, _Entry]) -> _Write | None:
+    def _staged(
+        self, view: ViewDefinition, entries: Mapping[TableName, _Entry], before: Json | None
+    ) -> _Write | None:
         """Write the metadata file of a view; None if the view is up to date."""
-        schema, comment = self._target_schema(view, entries)
-        entry = entries.get(view.name)
-        before = None if entry is None else self._read(entry.location)
-        shown = None if before is None else _target(before)
+        fields, comment = self._target_fields(view, entries)
+        shown = None if before is None else target_of(before)
         if shown is not None and is_another_models(shown, view.target):
             raise Refused(f"{view.name} shows {shown}, another model's; nothing was changed")
-        metadata = _metadata(
-            view, schema, comment, before, catalog=self._catalog.name, location=self._location(view)
+        metadata = new_metadata(
+            view, fields, comment, before, catalog=self._catalog.name, location=self._location(view)
         )
-        if before is not None and _same(before, metadata):
+        if before is not None and is_same_view(before, metadata):
             return None
         version = metadata["current-version-id"]
         file = f"{metadata['location']}/metadata/{version:05d}-{uuid.uuid4()}.metadata.json"
-        with self._io(file).new_output(file).create() as stream:
-            stream.write(json.dumps(metadata).encode())
+        self._files.write(file, metadata)
+        entry = entries.get(view.name)
         return _Write(name=view.name, before=entry.location if entry else None, after=file)
 
-    def _target_schema(
+    def _target_fields(
         self, view: ViewDefinition, entries: Mapping[TableName, _Entry]
-    ) -> tuple[Schema, str]:
-        """The schema of what a view selects, its columns only, and the target's comment."""
+    ) -> tuple[Fields, str]:
+        """What a view selects of its target, and the comment: its own, or the target's."""
         target = entries.get(view.target)
         if target is None:
             raise Refused(
@@ -151,22 +158,22 @@ class SqlViews:
                 "nothing was changed"
             )
         try:
-            metadata = self._read(target.location)
+            metadata = self._files.read(target.location)
         except FileNotFoundError as error:
             raise Refused(f"{view.target} was dropped; nothing was changed") from error
-        whole = _schema(metadata) if target.is_view else _table_schema(metadata)
+        whole = view_fields(metadata) if target.is_view else table_fields(metadata)
         properties = metadata.get("properties", {})
-        by_name = {field.name.lower(): field for field in whole.fields}
+        by_name = {field["name"].lower(): field for field in whole}
         missing = [each.name for each in view.columns if each.name.lower() not in by_name]
         if missing or not view.columns:
             raise Refused(
                 f"the view {view.name} wants {', '.join(missing) or 'no column at all'}; "
-                f"{view.target} has {', '.join(each.name for each in whole.fields)}; "
+                f"{view.target} has {', '.join(each['name'] for each in whole)}; "
                 "nothing was changed"
             )
-        fields = [_shown(by_name[each.name.lower()], each) for each in view.columns]
+        fields = [shown_field(by_name[each.name.lower()], each) for each in view.columns]
         comment_text = properties.get("comment", "") if view.comment is None else view.comment
-        return Schema(*fields), str(comment_text)
+        return fields, str(comment_text)
 
     def _commit(self, writes: Sequence[_Write]) -> None:
         try:
@@ -177,8 +184,7 @@ class SqlViews:
                 }
                 for catalog, namespace in sorted(made):
                     self._ensure_namespace(connection, catalog, namespace)
-                for write in writes:
-                    self._apply(connection, write)
+                self._apply(connection, writes)
                 connection.commit()
         except OperationalError as error:
             raise OutcomeUnknown(
@@ -217,39 +223,50 @@ class SqlViews:
                 key,
             )
 
-    def _apply(self, connection: Connection, write: _Write) -> None:
-        parameters = {
-            "catalog": self._key(write.name),
-            "namespace": write.name.namespace,
-            "name": write.name.name,
-            "before": write.before,
-            "after": write.after,
-        }
-        if write.before is None:
-            done = connection.execute(text(_INSERT), parameters)
-        elif write.after is None:
-            done = connection.execute(text(_DELETE), parameters)
-        else:
-            done = connection.execute(text(_UPDATE), parameters)
-        if done.rowcount != 1:
-            raise Conflict(
-                f"somebody else changed the view {write.name} meanwhile; nothing was changed"
-            )
+    def _apply(self, connection: Connection, writes: Sequence[_Write]) -> None:
+        """Write rows, and look that they are there: one that somebody else changed is not written.
+
+        Each statement takes its rows by name, so that two equal swaps wait for each other in line.
+        """
+        rows: dict[str, list[dict[str, str | None]]] = {}
+        for write in sorted(writes, key=lambda each: each.name):
+            row = {
+                "catalog": self._key(write.name),
+                "namespace": write.name.namespace,
+                "name": write.name.name,
+                "before": write.before,
+                "after": write.after,
+            }
+            rows.setdefault(_statement(write), []).append(row)
+        for statement, every in rows.items():
+            connection.execute(text(statement), every)
+        found = self._read_entries(connection, [each.name for each in writes])
+        for write in writes:
+            entry = found.get(write.name)
+            if (None if entry is None else entry.location) != write.after:
+                raise Conflict(
+                    f"somebody else changed the view {write.name} meanwhile; nothing was changed"
+                )
 
     def _entries(self, names: Sequence[TableName]) -> dict[TableName, _Entry]:
+        with self._engine.connect() as connection:
+            return self._read_entries(connection, names)
+
+    def _read_entries(
+        self, connection: Connection, names: Sequence[TableName]
+    ) -> dict[TableName, _Entry]:
         places: dict[tuple[str, str], dict[str, TableName]] = {}
         for name in names:
             places.setdefault((self._key(name), name.namespace), {})[name.name] = name
         found: dict[TableName, _Entry] = {}
         keys = sorted(places)
-        with self._engine.connect() as connection:
-            for first in range(0, len(keys), AT_ONCE):
-                for row in connection.execute(lookup(keys[first : first + AT_ONCE])):
-                    wanted = places[row.catalog_name, row.table_namespace]
-                    if row.table_name in wanted:
-                        found[wanted[row.table_name]] = _Entry(
-                            is_view=row.iceberg_type == _VIEW, location=row.metadata_location
-                        )
+        for first in range(0, len(keys), AT_ONCE):
+            for row in connection.execute(lookup(keys[first : first + AT_ONCE])):
+                wanted = places[row.catalog_name, row.table_namespace]
+                if row.table_name in wanted:
+                    found[wanted[row.table_name]] = _Entry(
+                        is_view=row.iceberg_type == _VIEW, location=row.metadata_location
+                    )
         return found
 
     def _key(self, name: TableName) -> str:
@@ -262,37 +279,6 @@ class SqlViews:
             raise Refused("the catalog has no property `warehouse`, where views could be kept")
         parts = (view.name.catalog, view.name.namespace, view.name.name)
         return "/".join([warehouse.rstrip("/"), *(part for part in parts if part)])
-
-    def _io(self, location: str) -> FileIO:
-        return load_file_io(properties=self._catalog.properties, location=location)
-
-    def _read(self, location: str) -> Json:
-        return metadata_at(self._catalog, location)
-
-
-def metadata_at(catalog: PyIcebergCatalog, location: str) -> Json:
-    """The metadata of a view in a file of a catalog.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-    """
-    io = load_file_io(properties=catalog.properties, location=location)
-    with io.new_input(location).open() as stream:
-        content = stream.read()
-    if location.endswith(".gz.metadata.json"):
-        content = gzip.decompress(content)
-    return cast(Json, json.loads(content))
-
-
-def _shown(field: NestedField, wanted: Column) -> NestedField:
-    """A target's column in a view's schema: Spark casts it to a wider type, never to another."""
-    wider = is_widening(spark_type(field.field_type), wanted.type)
-    return field.model_copy(
-        update={
-            "doc": wanted.description or field.doc,
-            "field_type": iceberg_type(wanted.type) if wider else field.field_type,
-        }
-    )
 
 
 _INSERT = """
@@ -312,87 +298,7 @@ _DELETE = """
 """
 
 
-def _metadata(
-    view: ViewDefinition,
-    schema: Schema,
-    comment: str,
-    before: Json | None,
-    *,
-    catalog: str,
-    location: str,
-) -> Json:
-    """The metadata of a view (Iceberg's view spec, format version 1), with one version."""
-    names = [field.name for field in schema.fields]
-    table = exp.table_(view.target.name, db=view.target.namespace, catalog=catalog, quoted=True)
-    query = exp.select(*[exp.column(name, quoted=True) for name in names]).from_(table)
-    version = before["current-version-id"] + 1 if before else 1
-    now = int(time.time() * 1000)
-    return {
-        "view-uuid": before["view-uuid"] if before else str(uuid.uuid4()),
-        "format-version": 1,
-        "location": before["location"] if before else location,
-        "properties": {
-            "provider": "iceberg",
-            "create_engine_version": _ENGINE,
-            "engine_version": _ENGINE,
-            "spark.query-column-names": ",".join(names),
-            **({"comment": comment} if comment else {}),
-        },
-        "schemas": [{**json.loads(schema.model_dump_json()), "schema-id": 0}],
-        "current-version-id": version,
-        "versions": [
-            {
-                "version-id": version,
-                "timestamp-ms": now,
-                "schema-id": 0,
-                "summary": {
-                    "engine-name": "spark",
-                    "engine-version": _ENGINE,
-                    _TARGET: str(view.target),
-                },
-                "default-catalog": catalog,
-                "default-namespace": [view.name.namespace],
-                "representations": [
-                    {"type": "sql", "sql": query.sql(dialect="spark"), "dialect": "spark"}
-                ],
-            }
-        ],
-        "version-log": [{"version-id": version, "timestamp-ms": now}],
-    }
-
-
-def _same(before: Json, after: Json) -> bool:
-    """Whether two views' metadata are equal apart from their time and version number."""
-    old, new = _current_version(before), _current_version(after)
-    return (
-        old["representations"] == new["representations"]
-        and _target(before) == _target(after)
-        and _schema(before).fields == _schema(after).fields
-        and before["properties"].get("comment") == after["properties"].get("comment")
-    )
-
-
-def _target(metadata: Json) -> TableName | None:
-    """What a view shows; None for a view of somebody else's."""
-    written = _current_version(metadata)["summary"].get(_TARGET)
-    return None if written is None else TableName(*written.split("."))
-
-
-def _current_version(metadata: Json) -> Json:
-    current = metadata["current-version-id"]
-    return next(each for each in metadata["versions"] if each["version-id"] == current)
-
-
-def _schema(metadata: Json) -> Schema:
-    """The schema of a view."""
-    return _schema_of_id(metadata, _current_version(metadata)["schema-id"])
-
-
-def _table_schema(metadata: Json) -> Schema:
-    """The schema of a table; pyiceberg would read all of its Iceberg snapshots, too."""
-    return _schema_of_id(metadata, metadata["current-schema-id"])
-
-
-def _schema_of_id(metadata: Json, wanted: int) -> Schema:
-    found = next(each for each in metadata["schemas"] if each.get("schema-id", 0) == wanted)
-    return Schema.model_validate(found)
+def _statement(write: _Write) -> str:
+    if write.before is None:
+        return _INSERT
+    return _DELETE if write.after is None else _UPDATE

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, bindparam, delete, select
 
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
@@ -24,6 +25,11 @@ _VERSIONS: Final = (
     .distinct()
 )
 _OWNERS: Final = select(_owners).where(few_pairs(_owners.c.model, _owners.c.version))
+_RELEASE: Final = delete(_owners).where(
+    _owners.c.model == bindparam("of_model"), _owners.c.version == bindparam("of_version")
+)
+
+_COLUMNS: Final = tuple(each.name for each in _snapshots.c if each.name != "digest")
 
 SnapshotId = tuple[ModelName, str]
 """A model's name and its fingerprint's digest."""
@@ -107,30 +113,52 @@ def release_others(connection: Connection, keys: Iterable[VersionKey], environme
     owned = connection.execute(
         select(_owners.c.model, _owners.c.version).where(_owners.c.environment == environment)
     )
-    for model, version in [(row.model, row.version) for row in owned]:
-        if (model, version) not in kept:
-            connection.execute(
-                delete(_owners).where(_owners.c.model == model, _owners.c.version == version)
-            )
+    released = [row for row in map(tuple, owned) if row not in kept]
+    if released:
+        rows = [{"of_model": model, "of_version": version} for model, version in released]
+        connection.execute(_RELEASE, rows)
 
 
 def decode(row: Row[Any]) -> ModelSnapshot:
-    """The snapshot in a row that has the columns of ``schema.snapshots``."""
+    """The snapshot in a row that has the columns of ``schema.snapshots``.
+
+    Equal rows give one shared value: a plan reads what it shows several times.
+    """
+    shown: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
+    return _decoded(**shown)
+
+
+@lru_cache(maxsize=8192)
+def _decoded(
+    *,
+    model: str,
+    data: str,
+    parent_data: str,
+    metadata: str,
+    parent_metadata: str,
+    version: str,
+    category: str | None,
+    reasons_json: str,
+    source_json: str,
+    decided_by: str,
+    decided_from: str,
+    drifted: bool,
+) -> ModelSnapshot:
     return ModelSnapshot(
-        name=codec.decode_model(row.model),
+        name=codec.decode_model(model),
         fingerprint=Fingerprint(
-            data=row.data,
-            parent_data=row.parent_data,
-            metadata=row.metadata,
-            parent_metadata=row.parent_metadata,
+            data=data,
+            parent_data=parent_data,
+            metadata=metadata,
+            parent_metadata=parent_metadata,
         ),
-        version=row.version,
-        category=None if row.category is None else Category(row.category),
-        reasons=codec.decode_reasons(row.reasons_json),
-        source=codec.decode_source(row.source_json),
-        decided_by=DecidedBy(row.decided_by),
-        decided_from=row.decided_from,
-        drifted=row.drifted,
+        version=version,
+        category=None if category is None else Category(category),
+        reasons=codec.decode_reasons(reasons_json),
+        source=codec.decode_source(source_json),
+        decided_by=DecidedBy(decided_by),
+        decided_from=decided_from,
+        drifted=drifted,
     )
 
 

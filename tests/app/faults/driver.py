@@ -24,12 +24,15 @@ from vde_dagster.app.catch_up.managed import refresh_managed
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.errors import Conflict
 from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
 
 SHORT: Final = timedelta(seconds=2)
 """How long a lease outlives its process, in tests where others take over."""
 
 _begun: dict[str, Evaluations] = {}
+_planned: dict[str, Plan] = {}
 
 
 def start(folder: str) -> Iterator[object]:
@@ -44,6 +47,32 @@ def apply(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
     options = PlanOptions(restate=tuple(restate))
     plan = plan_environment(project.services, project.files.graph, "prod", options)
     yield sorted({each.key.model.name for each in apply_plan(project.services, plan, _nobody)})
+
+
+def plan(folder: str, environment: str) -> Iterator[object]:
+    """Plan an environment, for `share` to apply."""
+    project = VdeProject.load(folder)
+    project.open_spark()
+    _planned[folder] = plan_environment(project.services, project.files.graph, environment)
+    yield "planned"
+
+
+def share(folder: str) -> Iterator[object]:
+    """Apply what was planned, and plan again until the environment is up to date.
+
+    Says which models were computed here, each time.
+    """
+    project, planned = VdeProject.load(folder), _planned.pop(folder)
+    computed: list[str] = []
+    while not planned.is_up_to_date:
+        try:
+            applied = apply_plan(project.services, planned, _nobody)
+            computed += [each.key.model.name for each in applied if not each.reused]
+        except Conflict:
+            time.sleep(0.05)  # another process is at work on it, or was first
+        graph, environment = project.files.graph, planned.environment
+        planned = plan_environment(project.services, graph, environment)
+    yield computed
 
 
 def converge(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
@@ -150,7 +179,7 @@ def session(folder: str, models: Sequence[str]) -> Iterator[object]:
 JOBS: Final = {
     each.__name__: each
     for each in (
-        *(start, apply, converge, read, begin, go_on, hold, compete, compete_on, fail),
+        *(start, apply, plan, share, converge, read, begin, go_on, hold, compete, compete_on, fail),
         *(session, sessions),
     )
 }

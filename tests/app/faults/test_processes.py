@@ -12,7 +12,7 @@ in part: in memory with `test_power_cuts`, `test_sleepers` and, for audits,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -79,6 +79,37 @@ def test_of_two_processes_that_write_the_same_and_different_days_none_loses_or_d
 
 def again(kind: str) -> str:
     return "reused" if kind in BY_INTERVAL else "Refused"
+
+
+@pytest.mark.full
+def test_two_environments_that_share_a_new_version_build_it_once(
+    drivers: Drivers, tmp_path: Path
+) -> None:
+    lake = Lake.make(tmp_path, {"parent": Kept(kind="time_range"), "full": Kept(kind="full")})
+    lake.land(EVENTS, until=DAYS[1].end)
+    with drivers.lent(2) as both:
+        assert both[0].ask("apply", tmp_path) == ["full", "parent"]
+        before = {name: lake.key(name) for name in lake.models}
+        edited = Lake(tmp_path, {n: replace(each, copies=2) for n, each in lake.models.items()})
+        edited.landed.extend(lake.landed)
+        edited.write(dict.fromkeys(edited.models, ""))
+        for driver, name in zip(both, ("dev_a", "dev_b"), strict=True):
+            assert driver.ask("plan", tmp_path, environment=name) == "planned"
+        for driver in both:
+            driver.tell("share", tmp_path)
+        computed = [driver.answer() for driver in both]
+    assert sorted([*computed[0], *computed[1]]) == ["full", "parent"], "each model once"
+    for name in edited.models:
+        assert edited.key(name) != before[name]
+        assert list(edited.publications(name).values()) == [1]
+        edited.assert_rows_are_exact(name)
+    state = edited.project.services.state
+    for environment in ("dev_a", "dev_b"):
+        shown = state.environment(environment)
+        assert shown is not None
+        assert {each.key for each in shown.snapshots.values()} >= set(
+            map(edited.key, edited.models)
+        )
 
 
 @pytest.mark.full

@@ -6,7 +6,7 @@ It reads the state and the catalog's metadata; of the latter only about inputs t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -56,12 +56,18 @@ class Ledger:
             self._read[key] = self.state.ledger([key]).get(key, ())
         return self._read[key]
 
-    def last_looks(self, keys: Collection[VersionKey]) -> dict[VersionKey, LastLook]:
-        """The last looks at versions; those that were not asked for before are read together."""
-        unknown = [each for each in keys if each not in self._looks]
-        if unknown:
+    def last_look(
+        self, key: VersionKey, others: Iterable[ModelSnapshot]
+    ) -> dict[VersionKey, LastLook]:
+        """The last look at a version, by its key; none if there was none.
+
+        ``others`` are those that will be asked for, too: the first time they are read together.
+        """
+        if key not in self._looks:
+            unknown = {key, *(each.key for each in others)} - self._looks.keys()
             self._looks.update(dict.fromkeys(unknown) | dict(self.state.last_looks(unknown)))
-        return {key: look for key in keys if (look := self._looks[key]) is not None}
+        look = self._looks[key]
+        return {} if look is None else {key: look}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,9 +200,9 @@ class VersionLook:
                 return Behind(intervals=behind, reason=load.why_again, session=True)
 
     def _stale(self) -> tuple[Stale, ...]:
-        rules, entries = self.node.model.kind, self.planned.entries(self.node.name)
         if not self.moved:
             return ()
+        rules, entries = self.node.model.kind, self.planned.entries(self.node.name)
         found = self._without_kept(tuple(self._moved(is_sequential=rules.is_sequential)))
         inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
         every = tuple(Stale(entry=each, inputs=inputs) for each in entries)
@@ -280,7 +286,8 @@ class VersionLook:
 
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
     """A look at a version; the times that it reads of its sources count only if these moved."""
-    entries = entries_since(planned.entries(node.name), _since(planned, states, node))
+    since = _since(planned, states, node)
+    entries = () if since == () else entries_since(planned.entries(node.name), since)
     inputs = input_look(planned.graph, states, node, entries)
     look = VersionLook(services=services, planned=planned, inputs=inputs)
     if node.model.stateless is None and not look.has_moved():
@@ -298,12 +305,13 @@ def _since(planned: Planned, states: InputStates, node: Node) -> tuple[Interval,
         return None
     if node.model.kind.is_sequential and _reads_unbounded(planned.graph, node):
         return None
+    key = planned.snapshots[node.name].key
     looks = StaleLooks(
         state=planned.ledger.state,
         graph=planned.graph,
         snapshots=planned.snapshots,
         loaded=planned.loaded,
-        last=planned.ledger.last_looks([each.key for each in planned.snapshots.values()]),
+        last=planned.ledger.last_look(key, planned.snapshots.values()),
         states=states,
     )
     return looks.since(node.name)

@@ -1,0 +1,194 @@
+"""The metadata files of views and tables, as the JSON that Iceberg's specification says.
+
+Only what views need of them is read: pyiceberg would also check all Iceberg snapshots of a table,
+which takes a hundred times as long.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+import uuid
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, cast
+
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.types import NestedField
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.schema_changes import is_widening
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
+from vde_dagster.ports.catalog import ViewDefinition
+
+_TARGET: Final = "vde.target"
+_ENGINE: Final = "Spark 4.1"
+
+Json = dict[str, Any]
+Fields = Sequence[Json]
+"""The columns of a schema, each as the specification's ``struct`` field."""
+
+
+class MetadataFiles:
+    """Reads and writes the metadata files of a catalog; its properties open them.
+
+    One way of opening files is kept for each scheme (``file``, ``s3``), since making it takes
+    longer than reading a file.
+    """
+
+    def __init__(self, catalog: PyIcebergCatalog) -> None:
+        self._properties = catalog.properties
+        self._opened: dict[str, FileIO] = {}
+
+    def read(self, location: str) -> Json:
+        """The metadata in a file.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+        """
+        with self._io(location).new_input(location).open() as stream:
+            content = stream.read()
+        if location.endswith(".gz.metadata.json"):
+            content = gzip.decompress(content)
+        return cast(Json, json.loads(content))
+
+    def write(self, location: str, metadata: Json) -> None:
+        """Write metadata to a new file."""
+        with self._io(location).new_output(location).create() as stream:
+            stream.write(json.dumps(metadata).encode())
+
+    def _io(self, location: str) -> FileIO:
+        scheme = location.partition(":")[0] if ":" in location else ""
+        if scheme not in self._opened:
+            self._opened[scheme] = load_file_io(self._properties, location)
+        return self._opened[scheme]
+
+
+def target_of(metadata: Json) -> TableName | None:
+    """What a view shows; None for a view of somebody else's."""
+    written = current_version(metadata)["summary"].get(_TARGET)
+    return None if written is None else TableName(*written.split("."))
+
+
+def current_version(metadata: Json) -> Json:
+    """The version of a view that readers see."""
+    current = metadata["current-version-id"]
+    return cast(Json, next(e for e in metadata["versions"] if e["version-id"] == current))
+
+
+def view_fields(metadata: Json) -> Fields:
+    """The columns of a view."""
+    return _fields_of(metadata, current_version(metadata)["schema-id"])
+
+
+def table_fields(metadata: Json) -> Fields:
+    """The columns of a table."""
+    return _fields_of(metadata, metadata["current-schema-id"])
+
+
+def _fields_of(metadata: Json, wanted: int) -> Fields:
+    found = next(each for each in metadata["schemas"] if each.get("schema-id", 0) == wanted)
+    return cast(Fields, found["fields"])
+
+
+def columns_of_fields(fields: Fields) -> tuple[Column, ...]:
+    """The columns under the names that Spark gives their types."""
+    return tuple(
+        Column(name=each["name"], type=_spark_type(each), description=each.get("doc") or "")
+        for each in fields
+    )
+
+
+def shown_field(field: Json, wanted: Column) -> Json:
+    """A target's column in a view's schema: Spark casts it to a wider type, never to another."""
+    shown = dict(field)
+    if wanted.description:
+        shown["doc"] = wanted.description
+    if is_widening(_spark_type(field), wanted.type):
+        shown["type"] = json.loads(iceberg_type(wanted.type).model_dump_json())
+    return shown
+
+
+def _spark_type(field: Json) -> str:
+    return _spark_type_of(json.dumps(field["type"]))
+
+
+@lru_cache(maxsize=1024)
+def _spark_type_of(written: str) -> str:
+    """Spark's name of a type in a metadata file; tables have few types, and repeat them."""
+    field = {"id": 1, "name": "x", "required": False, "type": json.loads(written)}
+    return spark_type(NestedField.model_validate(field).field_type)
+
+
+def new_metadata(
+    view: ViewDefinition,
+    fields: Fields,
+    comment: str,
+    before: Json | None,
+    *,
+    catalog: str,
+    location: str,
+) -> Json:
+    """The metadata of a view (Iceberg's view spec, format version 1), with one version."""
+    names = [each["name"] for each in fields]
+    version = before["current-version-id"] + 1 if before else 1
+    now = int(time.time() * 1000)
+    return {
+        "view-uuid": before["view-uuid"] if before else str(uuid.uuid4()),
+        "format-version": 1,
+        "location": before["location"] if before else location,
+        "properties": {
+            "provider": "iceberg",
+            "create_engine_version": _ENGINE,
+            "engine_version": _ENGINE,
+            "spark.query-column-names": ",".join(names),
+            **({"comment": comment} if comment else {}),
+        },
+        "schemas": [
+            {"type": "struct", "fields": fields, "schema-id": 0, "identifier-field-ids": []}
+        ],
+        "current-version-id": version,
+        "versions": [
+            {
+                "version-id": version,
+                "timestamp-ms": now,
+                "schema-id": 0,
+                "summary": {
+                    "engine-name": "spark",
+                    "engine-version": _ENGINE,
+                    _TARGET: str(view.target),
+                },
+                "default-catalog": catalog,
+                "default-namespace": [view.name.namespace],
+                "representations": [
+                    {"type": "sql", "sql": _query(names, view.target, catalog), "dialect": "spark"}
+                ],
+            }
+        ],
+        "version-log": [{"version-id": version, "timestamp-ms": now}],
+    }
+
+
+def _query(names: Sequence[str], target: TableName, catalog: str) -> str:
+    columns = ", ".join(map(_quoted, names))
+    table = ".".join(map(_quoted, (catalog, target.namespace, target.name)))
+    return f"SELECT {columns} FROM {table}"  # noqa: S608 - names alone, all quoted
+
+
+def _quoted(name: str) -> str:
+    """A name as Spark's SQL quotes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def is_same_view(before: Json, after: Json) -> bool:
+    """Whether two views' metadata are equal apart from their time and version number."""
+    old, new = current_version(before), current_version(after)
+    return (
+        old["representations"] == new["representations"]
+        and target_of(before) == target_of(after)
+        and view_fields(before) == view_fields(after)
+        and before["properties"].get("comment") == after["properties"].get("comment")
+    )
