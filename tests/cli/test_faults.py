@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -93,3 +94,44 @@ def test_a_full_disk_is_said_and_the_same_command_works_once_there_is_room(proje
         filler.unlink()
         done = run_vde("plan", "--project", project)
         assert done.returncode == 0, done.stderr
+
+
+KILLED: Final = '''
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Final
+
+from vde_dagster import model
+
+
+@model("shop.slow", kind="FULL", columns={"id": "bigint"})
+def slow(context):
+    """Hours of work, in which the machine kills Java; two rows where nobody does."""
+    if not Path(context.var("killer")).exists():
+        return context.spark.range(2)
+    java = context.spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    threading.Timer(2, os.kill, (java, signal.SIGKILL)).start()
+    return context.spark.range(10**14).selectExpr("SUM(id % 7) AS id")
+'''
+
+
+@pytest.mark.full
+def test_a_killed_jvm_is_said_and_the_same_command_works_afterwards(tmp_path: Path) -> None:
+    killer = tmp_path / "killer"
+    killer.touch()
+    (tmp_path / "models").mkdir()
+    settings(tmp_path, f"variables: {{killer: '{killer}'}}")
+    (tmp_path / "models" / "slow.py").write_text(KILLED, encoding="utf-8")
+    command = ("plan", "prod", "--auto-apply", "--project", tmp_path)
+    done = run_vde(*command)
+    assert done.returncode == 1
+    assert "Spark's Java process ended while it was at work" in done.stderr
+    assert "Run the same again" in done.stderr
+    assert no_traceback(done.stderr)
+    killer.unlink()
+    again = run_vde(*command)
+    assert again.returncode == 0, again.stderr
+    rows = run_vde("query", "SELECT COUNT(*) AS n FROM shop.slow", "--format", "csv", *command[3:])
+    assert rows.stdout.split() == ["n", "2"]
