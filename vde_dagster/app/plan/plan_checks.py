@@ -169,12 +169,13 @@ def _kept_from(plan: Plan) -> dict[ModelName, PausedModel]:
 
     This is checked for production, and if the option ``no_gaps`` asks for it.
     """
-    if not plan.refuses_loss:
+    if not (plan.refuses_loss and plan.pauses):
         return {}
+    views = frozenset(plan.views)
     moved = {
         change.name
         for change in plan.changes
-        if change.name in plan.views and change.version != change.previous_version
+        if change.name in views and change.version != change.previous_version
     }
     return {
         name: paused
