@@ -290,6 +290,21 @@ def test_a_removed_environment_is_made_again_as_a_new_one_with_later_revisions(
     assert (begun.revision, begun.is_removed) == (3, False)
 
 
+def test_r9_a_removal_that_is_finished_again_takes_nothing_from_what_was_made_since(
+    store: Store,
+) -> None:
+    """A process that slept over its own removal, which others finished, ends it once more."""
+    state, ours = store.state, VersionKey(SALES, "9" * 32)
+    promote(state, "dev", 1, OLD)
+    remove(state, "dev", 2)
+    state.store_snapshots([NEW], environment="dev", shows=[ours])
+    state.pause([Pause(environment="dev", model=SALES, paused_at=START, author="", reason="")])
+    state.finish_promotion("dev", plan_id="removal")
+    assert state.owners([NEW.key]) == {NEW.key: "dev"}
+    assert [each.key for each in state.references().planned] == [ours]
+    assert state.pauses("dev")
+
+
 def test_a_removal_of_another_revision_is_a_conflict(store: Store) -> None:
     promote(store.state, "dev", 1, OLD)
     with pytest.raises(Conflict):

@@ -209,7 +209,7 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
         )
     result = shown(connection, name, revision=latest.revision)
     assert result is not None
-    if begun.removed:
+    if begun.removed and not begun.finished:
         pass_on(connection, name, to=_showing(connection, name))
         for table in (schema.planned, schema.pauses):
             connection.execute(delete(table).where(table.c.environment == name))
