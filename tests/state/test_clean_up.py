@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.counting import calls_of
 from tests.state.builders import (
     KEY,
     MINUTE,
@@ -22,6 +23,8 @@ from tests.state.builders import (
     snapshot,
 )
 from tests.state.conftest import Store
+from tests.worlds.clock import ManualClock
+from tests.worlds.state import memory_state
 from vde_dagster.core.clean_up.references import ReadingView, Times
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
@@ -272,6 +275,20 @@ def test_r9_a_removed_environment_shows_and_owns_nothing(store: Store) -> None:
     removed = state.environment("dev", revision=2)
     assert removed is not None
     assert (removed.is_removed, removed.snapshots) == (True, {})
+
+
+def test_the_cost_of_a_removal_does_not_grow_with_what_other_environments_show() -> None:
+    """Each of them showed a hundred models before; these were read one environment at a time."""
+    models = [snapshot(ModelName("shop", f"m{number}")) for number in range(100)]
+
+    def cost(others: int) -> int:
+        state = memory_state(ManualClock())
+        for name in ("dev", *(f"other{number}" for number in range(others))):
+            promote(state, name, 1, *models)
+        return calls_of(lambda: remove(state, "dev", 2))
+
+    cost(1)
+    assert cost(9) < 2 * cost(1)
 
 
 def test_a_removed_environment_is_made_again_as_a_new_one_with_later_revisions(

@@ -9,6 +9,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Subquery,
+    and_,
     bindparam,
     delete,
     exists,
@@ -30,6 +32,8 @@ from vde_dagster.state.snapshots import decode, pass_on, release_others, set_own
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
+_REVISION: Final = ("environment", "revision")
+_VERSION: Final = ("model", "version")
 _SHOWN: Final = ("version", "decided_by", "drifted")
 """What an environment may show of a snapshot in place of the stored values."""
 _SNAPSHOTS: Final = (
@@ -55,11 +59,7 @@ _LOCKED_LATEST: Final = _LATEST.with_for_update()
 
 def names(connection: Connection) -> tuple[str, ...]:
     """The names of all environments, sorted, without those whose removal is finished."""
-    latest = (
-        select(_promotions.c.environment, func.max(_promotions.c.revision).label("revision"))
-        .group_by(_promotions.c.environment)
-        .subquery()
-    )
+    latest = _revisions_now()
     is_latest = (_promotions.c.environment == latest.c.environment) & (
         _promotions.c.revision == latest.c.revision
     )
@@ -227,12 +227,28 @@ def _is_gone(row: Row[Any]) -> bool:
 
 def _showing(connection: Connection, removed: str) -> dict[VersionKey, str]:
     """An environment that shows each version that an environment owned, if there is one."""
+    owners, latest = schema.owners, _revisions_now()
+    rows = connection.execute(
+        select(_promoted.c.environment, _promoted.c.model, _promoted.c.version)
+        .join(owners, and_(*(owners.c[name] == _promoted.c[name] for name in _VERSION)))
+        .join(latest, and_(*(latest.c[name] == _promoted.c[name] for name in _REVISION)))
+        .where(owners.c.environment == removed, _promoted.c.environment != removed)
+        .distinct()
+    ).all()
     found: dict[VersionKey, str] = {}
-    for name in sorted(names(connection), key=lambda each: (each != PRODUCTION, each)):
-        environment = shown(connection, name) if name != removed else None
-        for each in environment.snapshots.values() if environment is not None else ():
-            found.setdefault(each.key, name)
+    for row in sorted(rows, key=lambda each: (each.environment != PRODUCTION, each.environment)):
+        key = VersionKey(codec.decode_model(row.model), row.version)
+        found.setdefault(key, row.environment)
     return found
+
+
+def _revisions_now() -> Subquery:
+    """The latest revision of each environment."""
+    return (
+        select(_promotions.c.environment, func.max(_promotions.c.revision).label("revision"))
+        .group_by(_promotions.c.environment)
+        .subquery()
+    )
 
 
 def _at(connection: Connection, name: str, revision: int) -> Row[Any] | None:

@@ -101,10 +101,9 @@ def pass_on(connection: Connection, environment: str, *, to: Mapping[VersionKey,
     """Let an environment own nothing any more: others get its versions, or nobody does."""
     owned = connection.execute(select(_owners).where(_owners.c.environment == environment)).all()
     connection.execute(delete(_owners).where(_owners.c.environment == environment))
-    for row in owned:
-        key = VersionKey(codec.decode_model(row.model), row.version)
-        if key in to:
-            set_owner(connection, [key], to[key])
+    keys = [VersionKey(codec.decode_model(row.model), row.version) for row in owned]
+    for name in sorted({to[key] for key in keys if key in to}):
+        set_owner(connection, [key for key in keys if to.get(key) == name], name)
 
 
 def release_others(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
