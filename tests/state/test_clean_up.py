@@ -178,6 +178,20 @@ def test_until_a_drop_is_finished_nothing_can_refer_to_the_version(store: Store)
     assert shown.snapshots == {SALES: OLD}
 
 
+def test_a_drop_that_is_finished_again_takes_no_lease_of_who_makes_the_version_again(
+    store: Store,
+) -> None:
+    """A janitor that slept over its own drop, which others finished, ends it once more."""
+    state = store.state
+    replaced(state)
+    state.record_sweep([], AT_ONCE)
+    assert dropped(state, OLD.key)
+    state.finish_drop(OLD.key)
+    lease = lease_on(state, version_resource(OLD.key))
+    state.finish_drop(OLD.key)
+    state.record_intent(intent("w9", key=OLD.key), lease=lease)
+
+
 @pytest.mark.parametrize("how", ["store", "plan", "promote", "work", "view"])
 def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store, how: str) -> None:
     state = store.state

@@ -165,10 +165,15 @@ def drops(connection: Connection) -> tuple[Tombstone, ...]:
 
 
 def finish_drop(connection: Connection, key: VersionKey) -> None:
-    """Record that nothing is left of a version that was being dropped."""
-    connection.execute(delete(_tombstones).where(*_is_of(_tombstones, key), _tombstones.c.dropping))
-    held = schema.leases
-    connection.execute(delete(held).where(held.c.resource == version_resource(key)))
+    """Record that nothing is left of a version that was being dropped.
+
+    If somebody else recorded that before, the version may be made again by now, and its lease is
+    that of whoever writes it.
+    """
+    ended = delete(_tombstones).where(*_is_of(_tombstones, key), _tombstones.c.dropping)
+    if connection.execute(ended).rowcount:
+        held = schema.leases
+        connection.execute(delete(held).where(held.c.resource == version_resource(key)))
 
 
 def plan(connection: Connection, keys: Iterable[VersionKey], *, environment: str) -> None:
