@@ -192,7 +192,7 @@ def test_a_drop_that_is_finished_again_takes_no_lease_of_who_makes_the_version_a
     state.record_intent(intent("w9", key=OLD.key), lease=lease)
 
 
-@pytest.mark.parametrize("how", ["store", "plan", "promote", "work", "view"])
+@pytest.mark.parametrize("how", ["store", "plan", "promote", "work", "accept", "view"])
 def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store, how: str) -> None:
     state = store.state
     replaced(state)
@@ -208,6 +208,9 @@ def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store
         promote(state, "dev", 1, OLD)
     elif how == "work":
         state.record_intent(intent("w3", key=OLD.key), lease=lease_on(state, "any"))
+    elif how == "accept":
+        accepted = intent("w3", key=OLD.key)
+        state.record_accepted(accepted, (), publication(), lease=lease_on(state, "any"))
     else:
         views = [ReadingView(name=TableName("a", "view"), reads=frozenset({OLD.key}))]
     assert not dropped(state, OLD.key, *views, times=times)

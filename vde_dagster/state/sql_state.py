@@ -295,11 +295,14 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         """Record a unit of work as staged, with its intent and what its audits found.
 
         Raises:
+            Conflict: The version is being dropped.
             LeaseLost: The lease was taken over.
             Refused: Another unit of work has this id.
         """
         with self._database.write() as connection:
+            reference_lock.while_adding(connection)
             leases.check(connection, lease)
+            reference_lock.refer(connection, [intent.key])
             units_of_work.record_intent(connection, intent)
             units_of_work.record_audits(connection, intent.work_id, results)
             units_of_work.record_staged(connection, intent.work_id, publication)
