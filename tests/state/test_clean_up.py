@@ -218,6 +218,41 @@ def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store
     assert OLD.key not in state.references().tombstones or how == "view"
 
 
+def test_r12_what_a_physical_view_reads_stays_while_an_environment_shows_that_view(
+    store: Store,
+) -> None:
+    state, over = store.state, snapshot(ModelName("shop", "over"))
+    replaced(state)
+    state.record_sweep([], AT_ONCE)
+    promote(state, "dev", 1, over)
+    view = ReadingView(name=over.key.table, reads=frozenset({OLD.key}), key=over.key)
+    outer = VersionKey(ModelName("shop", "outer"), "e" * 32)
+    unknown = ReadingView(name=outer.table, reads=frozenset({NEW.key}), key=outer)
+    assert not dropped(state, OLD.key, view, unknown)
+    remove(state, "dev", 2)
+    state.record_sweep([view], AT_ONCE)
+    assert dropped(state, OLD.key, view, unknown)
+
+
+def test_the_cost_of_a_drop_does_not_grow_with_what_else_is_there() -> None:
+    """A breaking edit at the top of a project leaves thousands of versions to be dropped."""
+
+    def cost(others: int) -> int:
+        state = memory_state(ManualClock())
+        replaced(state)
+        models = [snapshot(ModelName("shop", f"m{number}")) for number in range(others)]
+        promote(state, "dev", 1, *models)
+        state.store_snapshots([], environment="later", shows=[each.key for each in models])
+        unused = [VersionKey(each.name, "9" * 32) for each in models]
+        for key in unused:
+            load(state, key, f"w{key.model}")
+        state.record_sweep([], AT_ONCE)
+        return calls_of(lambda: dropped(state, OLD.key))
+
+    cost(1)
+    assert cost(60) < 1.5 * cost(1)
+
+
 def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> None:
     state = store.state
     replaced(state)

@@ -59,7 +59,8 @@ class CleanUp(Protocol):
 
         Args:
             key: The version.
-            views: The views of the catalog.
+            views: The views of the catalog that read it, also through others. Others may be among
+                them.
             times: How long it is kept.
             lease: On the version.
             uuid: That of its table or view; empty if there is none.

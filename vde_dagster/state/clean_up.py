@@ -1,33 +1,28 @@
-"""What refers to versions, and forgetting those to which nothing does (rule R12).
+"""Forgetting versions to which nothing refers (rule R12), and what is old.
 
 Functions of one transaction each, which `state.reference_lock` keeps apart from those that refer.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Table, delete, exists, func, select, update
+from sqlalchemy import Connection, Row, Table, delete, exists, func, select, update
 
 from vde_dagster.core.clean_up.references import (
-    OpenWork,
-    PlannedVersion,
     ReadingView,
-    References,
-    ShownVersions,
     Times,
-    Tombstone,
 )
-from vde_dagster.core.clean_up.sweeping import Sweep, sweep
+from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers, sweep
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import now, upsert
+from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, key_of, references
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -35,60 +30,11 @@ _snapshots = schema.snapshots
 _tombstones = schema.tombstones
 _planned = schema.planned
 _work = schema.work
-_OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
-_OF_VERSIONS: Final = (
-    schema.owners,
-    schema.ledger,
-    schema.holdings,
-    schema.last_looks,
-    schema.marks,
-    schema.pending,
-    schema.unlisted,
-    schema.planned,
-)
-"""The tables with rows of versions that nothing else refers to."""
-_IS_SHOWN: Final = exists().where(
-    _promoted.c.model == _snapshots.c.model, _promoted.c.digest == _snapshots.c.digest
-)
 
 
 def identity(connection: Connection) -> str:
     """The id of this state."""
     return str(connection.execute(select(schema.identity.c.state_id)).scalar_one())
-
-
-def references(connection: Connection) -> References:
-    """Everything that refers to versions now."""
-    known = frozenset(_known(connection))
-    held = {each.resource for each in leases.held(connection) if not each.is_over}
-    planned = tuple(
-        PlannedVersion(
-            environment=row.environment, key=_key(row), at=codec.decode_instant(row.planned_at)
-        )
-        for row in connection.execute(select(_planned))
-    )
-    history = connection.execute(
-        select(_promotions).order_by(_promotions.c.environment, _promotions.c.revision)
-    ).all()
-    environments = {row.environment for row in history} | {each.environment for each in planned}
-    return References(
-        now=codec.decode_instant(now(connection)),
-        known=known,
-        revisions=tuple(sorted(_revisions(connection, history), key=lambda each: each.revision)),
-        planned=planned,
-        open_work=tuple(
-            OpenWork(
-                environment=row.environment,
-                key=_key(row),
-                began=codec.decode_instant(row.started_at),
-            )
-            for row in connection.execute(select(_work).where(_work.c.state.in_(_OPEN)))
-        ),
-        tombstones={each.key: each for each in _all_tombstones(connection)},
-        busy=frozenset(each for each in environments if environment_resource(each) in held),
-        written=frozenset(key for key in known if version_resource(key) in held),
-        used=_used(history, planned),
-    )
 
 
 def record_sweep(connection: Connection, views: Sequence[ReadingView], times: Times) -> Sweep:
@@ -134,7 +80,9 @@ def begin_drop(
         LeaseLost: The lease on the version is not held any more.
     """
     leases.check(connection, lease)
-    found = references(connection)
+    views = readers(key, by_version(views))
+    # Only what may keep this version is read: thousands may be dropped in one pass.
+    found = references(connection, {key, *(each.key for each in views if each.key is not None)})
     found = replace(found, written=found.written - {key})
     if key not in sweep(found, views, times).due:
         return False
@@ -147,21 +95,15 @@ def begin_drop(
     connection.execute(
         delete(looks).where(looks.c.look_json.contains(key.version, autoescape=True))
     )
-    for table in (*_OF_VERSIONS, _work, _promoted):
+    for table in (*OF_VERSIONS, _work, _promoted):
         _delete_of(connection, table, key)
-    connection.execute(delete(_snapshots).where(*_is_of(_snapshots, key), ~_IS_SHOWN))
+    connection.execute(delete(_snapshots).where(*_is_of(_snapshots, key), ~IS_SHOWN))
     connection.execute(
         update(_tombstones)
         .where(*_is_of(_tombstones, key))
         .values(dropping=True, table_uuid=uuid, location=location)
     )
     return True
-
-
-def drops(connection: Connection) -> tuple[Tombstone, ...]:
-    """The versions whose drop was begun and not finished, sorted."""
-    found = (each for each in _all_tombstones(connection) if each.is_dropping)
-    return tuple(sorted(found, key=lambda each: each.key))
 
 
 def finish_drop(connection: Connection, key: VersionKey) -> None:
@@ -235,7 +177,7 @@ def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) 
     for each in past:
         connection.execute(
             delete(_planned).where(
-                _planned.c.environment == each.environment, *_is_of(_planned, _key(each))
+                _planned.c.environment == each.environment, *_is_of(_planned, key_of(each))
             )
         )
     return len(gone) + len(past) + _forget_removed(connection, until)
@@ -263,49 +205,7 @@ def _until(connection: Connection, ttl: timedelta) -> int:
 
 
 def _is_closed_before(until: int) -> Any:  # noqa: ANN401 - a condition of SQLAlchemy
-    return _work.c.state.not_in(_OPEN) & (_work.c.finished_at <= until)
-
-
-def _known(connection: Connection) -> Iterator[VersionKey]:
-    """Every version of which the state has anything."""
-    # A snapshot that is shown with another version than its own is no trace of its own one.
-    queries: list[Select[Any]] = [
-        select(_snapshots.c.model, _snapshots.c.version).where(~_IS_SHOWN),
-        *(select(each.c.model, each.c.version) for each in (*_OF_VERSIONS, _work, _promoted)),
-    ]
-    for query in queries:
-        yield from map(_key, connection.execute(query.distinct()))
-
-
-def _revisions(connection: Connection, history: Sequence[Row[Any]]) -> Iterator[ShownVersions]:
-    """What each revision shows that is still in the history, and until when it was shown."""
-    shown: dict[tuple[str, int], set[VersionKey]] = defaultdict(set)
-    rows = select(_promoted).join(
-        _promotions,
-        (_promotions.c.environment == _promoted.c.environment)
-        & (_promotions.c.revision == _promoted.c.revision),
-    )
-    for row in connection.execute(rows.where(~_promotions.c.forgotten)):
-        shown[row.environment, row.revision].add(_key(row))
-    later: dict[str, datetime] = {}
-    for row in reversed(history):
-        if not row.forgotten:
-            yield ShownVersions(
-                revision=Revision(row.environment, row.revision),
-                versions=frozenset(shown[row.environment, row.revision]),
-                until=later.get(row.environment),
-            )
-        if row.finished:
-            ended = row.promoted_at if row.finished_at is None else row.finished_at
-            later[row.environment] = codec.decode_instant(ended)
-
-
-def _used(history: Sequence[Row[Any]], planned: Sequence[PlannedVersion]) -> Mapping[str, datetime]:
-    found: dict[str, datetime] = {}
-    times = [(row.environment, codec.decode_instant(row.promoted_at)) for row in history]
-    for name, at in (*times, *((each.environment, each.at) for each in planned)):
-        found[name] = max(at, found.get(name, at))
-    return found
+    return _work.c.state.not_in(OPEN) & (_work.c.finished_at <= until)
 
 
 def _forget_revision(connection: Connection, revision: Revision) -> None:
@@ -336,21 +236,6 @@ def _forget_revision(connection: Connection, revision: Revision) -> None:
         )
         .values(forgotten=True)
     )
-
-
-def _all_tombstones(connection: Connection) -> Iterator[Tombstone]:
-    for row in connection.execute(select(_tombstones)):
-        yield Tombstone(
-            key=_key(row),
-            recorded_at=codec.decode_instant(row.recorded_at),
-            is_dropping=row.dropping,
-            uuid=row.table_uuid,
-            location=row.location,
-        )
-
-
-def _key(row: Row[Any]) -> VersionKey:
-    return VersionKey(codec.decode_model(row.model), row.version)
 
 
 def _is_of(table: Table, key: VersionKey) -> tuple[Any, Any]:

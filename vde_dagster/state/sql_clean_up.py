@@ -9,7 +9,7 @@ from vde_dagster.core.clean_up.references import ReadingView, References, Times,
 from vde_dagster.core.clean_up.sweeping import Sweep
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Environment, Lease
-from vde_dagster.state import clean_up, environments, leases, reference_lock
+from vde_dagster.state import clean_up, environments, leases, reference_lock, references
 from vde_dagster.state.database import Database
 
 
@@ -47,7 +47,7 @@ class SqlCleanUp:
     def references(self) -> References:
         """Everything that refers to versions now."""
         with self._database.read() as connection:
-            return clean_up.references(connection)
+            return references.references(connection)
 
     def record_sweep(self, views: Sequence[ReadingView], times: Times) -> Sweep:
         """Decide what is unreachable, and record it."""
@@ -79,7 +79,7 @@ class SqlCleanUp:
     def drops(self) -> tuple[Tombstone, ...]:
         """The versions whose drop was begun and not finished."""
         with self._database.read() as connection:
-            return clean_up.drops(connection)
+            return references.drops(connection)
 
     def finish_drop(self, key: VersionKey) -> None:
         """Record that nothing is left of a version."""

@@ -31,7 +31,7 @@ def drop(
         services: The ports.
         key: The version.
         stored: Its table or view; None if there is none.
-        views: The views of the catalog.
+        views: The views of the catalog that read it, also through others.
         times: How long it is kept.
 
     Raises:

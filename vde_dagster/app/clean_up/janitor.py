@@ -16,7 +16,7 @@ from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
-from vde_dagster.core.clean_up.sweeping import Sweep
+from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
@@ -102,14 +102,16 @@ def _drop_due(
     services: Services, found: Look, swept: Sweep, times: Times
 ) -> tuple[tuple[Dropped, ...], tuple[str, ...]]:
     """Drop what is due, views before tables; returns that, and what others write."""
-    dropped, busy, views = list[Dropped](), list[str](), found.views
+    dropped, busy = list[Dropped](), list[str]()
+    reading, gone = by_version(found.views), set[VersionKey]()
     due = [key for key in swept.due if found.may_drop(key)]
     for key in sorted(due, key=lambda each: (not _is_view(found.stored.get(each)), each)):
         files = found.files(services, key)
+        views = readers(key, reading, without=gone)
         try:
             if drop(services, key, found.stored.get(key), views, times):
                 dropped.append(Dropped(key=key, files=files))
-                views = tuple(each for each in views if each.key != key)
+                gone.add(key)
         except Conflict:
             busy.append(str(key.table))
     return tuple(dropped), tuple(busy)

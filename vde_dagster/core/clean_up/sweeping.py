@@ -8,7 +8,7 @@ dropped by a later pass if it was unreachable for the whole grace period.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,6 +20,7 @@ from vde_dagster.core.clean_up.references import (
     Times,
 )
 from vde_dagster.core.model.snapshot import Revision, VersionKey
+from vde_dagster.core.names import TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,38 @@ def reachable(
         for view in reads.get(waiting.pop(), ()):
             waiting.extend(_keep(kept, view))
     return kept
+
+
+def by_version(views: Iterable[ReadingView]) -> dict[VersionKey, list[ReadingView]]:
+    """The views that read each version."""
+    found: dict[VersionKey, list[ReadingView]] = defaultdict(list)
+    for view in views:
+        for key in view.reads:
+            found[key].append(view)
+    return found
+
+
+def readers(
+    key: VersionKey,
+    reading: Mapping[VersionKey, Iterable[ReadingView]],
+    *,
+    without: Container[VersionKey] = (),
+) -> tuple[ReadingView, ...]:
+    """The views that read a version, also through other views: no other view can keep it.
+
+    Args:
+        key: The version.
+        reading: The outcome of `by_version`.
+        without: Versions whose physical views are gone.
+    """
+    found: dict[TableName, ReadingView] = {}
+    waiting = [key]
+    while waiting:
+        for view in reading.get(waiting.pop(), ()):
+            if view.name not in found and (view.key is None or view.key not in without):
+                found[view.name] = view
+                waiting += [] if view.key is None else [view.key]
+    return tuple(found.values())
 
 
 def _keep(kept: dict[VersionKey, str], view: ReadingView) -> list[VersionKey]:

@@ -1,0 +1,182 @@
+"""Everything that refers to versions, or to some of them. Functions of one transaction each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, Table, exists, select
+
+from vde_dagster.core.clean_up.references import (
+    OpenWork,
+    PlannedVersion,
+    References,
+    ShownVersions,
+    Tombstone,
+)
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.model.snapshot import Revision, VersionKey
+from vde_dagster.ports.state import environment_resource, version_resource
+from vde_dagster.state import codec, leases, schema
+from vde_dagster.state.database import chunks, in_pairs, now, pairs
+
+_promotions = schema.promotions
+_promoted = schema.promoted_snapshots
+_snapshots = schema.snapshots
+_tombstones = schema.tombstones
+_planned = schema.planned
+_work = schema.work
+OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
+OF_VERSIONS: Final = (
+    schema.owners,
+    schema.ledger,
+    schema.holdings,
+    schema.last_looks,
+    schema.marks,
+    schema.pending,
+    schema.unlisted,
+    schema.planned,
+)
+"""The tables with rows of versions that nothing else refers to."""
+IS_SHOWN: Final = exists().where(
+    _promoted.c.model == _snapshots.c.model, _promoted.c.digest == _snapshots.c.digest
+)
+_MARKED: Final = select(_tombstones)
+_OPEN_WORK: Final = select(
+    _work.c.environment, _work.c.model, _work.c.version, _work.c.started_at
+).where(_work.c.state.in_(OPEN))
+
+
+def references(connection: Connection, among: Collection[VersionKey] | None = None) -> References:
+    """Everything that refers to versions now; with ``among``, to these: others are not looked up.
+
+    Open work is always given whole, since it may read any version that its environment showed.
+    """
+    chosen = _Chosen(connection, among)
+    known = frozenset(chosen.known())
+    held = {each.resource for each in leases.held(connection) if not each.is_over}
+    planned = tuple(
+        PlannedVersion(
+            environment=row.environment, key=key_of(row), at=codec.decode_instant(row.planned_at)
+        )
+        for row in chosen.rows(select(_planned), _planned)
+    )
+    open_work = tuple(
+        OpenWork(
+            environment=row.environment, key=key_of(row), began=codec.decode_instant(row.started_at)
+        )
+        for row in connection.execute(_OPEN_WORK)
+    )
+    shown = chosen.shown()
+    history = chosen.history(shown)
+    environments = {row.environment for row in history} | {each.environment for each in planned}
+    return References(
+        now=codec.decode_instant(now(connection)),
+        known=known,
+        revisions=tuple(sorted(_revisions(shown, history), key=lambda each: each.revision)),
+        planned=planned,
+        open_work=open_work,
+        tombstones={each.key: each for each in map(_tombstone, chosen.rows(_MARKED, _tombstones))},
+        busy=frozenset(each for each in environments if environment_resource(each) in held),
+        written=frozenset(
+            key
+            for key in {*known, *(each.key for each in open_work)}
+            if version_resource(key) in held
+        ),
+        used=_used(history, planned),
+    )
+
+
+def drops(connection: Connection) -> tuple[Tombstone, ...]:
+    """The versions whose drop was begun and not finished, sorted."""
+    found = map(_tombstone, connection.execute(_MARKED.where(_tombstones.c.dropping)))
+    return tuple(sorted(found, key=lambda each: each.key))
+
+
+def key_of(row: Row[Any]) -> VersionKey:
+    """The version in a row."""
+    return VersionKey(codec.decode_model(row.model), row.version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The rows of some versions, or of all of them."""
+
+    connection: Connection
+    among: Collection[VersionKey] | None
+
+    def rows(self, query: Select[Any], table: Table) -> Iterator[Row[Any]]:
+        """The rows of a query on a table that are of these versions."""
+        if self.among is None:
+            yield from self.connection.execute(query)
+            return
+        these = query.where(pairs(table.c.model, table.c.version))
+        for chunk in chunks((codec.encode_model(key.model), key.version) for key in self.among):
+            yield from self.connection.execute(these, in_pairs(chunk))
+
+    def known(self) -> Iterator[VersionKey]:
+        """Those of which the state has anything."""
+        # A snapshot that is shown with another version than its own is no trace of its own one.
+        stored = select(_snapshots.c.model, _snapshots.c.version).where(~IS_SHOWN)
+        yield from map(key_of, self.rows(stored.distinct(), _snapshots))
+        for each in (*OF_VERSIONS, _work, _promoted):
+            yield from map(key_of, self.rows(select(each.c.model, each.c.version).distinct(), each))
+
+    def shown(self) -> dict[Revision, set[VersionKey]]:
+        """Those that each revision shows that is still in the history."""
+        shown: dict[Revision, set[VersionKey]] = defaultdict(set)
+        rows = select(_promoted).join(
+            _promotions,
+            (_promotions.c.environment == _promoted.c.environment)
+            & (_promotions.c.revision == _promoted.c.revision),
+        )
+        for row in self.rows(rows.where(~_promotions.c.forgotten), _promoted):
+            shown[Revision(row.environment, row.revision)].add(key_of(row))
+        return shown
+
+    def history(self, shown: Iterable[Revision]) -> Sequence[Row[Any]]:
+        """The promotions of all environments, or of those that show one of the versions."""
+        every = select(_promotions).order_by(_promotions.c.environment, _promotions.c.revision)
+        if self.among is not None:
+            names = sorted({each.environment for each in shown})
+            every = every.where(_promotions.c.environment.in_(names))
+        return self.connection.execute(every).all()
+
+
+def _revisions(
+    shown: Mapping[Revision, Collection[VersionKey]], history: Sequence[Row[Any]]
+) -> Iterator[ShownVersions]:
+    """What each revision shows that is still in the history, and until when it was shown."""
+    later: dict[str, datetime] = {}
+    for row in reversed(history):
+        if not row.forgotten:
+            revision = Revision(row.environment, row.revision)
+            yield ShownVersions(
+                revision=revision,
+                versions=frozenset(shown.get(revision, ())),
+                until=later.get(row.environment),
+            )
+        if row.finished:
+            ended = row.promoted_at if row.finished_at is None else row.finished_at
+            later[row.environment] = codec.decode_instant(ended)
+
+
+def _used(history: Sequence[Row[Any]], planned: Sequence[PlannedVersion]) -> Mapping[str, datetime]:
+    found: dict[str, datetime] = {}
+    times = [(row.environment, codec.decode_instant(row.promoted_at)) for row in history]
+    for name, at in (*times, *((each.environment, each.at) for each in planned)):
+        found[name] = max(at, found.get(name, at))
+    return found
+
+
+def _tombstone(row: Row[Any]) -> Tombstone:
+    return Tombstone(
+        key=key_of(row),
+        recorded_at=codec.decode_instant(row.recorded_at),
+        is_dropping=row.dropping,
+        uuid=row.table_uuid,
+        location=row.location,
+    )
