@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,7 +18,7 @@ from vde_dagster.core.clean_up.references import (
     Times,
     Tombstone,
 )
-from vde_dagster.core.clean_up.sweeping import expired, expires_at, sweep
+from vde_dagster.core.clean_up.sweeping import by_version, expired, expires_at, readers, sweep
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 
@@ -162,7 +163,7 @@ references = st.builds(
 views = st.lists(
     st.builds(ReadingView, name=st.just(TableName("v", "v")), reads=some, key=st.none() | keys),
     max_size=4,
-)
+).map(lambda found: [replace(v, name=TableName("v", f"v{n}")) for n, v in enumerate(found)])
 
 
 def naive(found: References, views: list[ReadingView]) -> set[VersionKey]:
@@ -188,6 +189,14 @@ def naive(found: References, views: list[ReadingView]) -> set[VersionKey]:
 def test_it_is_what_a_naive_search_finds(found: References, views: list[ReadingView]) -> None:
     swept = sweep(found, views, TIMES)
     assert set(swept.kept) == naive(found, views)
+
+
+@given(references, views, keys)
+def test_of_the_views_only_its_readers_decide_about_a_version(
+    found: References, views: list[ReadingView], key: VersionKey
+) -> None:
+    own = readers(key, by_version(views))
+    assert (key in sweep(found, own, TIMES).kept) == (key in naive(found, views))
 
 
 @given(references, views)
