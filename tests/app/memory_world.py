@@ -124,6 +124,7 @@ READING: Final = {
     "taken",
     "totals",
     "unfinished",
+    "used",
     "failed",
     "versions",
     "views",

@@ -30,7 +30,7 @@ def command(*, output: str, folder: Path) -> None:
     project = VdeProject.load(folder)
     state, times = project.services.state, project.configuration.clean_up
     shown = [each for name in state.environments() if (each := state.environment(name))]
-    used = state.references().used if shown else {}
+    used = state.used() if shown else {}
     ends = {each.name: expires_at(each.name, used, times) for each in shown}
     if output == "json":
         print_json({"environments": [_facts(each, ends[each.name]) for each in shown]})

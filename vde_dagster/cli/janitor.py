@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
 _STEP: Final = 1000
+_BEGUN: Final = "its removal was begun"
 
 
 @click.command("janitor", short_help="Drop what nothing refers to any more.")
@@ -112,7 +113,11 @@ def _left(each: Left) -> dict[str, object]:
 
 def _print_look(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> None:
     swept = seen.swept
-    rows = [("remove", f"environment {name}", "its time is over", "") for name in seen.expired]
+    begun = seen.found.removing
+    rows = [
+        ("remove", f"environment {name}", _BEGUN if name in begun else "its time is over", "")
+        for name in seen.expired
+    ]
     rows += [("forget", str(each), "its time is over", "") for each in swept.forgotten]
     for what, keys in (
         ("drop", [key for key in swept.due if seen.may_drop(key)]),
@@ -133,7 +138,10 @@ def _print_look(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> None:
 
 def _print_work(done: Cleaned) -> None:
     swept = done.swept
-    rows = [("removed", f"environment {name}", "its time was over", "") for name in done.removed]
+    rows = [
+        ("removed", f"environment {name}", f"its time was over, or {_BEGUN}", "")
+        for name in done.removed
+    ]
     rows += [("forgot", str(each), "its time was over", "") for each in swept.forgotten]
     rows += [
         ("dropped", str(each.key.table), "nothing referred to it", _size(each.files))

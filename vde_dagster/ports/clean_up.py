@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from vde_dagster.core.clean_up.references import ReadingView, References, Times, Tombstone
@@ -32,6 +32,10 @@ class CleanUp(Protocol):
 
     def references(self) -> References:
         """Everything that refers to versions now."""
+        ...
+
+    def used(self) -> Mapping[str, datetime]:
+        """When each environment was planned or promoted last, by the database's clock."""
         ...
 
     def record_sweep(self, views: Sequence[ReadingView], times: Times) -> Sweep:

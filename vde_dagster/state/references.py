@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, Table, exists, select
+from sqlalchemy import Connection, Row, Select, Table, exists, func, select
 
 from vde_dagster.core.clean_up.references import (
     OpenWork,
@@ -86,8 +86,20 @@ def references(connection: Connection, among: Collection[VersionKey] | None = No
             for key in {*known, *(each.key for each in open_work)}
             if version_resource(key) in held
         ),
-        used=_used(history, planned),
+        removing=frozenset(_removing(history)),
+        used=used(connection) if among is None else {},
     )
+
+
+def used(connection: Connection) -> dict[str, datetime]:
+    """When each environment was planned or promoted last."""
+    found: dict[str, datetime] = {}
+    for table, at in ((_promotions, _promotions.c.promoted_at), (_planned, _planned.c.planned_at)):
+        last = select(table.c.environment, func.max(at).label("at")).group_by(table.c.environment)
+        for row in connection.execute(last):
+            instant = codec.decode_instant(row.at)
+            found[row.environment] = max(instant, found.get(row.environment, instant))
+    return found
 
 
 def drops(connection: Connection) -> tuple[Tombstone, ...]:
@@ -164,12 +176,11 @@ def _revisions(
             later[row.environment] = codec.decode_instant(ended)
 
 
-def _used(history: Sequence[Row[Any]], planned: Sequence[PlannedVersion]) -> Mapping[str, datetime]:
-    found: dict[str, datetime] = {}
-    times = [(row.environment, codec.decode_instant(row.promoted_at)) for row in history]
-    for name, at in (*times, *((each.environment, each.at) for each in planned)):
-        found[name] = max(at, found.get(name, at))
-    return found
+def _removing(history: Iterable[Row[Any]]) -> Iterator[str]:
+    """The environments whose latest revision is a removal that is not finished."""
+    for row in {row.environment: row for row in history}.values():
+        if row.removed and not row.finished:
+            yield row.environment
 
 
 def _tombstone(row: Row[Any]) -> Tombstone:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from vde_dagster.core.clean_up.references import ReadingView, References, Times, Tombstone
 from vde_dagster.core.clean_up.sweeping import Sweep
@@ -48,6 +48,11 @@ class SqlCleanUp:
         """Everything that refers to versions now."""
         with self._database.read() as connection:
             return references.references(connection)
+
+    def used(self) -> Mapping[str, datetime]:
+        """When each environment was planned or promoted last."""
+        with self._database.read() as connection:
+            return references.used(connection)
 
     def record_sweep(self, views: Sequence[ReadingView], times: Times) -> Sweep:
         """Decide what is unreachable, and record it."""

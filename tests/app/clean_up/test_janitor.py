@@ -340,6 +340,43 @@ class Halted:
         return call
 
 
+@pytest.mark.parametrize("then", ["plan", "remove"])
+def test_an_environment_that_somebody_uses_or_removes_after_the_look_is_left_to_them(
+    then: str,
+) -> None:
+    world = shop_in_production()
+    for name in ("dev", "other"):
+        done(world.services(), graph_of(EDITED), name)
+    world.clock.advance(8 * DAY)
+
+    def meanwhile() -> None:
+        if then == "plan":
+            done(world.services(), graph_of(LATER), "dev")
+        else:
+            remove_environment(world.services(), "dev")
+
+    between = Between(world, "environments", after=True, then=meanwhile)
+    cleaned = clean_up(between.services(), TIMES)
+    assert between.came
+    assert (cleaned.removed, cleaned.busy) == (("other",), ())
+    assert world.state.environments() == (("dev", "prod") if then == "plan" else ("prod",))
+
+
+def test_a_removal_that_was_cut_is_finished_by_the_next_pass() -> None:
+    start = shop_in_production()
+    done(start.services(), graph_of(EDITED), "dev")
+    fuse = Fuse()
+    remove_environment(start.copied().services(fuse), "dev")
+    begun = fuse.names.index("begin_removal") + 1
+    with pytest.raises(PowerCut):
+        remove_environment(start.services(Fuse(cut_at=begun, after=True)), "dev")
+    start.reboot()
+    assert look(start.services(), PINNED).expired == ("dev",)
+    assert passed(start, 0, PINNED).removed == ("dev",)
+    assert start.state.environments() == ("prod",)
+    assert not [each for each in start.catalog._views if each.namespace.endswith("__dev")]
+
+
 def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
     world = promoted_and_removed()
     key = next(k for k in world.state.references().known if k.table not in shown(world, "prod"))

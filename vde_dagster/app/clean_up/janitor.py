@@ -6,14 +6,14 @@ any point, and run at any time, next to plans, runs and promotions (rule R12).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from vde_dagster.app.clean_up.dropping import drop, finish_drops
 from vde_dagster.app.clean_up.looking import Left, Look, look
 from vde_dagster.app.leases import holder_of, leased
-from vde_dagster.app.promote.promotion import remove_environment
+from vde_dagster.app.promote.promotion import remove_unused
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers
@@ -63,7 +63,7 @@ def clean_up(services: Services, times: Times) -> Cleaned:
     with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
         finished = finish_drops(services)
         before = look(services, times)
-        removed, busy = _expire(services, before.expired)
+        removed, busy = _expire(services, before)
         found = look(services, times) if removed else before
         swept = services.state.record_sweep(found.views, times)
         dropped, written = _drop_due(services, found, swept, times)
@@ -83,18 +83,18 @@ def clean_up(services: Services, times: Times) -> Cleaned:
         )
 
 
-def _expire(
-    services: Services, environments: Iterable[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Remove environments; returns those that were, and those that a process holds."""
+def _expire(services: Services, seen: Look) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Remove environments; returns those that were, and those that a process holds.
+
+    Those that somebody has planned, promoted or removed since they were looked at are left.
+    """
     removed, busy = list[str](), list[str]()
-    for name in environments:
+    for name in seen.expired:
         try:
-            remove_environment(services, name)
+            if remove_unused(services, name, used=seen.found.used[name]):
+                removed.append(name)
         except Conflict:
             busy.append(f"environment {name}")
-        else:
-            removed.append(name)
     return tuple(removed), tuple(busy)
 
 

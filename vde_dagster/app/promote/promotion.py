@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
@@ -94,22 +96,53 @@ def remove_environment(services: Services, name: str) -> None:
             f"{PRODUCTION} is production, and is never removed",
             advice="plan it without its models to remove those.",
         )
-    holder = holder_of(services.ids, f"the removal of {name}")
-    resource, ttl = environment_resource(name), services.lease_ttl
-    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+    with _removing(services, name) as lease:
         shown = services.state.environment(name)
         if shown is None:
             known = ", ".join(services.state.environments()) or "none"
             raise Refused(f"there is no environment {name}", advice=f"There are: {known}.")
-        if not shown.is_removed:
-            shown = services.state.begin_removal(
-                name,
-                expected_revision=shown.revision,
-                plan_id=services.ids.new(),
-                lease=lease,
-                author=services.author,
-            )
-        _swap(services, shown, stored_graph(shown.snapshots, services.models))
+        _remove(services, shown, lease)
+
+
+def remove_unused(services: Services, name: str, *, used: datetime) -> bool:
+    """Remove an environment if nobody has planned or promoted it since, nor removed it.
+
+    Args:
+        services: The ports.
+        name: The environment.
+        used: When it was planned or promoted last, as somebody saw.
+
+    Returns:
+        Whether it was removed.
+
+    Raises:
+        Conflict: A process holds the environment.
+        OutcomeUnknown: An answer was lost; doing it again is safe.
+    """
+    with _removing(services, name) as lease:
+        shown = services.state.environment(name)
+        if shown is None or services.state.used().get(name) != used:
+            return False
+        _remove(services, shown, lease)
+        return True
+
+
+def _removing(services: Services, name: str) -> AbstractContextManager[Lease]:
+    holder = holder_of(services.ids, f"the removal of {name}")
+    resource, ttl = environment_resource(name), services.lease_ttl
+    return leased(services.state, resource, holder=holder, ttl=ttl)
+
+
+def _remove(services: Services, shown: Environment, lease: Lease) -> None:
+    if not shown.is_removed:
+        shown = services.state.begin_removal(
+            shown.name,
+            expected_revision=shown.revision,
+            plan_id=services.ids.new(),
+            lease=lease,
+            author=services.author,
+        )
+    _swap(services, shown, stored_graph(shown.snapshots, services.models))
 
 
 def finish_promotions(services: Services, environment: str) -> bool:

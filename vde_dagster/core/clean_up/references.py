@@ -101,8 +101,9 @@ class References:
     """What the state knows at ``now``, by the database's clock.
 
     ``known`` are all versions of which the state has anything. ``busy`` are environments that a
-    process holds, ``written`` the versions that one holds, and ``used`` is when each environment
-    was planned or promoted last.
+    process holds, ``removing`` those whose removal was begun and not finished, ``written`` the
+    versions that a process holds, and ``used`` is when each environment was planned or promoted
+    last.
     """
 
     now: datetime
@@ -112,5 +113,6 @@ class References:
     open_work: tuple[OpenWork, ...] = ()
     tombstones: Mapping[VersionKey, Tombstone] = field(default_factory=dict)
     busy: frozenset[str] = frozenset()
+    removing: frozenset[str] = frozenset()
     written: frozenset[VersionKey] = frozenset()
     used: Mapping[str, datetime] = field(default_factory=dict)

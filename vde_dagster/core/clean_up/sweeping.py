@@ -163,16 +163,16 @@ def _running(found: References, ttl: timedelta) -> Iterator[OpenWork]:
 
 
 def expired(found: References, environments: Iterable[str], times: Times) -> tuple[str, ...]:
-    """The environments whose time to live is over, sorted; those that a process holds are not."""
-    return tuple(
-        sorted(
-            name
-            for name in environments
-            if name not in found.busy
-            and (end := expires_at(name, found.used, times)) is not None
-            and end <= found.now
-        )
-    )
+    """The environments to be removed, sorted; those that a process holds are not among them.
+
+    Their time to live is over, or a process began to remove them and ended.
+    """
+
+    def is_over(name: str) -> bool:
+        end = expires_at(name, found.used, times)
+        return name in found.removing or (end is not None and end <= found.now)
+
+    return tuple(sorted(e for e in environments if e not in found.busy and is_over(e)))
 
 
 def expires_at(environment: str, used: Mapping[str, datetime], times: Times) -> datetime | None:
