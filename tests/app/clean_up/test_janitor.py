@@ -419,6 +419,25 @@ def test_tables_of_others_and_what_the_state_does_not_know_are_listed_and_left()
     assert physical(world) == shown(world, "prod") | {table, foreign, unknown}
 
 
+def test_a_table_of_another_state_stays_though_a_process_held_its_version_during_the_look() -> None:
+    """Whose table it is was looked up of versions alone to which nothing referred then."""
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+    known = world.state.references().known
+    key = next(k for k in known if k.table in {*world.catalog.tables} - shown(world, "prod"))
+    world.catalog.tables[key.table].properties[STATE] = "another"
+    held = world.state.acquire_lease(version_resource(key), holder="a repair", ttl=DAY)
+    between = Between(
+        world, "record_sweep", after=False, then=lambda: world.state.release_lease(held)
+    )
+    assert key not in {each.key for each in clean_up(between.services(), TIMES).dropped}
+    assert key.table in world.catalog.tables
+    cleaned = clean_up(world.services(), TIMES)
+    assert [each.reason for each in cleaned.left] == ["another state made it"]
+    assert key.table in world.catalog.tables
+
+
 def test_a_table_of_an_earlier_release_is_known_by_what_was_recorded_in_it() -> None:
     world = promoted_and_removed()
     for each in world.catalog.tables.values():

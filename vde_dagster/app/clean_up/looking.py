@@ -47,8 +47,11 @@ class Look:
         return NO_FILES if stored is None else services.catalog.files(stored)
 
     def may_drop(self, key: VersionKey) -> bool:
-        """Whether a version that is due has no table, or one that this state made."""
-        return key.table not in {each.table for each in self.left}
+        """Whether a version that is due has no table, or one that this state made.
+
+        Of one to which something referred when this looked, it is not known who made its table.
+        """
+        return key not in self.swept.kept and key.table not in {each.table for each in self.left}
 
 
 def look(services: Services, times: Times) -> Look:
