@@ -29,7 +29,8 @@ _BEGUN: Final = "its removal was begun"
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
-def command(*, dry_run: bool, output: str, folder: Path) -> None:
+@click.pass_context
+def command(ctx: click.Context, *, dry_run: bool, output: str, folder: Path) -> None:
     """Remove environments whose time is over, and drop versions to which nothing refers.
 
     A version that nothing refers to gets a tombstone first. A later run drops it with its files, if
@@ -56,6 +57,8 @@ def command(*, dry_run: bool, output: str, folder: Path) -> None:
         print_json(_facts_of_work(done))
     else:
         _print_work(done)
+    if done.failed:
+        ctx.exit(1)
 
 
 def _facts_of_look(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> dict[str, object]:
@@ -89,6 +92,7 @@ def _facts_of_work(done: Cleaned) -> dict[str, object]:
         "kept": [{**_version(key), "reason": why} for key, why in sorted(swept.kept.items())],
         "left": [_left(each) for each in done.left],
         "busy": list(done.busy),
+        "failed": [_left(each) for each in done.failed],
         "branches_removed": list(done.branches),
         "records_removed": done.records,
     }
@@ -157,6 +161,7 @@ def _print_work(done: Cleaned) -> None:
         ("busy", each, "a process holds it; the next run looks again", "") for each in done.busy
     ]
     rows += [("left", str(each.table), each.reason, "") for each in done.left]
+    rows += [("failed", str(each.table), each.reason, "") for each in done.failed]
     _print(rows)
     click.echo("\n".join(_summary(done)))
 

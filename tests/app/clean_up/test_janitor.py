@@ -528,6 +528,45 @@ def test_a_drop_that_was_cut_is_finished_by_the_plan_that_needs_the_version() ->
         assert world.rows("mart.shown") == AMOUNTS
 
 
+class Undeletable:
+    """A catalog, and one table whose files cannot be deleted."""
+
+    def __init__(self, catalog: object, name: TableName) -> None:
+        self._catalog, self._name = catalog, name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def drop_physical(self, name: TableName, **of: str) -> Any:
+        if name == self._name:
+            raise Refused(f"files of {name} cannot be deleted")
+        return self.__getattr__("drop_physical")(name, **of)
+
+
+def test_files_that_cannot_be_deleted_keep_nothing_else_from_being_done() -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+    services = world.services()
+    key = min(look(services, TIMES).swept.due)
+    wired: dict[str, Any] = {"catalog": Undeletable(world.catalog, key.table)}
+    stuck = replace(services, **wired)
+    first = clean_up(stuck, TIMES)
+    assert [str(each.table) for each in first.failed] == [str(key.table)]
+    assert first.failed[0].reason == f"files of {key.table} cannot be deleted"
+    assert physical(world) - shown(world, "prod") == {key.table}
+    assert {each.key for each in first.dropped} == {*first.swept.due} - {key}
+    done(world.services(), graph_of(LATER), "dev")
+    world.clock.advance(8 * DAY)
+    second = clean_up(stuck, TIMES)
+    assert (second.removed, second.finished, len(second.failed)) == (("dev",), (), 1)
+    other = {**LATER, "sales": LATER["sales"].replace("* 100", "* 1000")}
+    assert done(stuck, graph_of(other), "dev"), "a plan that does not need it"
+    with pytest.raises(Refused, match="cannot be deleted"):
+        done(stuck, graph_of(SHOP), "dev")
+    assert clean_up(services, TIMES).finished == (key,)
+
+
 # Records
 def test_records_of_closed_work_stay_bounded_and_say_the_same() -> None:
     world = shop_in_production()

@@ -348,7 +348,7 @@ def store_plan(services: Services, plan: Plan) -> None:
     try:
         services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
     except BeingDropped:  # its process ended, or ends just now
-        finish_drops(services)
+        finish_drops(services, {*shows, *(each.key for each in snapshots)})
         services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
     refuse_dropped(services, plan)
     stored = services.state.snapshots((each.name, each.fingerprint) for each in snapshots)

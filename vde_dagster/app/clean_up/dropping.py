@@ -6,7 +6,7 @@ that comes across it goes on. Until then no plan shows the version and no work w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.services import Services
@@ -36,6 +36,7 @@ def drop(
 
     Raises:
         Conflict: A process writes it, or its table is changed right now.
+        Refused: Its files cannot be deleted. Nothing shows it any more, and the next run goes on.
         OutcomeUnknown: An answer was lost; the next run does the rest.
     """
     uuid, location = (stored.uuid, stored.location) if stored is not None else ("", "")
@@ -50,20 +51,25 @@ def drop(
         return begun
 
 
-def finish_drops(services: Services) -> tuple[Tombstone, ...]:
-    """Finish the drops that an earlier process began; returns them.
+def finish_drops(services: Services, keys: Collection[VersionKey]) -> None:
+    """Finish the drops of these versions that an earlier process began; see `finish_drop`."""
+    for each in services.state.drops():
+        if each.key in keys:
+            finish_drop(services, each)
+
+
+def finish_drop(services: Services, begun: Tombstone) -> None:
+    """Finish a drop that an earlier process began.
 
     Raises:
-        Conflict: Another process is dropping one right now.
+        Conflict: Another process is dropping it right now, or changes its table.
+        Refused: Its files cannot be deleted.
         OutcomeUnknown: An answer was lost; the next run does the rest.
     """
-    found = services.state.drops()
-    for each in found:
-        resource, ttl = version_resource(each.key), services.lease_ttl
-        holder = holder_of(services.ids, _JANITOR)
-        with leased(services.state, resource, holder=holder, ttl=ttl):
-            _delete(services, each.key, uuid=each.uuid, location=each.location)
-    return found
+    resource, ttl = version_resource(begun.key), services.lease_ttl
+    holder = holder_of(services.ids, _JANITOR)
+    with leased(services.state, resource, holder=holder, ttl=ttl):
+        _delete(services, begun.key, uuid=begun.uuid, location=begun.location)
 
 
 def _delete(services: Services, key: VersionKey, *, uuid: str, location: str) -> None:

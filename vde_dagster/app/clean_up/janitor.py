@@ -6,18 +6,19 @@ any point, and run at any time, next to plans, runs and promotions (rule R12).
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from vde_dagster.app.clean_up.dropping import drop, finish_drops
+from vde_dagster.app.clean_up.dropping import drop, finish_drop
 from vde_dagster.app.clean_up.looking import Left, Look, look
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.promote.promotion import remove_unused
 from vde_dagster.app.services import Services
-from vde_dagster.core.clean_up.references import Times
+from vde_dagster.core.clean_up.references import Times, Tombstone
 from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 
@@ -38,8 +39,9 @@ class Cleaned:
     """What the janitor did.
 
     ``finished`` are versions whose drop an earlier process had begun, ``busy`` what others were at
-    work on: it is looked at again the next time. ``branches`` are the units of work whose branch
-    was removed, ``records`` how many old records were deleted.
+    work on: it is looked at again the next time. ``failed`` are dropped, and some of their files
+    could not be deleted, each with the reason. ``branches`` are the units of work whose branch was
+    removed, ``records`` how many old records were deleted.
     """
 
     removed: tuple[str, ...]
@@ -48,6 +50,7 @@ class Cleaned:
     finished: tuple[VersionKey, ...]
     left: tuple[Left, ...]
     busy: tuple[str, ...]
+    failed: tuple[Left, ...]
     branches: tuple[str, ...]
     records: int
 
@@ -61,12 +64,17 @@ def clean_up(services: Services, times: Times) -> Cleaned:
     """
     holder = holder_of(services.ids, "the janitor")
     with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
-        finished = finish_drops(services)
+        tried = _Tried()
+        finished = [
+            each.key
+            for each in services.state.drops()
+            if tried.drop(each.key, partial(_finished, services, each))
+        ]
         before = look(services, times)
-        removed, busy = _expire(services, before)
+        removed = _expire(services, before, tried)
         found = look(services, times) if removed else before
         swept = services.state.record_sweep(found.views, times)
-        dropped, written = _drop_due(services, found, swept, times)
+        dropped = _drop_due(services, found, swept, times, tried)
         gone = {each.key for each in dropped}
         tables = [each for key, each in found.stored.items() if key not in gone]
         branches = _drop_branches(services, tables, times)
@@ -75,46 +83,65 @@ def clean_up(services: Services, times: Times) -> Cleaned:
             removed=removed,
             swept=swept,
             dropped=dropped,
-            finished=tuple(each.key for each in finished),
+            finished=tuple(finished),
             left=found.left,
-            busy=(*busy, *written),
+            busy=tuple(tried.busy),
+            failed=tuple(tried.failed),
             branches=branches,
             records=services.state.prune(times.history, branches=rest),
         )
 
 
-def _expire(services: Services, seen: Look) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Remove environments; returns those that were, and those that a process holds.
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What did not succeed: one of these is no reason to leave the others."""
+
+    busy: list[str] = field(default_factory=list)
+    failed: list[Left] = field(default_factory=list)
+
+    def drop(self, key: VersionKey, dropping: Callable[[], bool]) -> bool:
+        """Whether a version is dropped."""
+        try:
+            return dropping()
+        except Conflict:
+            self.busy.append(str(key.table))
+        except Refused as error:
+            self.failed.append(Left(table=key.table, reason=str(error)))
+        return False
+
+
+def _finished(services: Services, begun: Tombstone) -> bool:
+    finish_drop(services, begun)
+    return True
+
+
+def _expire(services: Services, seen: Look, tried: _Tried) -> tuple[str, ...]:
+    """Remove environments; returns those that were.
 
     Those that somebody has planned, promoted or removed since they were looked at are left.
     """
-    removed, busy = list[str](), list[str]()
+    removed = list[str]()
     for name in seen.expired:
         try:
             if remove_unused(services, name, used=seen.found.used[name]):
                 removed.append(name)
         except Conflict:
-            busy.append(f"environment {name}")
-    return tuple(removed), tuple(busy)
+            tried.busy.append(f"environment {name}")
+    return tuple(removed)
 
 
 def _drop_due(
-    services: Services, found: Look, swept: Sweep, times: Times
-) -> tuple[tuple[Dropped, ...], tuple[str, ...]]:
-    """Drop what is due, views before tables; returns that, and what others write."""
-    dropped, busy = list[Dropped](), list[str]()
-    reading, gone = by_version(found.views), set[VersionKey]()
+    services: Services, found: Look, swept: Sweep, times: Times, tried: _Tried
+) -> tuple[Dropped, ...]:
+    """Drop what is due, views before tables; returns that."""
+    dropped, reading = dict[VersionKey, Dropped](), by_version(found.views)
     due = [key for key in swept.due if found.may_drop(key)]
     for key in sorted(due, key=lambda each: (not _is_view(found.stored.get(each)), each)):
         files = found.files(services, key)
-        views = readers(key, reading, without=gone)
-        try:
-            if drop(services, key, found.stored.get(key), views, times):
-                dropped.append(Dropped(key=key, files=files))
-                gone.add(key)
-        except Conflict:
-            busy.append(str(key.table))
-    return tuple(dropped), tuple(busy)
+        views = readers(key, reading, without=dropped)
+        if tried.drop(key, partial(drop, services, key, found.stored.get(key), views, times)):
+            dropped[key] = Dropped(key=key, files=files)
+    return tuple(dropped.values())
 
 
 def _is_view(stored: StoredTable | None) -> bool:
