@@ -32,6 +32,7 @@ from tests.app.shop_world import (
 )
 from tests.app.shop_world import EDITED as EDITED_SHOP
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.pausing import pause_models, resume_models
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import Refused
@@ -169,6 +170,18 @@ def test_a_plan_that_computes_nothing_says_to_plan_without_that(options: dict[st
         done(world.services(), other, "dev", **options)
     done(world.services(), other, "dev")
     assert world.rows("mart__dev.sales") == TENFOLD
+
+
+def test_the_table_of_a_paused_model_is_computed_again_once_it_is_resumed_as_is_advised() -> None:
+    world = shop_in_production()
+    drop(world)
+    services = world.services()
+    pause_models(services, "prod", [SALES_NAME], reason="")
+    with pytest.raises(Refused, match=r"it is paused, so resume it: `vde resume mart\.sales`"):
+        done(services, GRAPH, "prod")
+    resume_models(services, "prod", [SALES_NAME])
+    done(services, GRAPH, "prod")
+    assert world.rows("mart.sales") == AMOUNTS
 
 
 def test_rows_that_entered_by_sessions_are_computed_again_as_of_the_mark() -> None:

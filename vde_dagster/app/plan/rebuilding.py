@@ -66,6 +66,9 @@ def _why_not(services: Services, planned: Planned, gone: LostTable, options: Pla
     never = why_never_again(planned.graph[gone.name].model)
     if never:
         return never
+    if gone.name in planned.holdings.paused:
+        pause = services.state.pauses(planned.environment).get(gone.name)
+        return f"it is paused, so resume it: `{pause.resume}`" if pause is not None else ""
     left_out = left_out_by(options)
     if left_out:
         return f"{left_out}, so plan without it"
