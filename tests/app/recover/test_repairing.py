@@ -106,6 +106,21 @@ def test_what_another_environment_owns_is_repaired_there_as_is_advised(world: Me
     assert world.rows("mart__dev.sales") == TENFOLD
 
 
+def test_what_production_has_moved_on_from_is_repaired_where_it_is_shown_as_is_advised(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), GRAPH, "dev")
+    done(world.services(), graph_of(EDITED), "prod")
+    assert world.state.owners([bound(world.services(), "dev").key(SALES_NAME)]) == {}
+    world.catalog.append(sales(world, "dev"), [(DAYS[0], 99)])
+    services = world.services()
+    with pytest.raises(ForeignWrite) as raised:
+        evaluate_range(services, bound(services, "dev"), SALES_NAME, day(1, 3), force=True)
+    assert commands(str(raised.value)) == ["repair mart.sales --env dev"]
+    assert repaired(world, environment="dev").is_sound
+    assert world.rows("mart__dev.sales") == AMOUNTS
+
+
 def test_what_has_expired_is_dropped_by_a_person_and_planned_as_is_advised(
     world: MemoryWorld,
 ) -> None:

@@ -78,8 +78,19 @@ def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> 
 
 
 def mended(services: Services, key: VersionKey, damage: Damage) -> str:
-    """What mends it, for people, where the version is owned."""
-    return mended_by(key, damage, owner=services.state.owners([key]).get(key))
+    """What mends it, for people, where the version is owned, or shown if nobody owns it."""
+    owner = services.state.owners([key]).get(key) or _shown_by(services, key)
+    return mended_by(key, damage, owner=owner)
+
+
+def _shown_by(services: Services, key: VersionKey) -> str | None:
+    """An environment that shows a version, such as one that production has moved on from."""
+    for name in services.state.environments():
+        shown = services.state.environment(name)
+        own = shown.snapshots.get(key.model) if shown is not None else None
+        if own is not None and own.key == key:
+            return name
+    return None
 
 
 def readable(services: Services, key: VersionKey, recorded: int | None) -> int | None:
