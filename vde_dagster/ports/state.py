@@ -157,11 +157,13 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protoc
         hidden: Collection[ModelName] = (),
         author: str = "",
         taken: Revision | None = None,
+        looks: Mapping[VersionKey, LastLook] | None = None,
     ) -> Environment:
         """Record that an environment is about to show these stored snapshots, except hidden ones.
 
         Their version, who decided about them, and whether they drifted are recorded as given here;
-        all else is as it was stored. See `Environment` for ``author`` and ``taken``.
+        all else is as it was stored. See `Environment` for ``author`` and ``taken``. The ``looks``
+        are stored with it (rule R10), or nothing is.
 
         Raises:
             Conflict: Its revision is not ``expected_revision`` (0 for a new environment), or one of

@@ -145,8 +145,9 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         hidden: Collection[ModelName] = (),
         author: str = "",
         taken: Revision | None = None,
+        looks: Mapping[VersionKey, LastLook] | None = None,
     ) -> Environment:
-        """Add the next revision of an environment, not finished.
+        """Add the next revision of an environment, not finished, and store its looks.
 
         Raises:
             Conflict: Its revision is not the expected one.
@@ -157,6 +158,7 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
             reference_lock.while_adding(connection)
             leases.check(connection, lease)
             reference_lock.refer(connection, [each.key for each in snapshots])
+            ledger.record_looks(connection, looks or {})
             return environments.begin(
                 connection,
                 name,

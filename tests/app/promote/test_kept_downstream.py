@@ -7,7 +7,17 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import DAILY, EVENTS, PROJECT, MemoryWorld, build, graph_of, hour_of
+from tests.app.memory_world import (
+    DAILY,
+    EVENTS,
+    PROJECT,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    build,
+    graph_of,
+    hour_of,
+)
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -105,6 +115,23 @@ def test_after_a_non_breaking_edit_only_hours_that_got_rows_are_computed(
 
 def one(hour: int) -> Interval:
     return Interval(hour_of(hour), hour_of(hour + 1))
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_what_was_kept_stays_fresh_when_a_later_promotion_is_cut_before_it_begins(
+    world: MemoryWorld, *, goes_on: bool
+) -> None:
+    build(world.services(), graph_of({**SHOP, "events": WIDER}))
+    even_wider = WIDER.replace("1 AS one", "1 AS one, 2 AS two")
+    later, fuse = graph_of({**SHOP, "events": even_wider}), Fuse()
+    build(world.copied().services(fuse), later)
+    cut = fuse.names.index("begin_promotion") + 1
+    with pytest.raises(PowerCut):
+        build(world.services(Fuse(cut_at=cut)), later)
+    world.reboot()
+    if goes_on:
+        assert build(world.services(), later) == ()
+    assert done(world, plan_run(world.services(), "prod")) == {}
 
 
 def test_another_environments_promotion_takes_no_decision_of_production_back(

@@ -20,7 +20,7 @@ from vde_dagster.app.plan.plan_checks import gap_problems, gaps_after, lost_prob
 from vde_dagster.app.plan.planned_again import refuse_older_rows
 from vde_dagster.app.publish.shown_views import settle, views_of
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import move_looks
+from vde_dagster.app.staleness.late_upstream import moved_looks
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
@@ -60,8 +60,10 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
     refuse_older_rows(services, plan)
+    looks = None
     if before is not None:
-        move_looks(services, before, stored_graph(before.snapshots, services.models), plan)
+        graph = stored_graph(before.snapshots, services.models)
+        looks = moved_looks(services, before, graph, plan)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan)
@@ -74,6 +76,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         hidden=plan.hidden,
         author=services.author,
         taken=plan.taken,
+        looks=looks,
     )
     shown = _swap(services, environment, plan.graph)
     _show_added(services, plan)

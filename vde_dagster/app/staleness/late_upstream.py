@@ -105,13 +105,16 @@ def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook
     return {key: each for key, each in found.items() if looks.last.get(key) != each}
 
 
-def move_looks(services: Services, shown: Environment, graph: Graph, plan: Plan) -> None:
-    """Store looks at versions that a promotion keeps under new parents, or for an edited model.
+def moved_looks(
+    services: Services, shown: Environment, graph: Graph, plan: Plan
+) -> dict[VersionKey, LastLook]:
+    """Looks at versions that a promotion keeps under new parents, or for an edited model.
 
     To keep a version is a decision about its rows: they are as fresh against the tables that it
-    will read as against those that it reads now. This is recorded before the promotion, and is
-    also true if the promotion does not happen. It is the decision of the environment that writes
-    the version (rule R9): others may show it with other parents.
+    will read as against those that it reads now. It is recorded with the promotion, not before:
+    a look at other tables says nothing of those that are read now, of which there may be such a
+    decision, too. It is the decision of the environment that writes the version (rule R9): others
+    may show it with other parents.
 
     Args:
         services: The ports.
@@ -136,9 +139,7 @@ def move_looks(services: Services, shown: Environment, graph: Graph, plan: Plan)
         if key in loaded and is_computed(plan.graph[name]) and after.is_moved(name, before)
     ]
     behind = {name: each.stale for name, _, each in before.found(moved)}
-    seen = {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
-    if seen:
-        services.state.record_looks(seen)
+    return {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
