@@ -160,6 +160,30 @@ def test_files_of_a_table_that_was_made_after_the_drop_began_are_not_deleted(
     assert iceberg._load(ONE).scan().to_arrow().to_pylist() == [{"id": 9, "at": START}]
 
 
+def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    """It keeps its folder, in which the table is that is made again under its old name."""
+    assert stored(iceberg.catalog).beside == ""
+    found = stored(iceberg.catalog)
+    files = files_in(tmp_path / "warehouse")
+    catalog = iceberg.catalog._catalog
+    catalog.create_namespace("backup")
+    catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
+    with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+        drop(iceberg.catalog, found)
+    iceberg.create(ONE)
+    again = stored(iceberg.catalog)
+    assert again.beside == "backup.one"
+    with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+        drop(iceberg.catalog, again)
+    assert iceberg.catalog.table(ONE) is not None
+    assert files <= files_in(tmp_path / "warehouse")
+    assert iceberg._load(TableName("backup", "one")).scan().to_arrow().num_rows == 1
+    iceberg.drop(TableName("backup", "one"))
+    assert drop(iceberg.catalog, again)
+
+
 def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, tmp_path: Path) -> None:
     shown = TableName("dev", "one")
     iceberg.catalog.swap_views([ViewDefinition(name=shown, target=ONE, columns=(ID, AT))], [])

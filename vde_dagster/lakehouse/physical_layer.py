@@ -6,8 +6,11 @@ touches a table that somebody has made under the same name since.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +28,7 @@ from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles
 from vde_dagster.ports.physical_layer import STATE, StoredFiles, StoredTable
 
 _VIEW: Final = "VIEW"
+_FILE: Final = re.compile("^file:/*")
 _ROWS: Final = """
     SELECT catalog_name, table_namespace, table_name, iceberg_type, metadata_location
     FROM iceberg_tables
@@ -32,6 +36,11 @@ _ROWS: Final = """
 _ROW: Final = f"""{_ROWS}
     WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name
 """
+_INSIDE: Final = f"""{_ROWS}
+    WHERE metadata_location LIKE :like0 OR metadata_location LIKE :like1
+       OR metadata_location LIKE :like2
+"""
+"""Those in a folder, and a few more, since names have underscores."""
 _DELETE: Final = """
     DELETE FROM iceberg_tables
     WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name
@@ -54,12 +63,15 @@ class SqlPhysicalLayer:
 
     def tables(self) -> Iterator[StoredTable]:
         """All tables and views in the schemas of physical tables, by name."""
-        for row in self._rows():
+        rows = self._rows()
+        inside = _by_folder(rows)
+        for row in rows:
             ours = row.catalog_name == self._catalog.name
             if ours and row.table_namespace.startswith(PHYSICAL_PREFIX):
                 found = self._described(row)
                 if found is not None:
-                    yield found
+                    beside = _beside(row, inside.get(_plain(found.location), ()))
+                    yield replace(found, beside=beside)
 
     def reading_views(self) -> Iterator[StoredTable]:
         """All views elsewhere, of any catalog in this database, that name something there."""
@@ -83,6 +95,7 @@ class SqlPhysicalLayer:
         found = None if row is None else self._described(row)
         if found is not None and found.uuid != uuid:
             return False
+        self._refuse_shared(name, location)
         # Only these are deleted: files of a table that is made here later are not among them.
         files = self._listed(location)
         if row is None:
@@ -98,6 +111,25 @@ class SqlPhysicalLayer:
                 advice=f"let this user delete what is in {location}, and run `vde janitor` again.",
             ) from error
         return True
+
+    def _refuse_shared(self, name: TableName, location: str) -> None:
+        """Refuse to delete a folder in which another table has its files.
+
+        Raises:
+            Refused: There is one.
+        """
+        plain = _plain(location)
+        begins = {f"like{at}": f"{way}{plain}/%" for at, way in enumerate(("", "file:", "file://"))}
+        with self._engine.connect() as connection:
+            rows = connection.execute(text(_INSIDE), begins).all()
+        own = next((row for row in rows if _is_named(row, self._key(name))), None)
+        beside = _beside(own, _by_folder(rows).get(plain, ()))
+        if beside:
+            raise Refused(
+                f"the folder {location} of {name} has the files of {beside}, too, so none of its "
+                "files was deleted",
+                advice=f"Copy {beside} to another folder, drop it, and run `vde janitor` again.",
+            )
 
     def _rows(self) -> list[Row[Any]]:
         with self._engine.connect() as connection:
@@ -175,6 +207,33 @@ class SqlPhysicalLayer:
         properties = self._catalog.properties
         scheme, host, path = PyArrowFileIO.parse_location(location.rstrip("/"), properties)
         return PyArrowFileIO(properties).fs_by_scheme(scheme, host), path
+
+
+def _by_folder(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:
+    """The tables and views whose metadata is in each folder, or below it."""
+    found: dict[str, list[Row[Any]]] = defaultdict(list)
+    for row in rows:
+        folder = _plain(row.metadata_location or "")
+        while folder:
+            folder = folder.rpartition("/")[0]
+            found[folder].append(row)
+    return found
+
+
+def _beside(own: Row[Any] | None, inside: Iterable[Row[Any]]) -> str:
+    """The name of another table or view among these; empty if there is none."""
+    names = [f"{row.table_namespace}.{row.table_name}" for row in inside if row != own]
+    return min(names, default="")
+
+
+def _is_named(row: Row[Any], key: Mapping[str, object]) -> bool:
+    named = (row.catalog_name, row.table_namespace, row.table_name)
+    return named == (key["catalog"], key["namespace"], key["name"])
+
+
+def _plain(location: str) -> str:
+    """A location in one of the ways in which engines write it: ``file:/x`` and ``file:///x``."""
+    return _FILE.sub("/", location.rstrip("/"))
 
 
 def _begin(connection: Connection) -> None:

@@ -18,7 +18,8 @@ class StoredTable:
 
     ``state`` is the id of the state that made it, empty where it has none. ``text`` is what a view
     selects, ``iceberg_snapshots`` are those that a table retains, and ``branches`` the units of
-    work that have a branch of it.
+    work that have a branch of it. ``beside`` is another table whose files are in its folder, such
+    as one that a person has renamed; empty where there is none.
     """
 
     name: TableName
@@ -29,6 +30,7 @@ class StoredTable:
     text: str = ""
     iceberg_snapshots: frozenset[int] = frozenset()
     branches: tuple[str, ...] = ()
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,6 @@ class PhysicalLayer(Protocol):
         Raises:
             Conflict: Somebody else changes it right now; nothing was dropped.
             OutcomeUnknown: The answer was lost.
-            Refused: Its files cannot be deleted, or its folder is not its own.
+            Refused: Its files cannot be deleted, or its folder is not its own, or not its alone.
         """
         ...

@@ -31,6 +31,7 @@ from tests.app.shop_world import (
     shop_in_production,
 )
 from tests.depth import is_full, places
+from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.clean_up.janitor import RESOURCE, Cleaned, clean_up
 from vde_dagster.app.clean_up.looking import look
@@ -43,7 +44,7 @@ from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.core.names import TableName
-from vde_dagster.ports.physical_layer import STATE
+from vde_dagster.ports.physical_layer import STATE, StoredTable
 from vde_dagster.ports.state import version_resource
 
 DAY = timedelta(days=1)
@@ -417,6 +418,31 @@ def test_tables_of_others_and_what_the_state_does_not_know_are_listed_and_left()
         unknown: "this state knows nothing of it",
     }
     assert physical(world) == shown(world, "prod") | {table, foreign, unknown}
+
+
+def test_a_table_whose_folder_has_the_files_of_another_one_is_listed_and_left() -> None:
+    world = promoted_and_removed()
+    passed(world, 7.1)
+    world.clock.advance(1.1 * DAY)
+    wired: dict[str, Any] = {"catalog": Renamed(world.catalog)}
+    cleaned = clean_up(replace(world.services(), **wired), TIMES)
+    assert cleaned.dropped == ()
+    reasons = {each.reason for each in cleaned.left}
+    assert reasons == {"its folder has the files of backup.sales, too"}
+
+
+class Renamed:
+    """A catalog of which a person has renamed tables that were made again since."""
+
+    def __init__(self, catalog: MemoryCatalog) -> None:
+        self._catalog = catalog
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def physical_layer(self) -> tuple[StoredTable, ...]:
+        found = self._catalog.physical_layer()
+        return tuple(replace(each, beside="backup.sales") for each in found)
 
 
 def test_a_table_of_another_state_stays_though_a_process_held_its_version_during_the_look() -> None:

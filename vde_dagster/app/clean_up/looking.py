@@ -112,6 +112,8 @@ def _why_not_ours(stored: StoredTable, state: str, head: int | None) -> str | No
     """
     if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
         return f"its files are in {stored.location}, which is no folder of its own"
+    if stored.beside:
+        return f"its folder has the files of {stored.beside}, too"
     if stored.state == state:
         return None
     if stored.state:
