@@ -74,5 +74,5 @@ def _print(environments: list[Environment], ends: Mapping[str, datetime | None])
         models = sum(not snapshot.is_source for snapshot in each.snapshots.values())
         end = ends[each.name]
         until = "never" if end is None else f"{end:%Y-%m-%d %H:%M}"
-        table.add_row(name, str(each.revision), when, until, each.plan_id[:8], str(models))
+        table.add_row(name, str(each.revision), when, each.plan_id[:8], str(models), until)
     console().print(table)
