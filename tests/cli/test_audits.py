@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -118,3 +120,15 @@ def test_an_unknown_model_is_named_with_one_of_a_similar_name(project: Path) -> 
     done = call("audits", "mart.revenu", "--project", project)
     assert done.exit_code == 1
     assert "Did you mean mart.revenue?" in done.stderr
+
+
+def test_values_and_reasons_with_brackets_are_shown_as_they_are(project: Path) -> None:
+    promote(project)
+    odd = replace(FAILED, sample=(("[/mnt]", "[3]"),), message="the audit [x] fails for [/mnt]")
+    work_id = record(project, odd)
+    done = call("audits", "mart.revenue", "--project", project)
+    assert done.exit_code == 0, done.stderr
+    assert "the audit [x] fails for [/mnt]" in done.stdout
+    assert re.search(r"\[/mnt\]\s+\[3\]", done.stdout)
+    again = f"publish {work_id} --accept accepted_range --reason TEXT"
+    assert again in done.stdout, "a command that is copied is in one line"

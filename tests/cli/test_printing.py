@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from vde_dagster.cli.printing import as_json, as_text
+from vde_dagster.cli.printing import as_json, as_text, console
 
 NEW_YORK = timezone(timedelta(hours=-5))
 
@@ -36,3 +36,9 @@ def test_a_cell(value: object, written: object, read: str) -> None:
     assert as_json(value) == written
     json.dumps(as_json(value), allow_nan=False)
     assert as_text(value) == read
+
+
+def test_texts_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "[/path] is [red] and [bold]:star: of ['a']"
+    console().print(text)
+    assert capsys.readouterr().out == f"{text}\n"

@@ -135,11 +135,12 @@ def _print(work: UnitOfWork) -> None:
         console().print(f"  {work.intent.accepted}", style="yellow")
     branch = work.refused_rows
     if branch:
-        console().print(f"  The refused rows are in {branch} until the next publication.")
+        where = f"  The refused rows are in {branch} until the next publication."
+        console().print(where, soft_wrap=True)
         names = dict.fromkeys(each.name for each in work.audits if each.stops)
         accepts = [word for name in names for word in ("--accept", name)]
         again = vde("publish", work.intent.work_id, *accepts, "--reason", "TEXT")
-        console().print(f"  To publish them all the same: {again}")
+        console().print(f"  To publish them all the same: {again}", soft_wrap=True)
 
 
 def print_result(result: AuditResult) -> None:

@@ -122,9 +122,12 @@ class _Story:
         self, title: str, commands: tuple[str, ...], act: Callable[[], Sequence[Built] | None]
     ) -> Chapter:
         """Do one chapter, and measure it. None from ``act`` says that it was left out."""
+        from rich.text import Text
+
         self._told += 1
         if self._is_text:
-            console().print(f"\n[bold]{self._told}. {title}[/bold]   {'; '.join(commands)}\n")
+            heading = (f"\n{self._told}. {title}", "bold")
+            console().print(Text.assemble(heading, f"   {'; '.join(commands)}\n"))
         started = time.monotonic()
         computed = act()
         seconds = time.monotonic() - started

@@ -21,10 +21,14 @@ _WIDTH: Final = 120
 
 
 def console(*, err: bool = False) -> Console:
-    """A console on standard output or error; 120 wide where that is no terminal."""
+    """A console on standard output or error; 120 wide where that is no terminal.
+
+    Texts are printed as they are: rows, names and reasons may have brackets and colons, which are
+    no markup and no names of pictures.
+    """
     from rich.console import Console
 
-    made = Console(stderr=err, highlight=False)
+    made = Console(stderr=err, highlight=False, markup=False, emoji=False)
     if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = _WIDTH
     return made

@@ -148,7 +148,7 @@ def _print(stored: StoredState, report: StateReport, folder: Path) -> None:
 def _section(title: str, lines: Sequence[str]) -> None:
     if not lines:
         return
-    console().print(f"\n{title}", style="bold", markup=False, soft_wrap=True)
+    console().print(f"\n{title}", style="bold", soft_wrap=True)
     for line in lines[:_LINES]:
         _print_line(f"  {line}")
     if len(lines) > _LINES:
@@ -156,7 +156,7 @@ def _section(title: str, lines: Sequence[str]) -> None:
 
 
 def _print_line(text: str) -> None:
-    console().print(text, markup=False, soft_wrap=True)
+    console().print(text, soft_wrap=True)
 
 
 def _facts(stored: StoredState, report: StateReport) -> dict[str, object]:

@@ -71,12 +71,11 @@ def print_status(looked: Looked) -> None:
     if looked.is_up_to_date:
         shown.print(
             f"{status.environment} is up to date: nothing due, nothing stale {_looked(status)}.",
-            markup=False,
             soft_wrap=True,
         )
     else:
         title = f"Status of {status.environment}{_clock(status)} {_looked(status)}"
-        shown.print(title, markup=False, soft_wrap=True)
+        shown.print(title, soft_wrap=True)
     for group in _GROUPS:
         _print_group(looked, group)
     if not (status.is_behind or status.is_up_to_date):
@@ -91,16 +90,16 @@ def _print_group(looked: Looked, group: _Group) -> None:
     shown = console()
     count = f" ({len(lines):,})" if len(lines) > _LINES else ""
     style = "bold red" if group.is_bad else "bold"
-    shown.print(f"\n{group.title}{count}", style=style, markup=False)
+    shown.print(f"\n{group.title}{count}", style=style)
     width = min(_NAME, max(len(name) for name, _ in lines[:_LINES]))
     for name, text in lines[:_LINES]:
-        shown.print(f"  {name.ljust(width)}  {text}".rstrip(), markup=False, soft_wrap=True)
+        shown.print(f"  {name.ljust(width)}  {text}".rstrip(), soft_wrap=True)
     if len(lines) > _LINES:
         every = looked.command("status", looked.status.environment, "--format", "json")
         more = f"  and {len(lines) - _LINES:,} more: {every} has all of them."
-        shown.print(more, markup=False, soft_wrap=True)
+        shown.print(more, soft_wrap=True)
     if end := group.end(looked):
-        shown.print(f"  {end}", markup=False, soft_wrap=True)
+        shown.print(f"  {end}", soft_wrap=True)
 
 
 def _print_promotion(looked: Looked) -> None:
@@ -111,7 +110,6 @@ def _print_promotion(looked: Looked) -> None:
         f"\nShows revision {promoted.revision}, promoted at {_time(promoted.promoted_at)}{by} "
         f"(plan {promoted.plan_id[:8]}{taken}). "
         f"{looked.command('history', promoted.name)} lists what was promoted.",
-        markup=False,
         soft_wrap=True,
     )
 
