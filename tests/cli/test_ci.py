@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -98,6 +99,8 @@ def test_unit_tests_decide_whether_the_environment_is_built(
     done = call("ci", "plan", "42", "--project", changing.folder)
     assert done.exit_code == 1
     assert "shares_are_whole" in done.stderr
+    assert "Correct the models or the tests." in done.stderr
+    assert "--skip-tests" not in done.stderr, "this command has no such option"
     comment = call("ci", "comment", "42", "--project", changing.folder)
     assert comment.stdout.startswith("## pr\\_42 is not built\n")
     assert "shares_are_whole" in comment.stdout
@@ -115,6 +118,29 @@ def test_what_failed_earlier_leaves_nothing_that_could_be_promoted(changing: InM
     assert done.exit_code == 1
     assert call("ci", "apply", "42", "--project", changing.folder).exit_code == 1
     assert shares(changing) == [30, 60]
+
+
+def test_a_step_that_a_fault_ends_leaves_nothing_that_could_be_promoted(
+    changing: InMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    ci("plan", changing)
+    edit(changing.folder / DAILY, "ELSE '200'", "ELSE '300'")
+    with monkeypatch.context() as patch:
+        patch.setattr("vde_dagster.cli.ci._promotion", full_disk)
+        done = call("ci", "plan", "42", "--project", changing.folder)
+    assert done.exit_code == 1
+    assert "a disk is full" in done.stderr
+    comment = call("ci", "comment", "42", "--project", changing.folder)
+    assert comment.stdout.startswith("## pr\\_42 is not built\n")
+    refused = call("ci", "apply", "42", "--project", changing.folder)
+    assert refused.exit_code == 1
+    assert shares(changing) == [30, 60], "what was approved earlier is not promoted either"
+    ci("plan", changing)
+    ci("apply", changing)
+    assert shares(changing) == [90, 180]
 
 
 def test_a_request_that_production_has_overtaken_is_planned_again(changing: InMemory) -> None:

@@ -34,6 +34,10 @@ _FILES: Final = click.option(
     metavar="DIR",
     help="Where the steps leave files for each other; .vde/ci in the project by default.",
 )
+_BEGUN: Final = (
+    "`vde ci plan` was begun and did not come to its end: what it printed says why. Run it again."
+)
+"""Why a request is not built whose step is at work, or was ended by a fault or from outside."""
 
 
 def _named(of: tuple[click.Context, click.Parameter, str]) -> str:
@@ -101,6 +105,8 @@ def plan(
     request = PullRequest(environment=environment, target=target)
     configuration = project.configuration
     chosen = PlanOptions(start=start, end=end, strict_columns=configuration.strict_columns)
+    # Whatever ends this step, nothing of an earlier one can be promoted in its place.
+    files.save(configuration, replace(request, failure=_BEGUN), None)
     try:
         request = replace(request, tests=_tested(project))
         request = replace(request, built=_build(project, environment, chosen))
@@ -207,7 +213,7 @@ def _tested(project: VdeProject) -> int | None:
     """How many unit tests of the project passed; None where there are none."""
     from vde_dagster.cli.unit_tests import run_before_plan
 
-    return len(run_before_plan(project, refuses=True, output="json")) or None
+    return len(run_before_plan(project, refuses=True, may_skip=False, output="json")) or None
 
 
 def _build(project: VdeProject, environment: str, chosen: PlanOptions) -> tuple[BuiltRows, ...]:

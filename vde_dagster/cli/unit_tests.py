@@ -93,7 +93,7 @@ def run(
 
 
 def run_before_plan(
-    project: VdeProject, *, refuses: bool, output: str
+    project: VdeProject, *, refuses: bool, output: str, may_skip: bool = True
 ) -> tuple[UnitTestResult, ...]:
     """Run a project's tests before a plan is shown; what fails is printed, too.
 
@@ -102,6 +102,7 @@ def run_before_plan(
         refuses: Whether the plan is to be applied or saved. Otherwise no Spark is started: tests
             that need it are not run.
         output: text, or json, which prints nothing here.
+        may_skip: Whether the command has the option --skip-tests.
 
     Raises:
         Refused: A test did not pass, and the plan was to be applied or saved.
@@ -115,7 +116,8 @@ def run_before_plan(
     if bad and refuses:
         raise Refused(
             "\n".join([f"{summary(results)} Nothing was planned, nothing was written.", *lines]),
-            advice="Correct the models or the tests; --skip-tests plans all the same.",
+            advice="Correct the models or the tests"
+            + ("; --skip-tests plans all the same." if may_skip else "."),
         )
     if results and output == "text":
         click.echo("\n".join([*lines, summary(results)]))
