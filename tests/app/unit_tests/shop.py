@@ -45,6 +45,10 @@ WHERE d.day BETWEEN @start_date AND @end_date
     "models/mart/labels.sql": """MODEL (name mart.labels, kind FULL);
 SELECT id AS id, SIZE(labels) AS labels FROM raw.events
 """,
+    "models/mart/tagged.sql": """MODEL (name mart.tagged, kind FULL);
+WITH large AS (SELECT id AS id FROM raw.events WHERE amount > 10)
+SELECT e.id AS id, SIZE(e.labels) AS labels FROM raw.events AS e JOIN large AS l ON e.id = l.id
+""",
 }
 
 

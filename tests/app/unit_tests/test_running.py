@@ -111,6 +111,25 @@ def test_without_an_engine_such_a_test_is_not_run(tmp_path: Path) -> None:
     assert (done.outcome, done.answered_by) == (Outcome.NOT_RUN, AnsweredBy.NONE)
 
 
+def test_a_test_that_fails_in_a_part_is_known_to_fail_though_the_rest_is_not_run(
+    tmp_path: Path,
+) -> None:
+    """The query needs the engine, its common table expression does not."""
+    text = """
+wrong:
+  model: mart.tagged
+  inputs: {raw.events: [{id: 1, amount: 11, labels: [a]}]}
+  outputs: {query: [{id: 1, labels: 1}], ctes: {large: [{id: 2}]}}
+right:
+  model: mart.tagged
+  inputs: {raw.events: [{id: 1, amount: 11, labels: [a]}]}
+  outputs: {query: [{id: 1, labels: 1}], ctes: {large: [{id: 1}]}}
+"""
+    done = results(tmp_path, text, Engines(engine=None, quick=engines().quick))
+    assert (done["wrong"].outcome, done["right"].outcome) == (Outcome.FAILED, Outcome.NOT_RUN)
+    assert [what for what, _ in done["wrong"].differences] == ["large"]
+
+
 def test_without_duckdb_all_are_run_by_the_engine(tmp_path: Path) -> None:
     done = results(tmp_path, LABELS, Engines(engine=engines().engine))["counted"]
     assert (done.outcome, done.answered_by) == (Outcome.PASSED, AnsweredBy.SPARK)

@@ -174,6 +174,19 @@ def test_what_is_wrong_is_said_with_its_line(
     assert any(each.startswith(problem) or problem in each for each in found), found
 
 
+@pytest.mark.parametrize("outputs", ["{ctes: {}}", "{ctes: }", "{partial: true}"])
+def test_outputs_that_expect_nothing_are_no_test(tmp_path: Path, outputs: str) -> None:
+    text = f"nothing:\n  model: mart.total\n  inputs: {{mart.people: []}}\n  outputs: {outputs}\n"
+    assert refused(tmp_path, text) == ["4: the test nothing expects nothing"]
+
+
+def test_what_is_given_twice_in_two_cases_is_reported(tmp_path: Path) -> None:
+    text = GOOD.replace("{id: 1, ", "{id: 1, Id: 2, ").replace("large:", "Large: []\n      large:")
+    found = refused(tmp_path, text)
+    assert "8: the column id is given twice" in found
+    assert "15: the CTE large is given twice" in found
+
+
 def test_macros_without_their_times_and_other_problems_are_said_at_once(tmp_path: Path) -> None:
     found = refused(
         tmp_path,

@@ -19,8 +19,8 @@ from vde_dagster.project.unit_tests.loading import LoadedTest
 class Outcome(Enum):
     """How a test ended.
 
-    ``ERROR``: the model could not be computed, so nothing was compared. ``NOT_RUN``: it needs an
-    engine that was not to be started, so nothing is known.
+    ``ERROR``: a query or function failed, so not all was compared. ``NOT_RUN``: it needs an engine
+    that was not to be started, and nothing that was compared without it differs.
     """
 
     PASSED = "passed"
@@ -101,22 +101,30 @@ def run_tests(
 
 def _run(loaded: LoadedTest, engines: Engines) -> UnitTestResult:
     test = loaded.test
-    by = AnsweredBy.NONE
+    by, error, not_run = AnsweredBy.NONE, "", False
     differences: list[tuple[str, Difference]] = []
     try:
         for asked in asked_by(test, loaded.graph):
             answer, answered_by = engines.answer(asked.question, subject=str(test.model))
-            if answer is None:
-                return UnitTestResult(test=test, answered_by=answered_by, not_run=True)
+            if answer is None:  # others may show that the test fails
+                not_run = True
+                continue
             by = AnsweredBy.SPARK if AnsweredBy.SPARK in (by, answered_by) else answered_by
             found = _difference(asked, answer)
             if found is not None:
                 differences.append((asked.what, found))
     except SetupError:
         raise
-    except (EvaluationFailed, Refused) as error:
-        return UnitTestResult(test=test, answered_by=by, error=str(error))
-    return UnitTestResult(test=test, answered_by=by, differences=tuple(differences))
+    except (EvaluationFailed, Refused) as raised:
+        error = str(raised)
+    is_unknown = not_run and not differences
+    return UnitTestResult(
+        test=test,
+        answered_by=AnsweredBy.NONE if is_unknown else by,
+        differences=tuple(differences),
+        error=error,
+        not_run=is_unknown,
+    )
 
 
 def _difference(asked: Asked, answer: Answer) -> Difference | None:

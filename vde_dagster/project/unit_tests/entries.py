@@ -26,12 +26,15 @@ def raw_of(entry: Entry) -> Raw:
 
 
 def rows_of(entry: Entry, reader: Reader) -> Iterator[Entry]:
-    """The rows of a list, each a mapping; what is none is reported."""
+    """The rows of a list, each a mapping; what is none is reported, and columns given twice."""
     if entry.tag not in ("seq", "null"):
         reader.add(entry.place, "rows are a list", ROWS_ADVICE)
         return
     for each in entry.items:
         if each.tag == "map":
+            names = [key.lower() for key in each.children]
+            for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+                reader.add(each.place, f"the column {name} is given twice", "Remove one of them.")
             yield each
         else:
             reader.add(each.place, "a row is a mapping of columns to values", ROWS_ADVICE)

@@ -215,7 +215,9 @@ class _Loading:
         reader = self.reader
         written = entry.children.get("outputs")
         outputs = _children(written)
-        if written is None or not ({"query", "ctes"} & set(outputs)):
+        ctes = outputs.get("ctes")
+        is_nothing = ctes is None or (ctes.is_mapping and not ctes.children)
+        if "query" not in outputs and is_nothing:
             at = written.place if written is not None else entry.place
             advice = "Write `outputs:` with `query:` and its rows, `ctes:`, or both."
             reader.add(at, f"the test {name} expects nothing", advice)
@@ -223,7 +225,6 @@ class _Loading:
             reader.known(written, _OUTPUTS, "outputs")
         partial = reader.flag(outputs.get("partial"), default=False)
         query = outputs.get("query")
-        ctes = outputs.get("ctes")
         if ctes is not None and not ctes.is_mapping:
             advice = "Write the name of each with its rows below it."
             reader.add(ctes.place, "ctes is a mapping of names to rows", advice)
@@ -233,7 +234,12 @@ class _Loading:
         )
 
     def _ctes(self, entry: Entry | None, *, partial: bool) -> Iterator[tuple[str, Expected]]:
+        seen = set[str]()
         for name, child in _children(entry).items():
+            if name.lower() in seen:
+                message = f"the CTE {name} is given twice"
+                self.reader.add(child.place, message, "Remove one of them.")
+            seen.add(name.lower())
             found = expected_of(child, self.reader, partial=partial, where=f"the CTE {name}")
             yield name.lower(), found
 
