@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.model.session_settings import against_translation, changing_results
 from vde_dagster.core.names import PRODUCTION, ModelName, TableName
 from vde_dagster.ports.answering import Answering
 from vde_dagster.project.cache.models import ModelCache
@@ -135,11 +136,16 @@ class VdeProject:
         return DuckDbQueries()
 
     @property
-    def quick_answers(self) -> Answering:
+    def settings_against_duckdb(self) -> tuple[str, ...]:
+        """Spark's settings in vde.yaml with which DuckDB was never compared: Spark answers then."""
+        return against_translation(changing_results(self.configuration.spark.conf))
+
+    @property
+    def quick_answers(self) -> Answering | None:
         """Who answers questions over given rows without Spark, where that means the same."""
         from vde_dagster.lakehouse.local_answering import DuckAnswers
 
-        return DuckAnswers(self.local_queries)
+        return None if self.settings_against_duckdb else DuckAnswers(self.local_queries)
 
     def iceberg_catalog(self) -> PyIcebergCatalog:
         """The project's catalog as pyiceberg knows it, for those who write sources."""

@@ -118,6 +118,25 @@ def test_duckdb_alone_says_why_it_cannot_answer(
     assert "Leave out --engine duckdb" in done.stderr
 
 
+def test_settings_that_decide_what_expressions_are_leave_everything_to_spark(
+    plain: Path, without_java: WithoutJava
+) -> None:
+    """Without ANSI a small decimal is another text, for one; nobody compared all the others."""
+    settings = plain / "vde.yaml"
+    yaml = settings.read_text()
+    for key, value, is_left in (
+        ("spark.sql.ansi.enabled", "false", True),
+        ("spark.sql.timestampType", "TIMESTAMP_NTZ", True),
+        ("spark.sql.ansi.enabled", "true", False),
+        ("spark.sql.shuffle.partitions", "8", False),
+    ):
+        settings.write_text(f"{yaml}spark: {{conf: {{{key}: '{value}'}}}}\n")
+        sql = "SELECT name FROM raw.plain"
+        done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
+        assert done.returncode == (1 if is_left else 0), (key, done.stderr)
+        assert (f"would: vde.yaml sets {key}" in done.stderr) == is_left
+
+
 def test_spark_answers_where_it_is_asked_to(plain: Path, without_java: WithoutJava) -> None:
     done = without_java(
         "query", "SELECT id FROM raw.plain", "--engine", "spark", "--project", plain

@@ -74,6 +74,16 @@ def test_a_test_runs_without_java(tested: Path, without_java: WithoutJava) -> No
     ]
 
 
+def test_where_settings_decide_what_expressions_are_no_test_runs_on_duckdb(
+    tested: Path, without_java: WithoutJava
+) -> None:
+    with (tested / "vde.yaml").open("a", encoding="utf-8") as settings:
+        settings.write("spark: {conf: {spark.sql.ansi.enabled: 'false'}}\n")
+    done = without_java("test", "--engine", "duckdb", "--project", tested, "--format", "json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["passed"], found["not_run"]) == (0, 0, 1)
+
+
 def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
     flights: Path, without_java: WithoutJava
 ) -> None:

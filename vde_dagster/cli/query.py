@@ -21,7 +21,9 @@ from vde_dagster.core.names import ModelName, TableName
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from vde_dagster.app.inspect.local_answers import LocalAnswer
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.sql.duckdb.translating import LeftToSpark
     from vde_dagster.ports.state import Environment
 
 _ROWS: Final = 50
@@ -176,20 +178,12 @@ def answer_on_views(
         Refused: DuckDB has to answer what is left to Spark.
         EvaluationFailed: The query failed.
     """
-    from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
+    from vde_dagster.app.inspect.local_answers import LocalAnswer
     from vde_dagster.core.sql.places import placed
 
     catalog, why = project.configuration.catalog.name, ""
     if engine != "spark":
-        found = answer_locally(
-            project.services,
-            project.local_queries,
-            sql,
-            catalog=catalog,
-            read=read,
-            views=views,
-            limit=limit + 1,
-        )
+        found = _answer_locally(project, sql, read=read, views=views, limit=limit + 1)
         if isinstance(found, LocalAnswer):
             return _cut(found.columns, found.rows, limit, engine="duckdb")
         why = found.reason
@@ -203,6 +197,30 @@ def answer_on_views(
     bound = placed(sql, catalog=catalog).with_tables(views.get).text
     columns, rows = project.engine.fetch(bound, limit=limit + 1)
     return _cut(columns, rows, limit, engine="spark", why=why)
+
+
+def _answer_locally(
+    project: VdeProject,
+    sql: str,
+    *,
+    read: Sequence[ModelName],
+    views: Mapping[ModelName, TableName],
+    limit: int,
+) -> LocalAnswer | LeftToSpark:
+    from vde_dagster.app.inspect.local_answers import answer_locally
+    from vde_dagster.core.sql.duckdb.translating import LeftToSpark
+
+    if against := project.settings_against_duckdb:
+        return LeftToSpark(reason=f"vde.yaml sets {', '.join(against)}")
+    return answer_locally(
+        project.services,
+        project.local_queries,
+        sql,
+        catalog=project.configuration.catalog.name,
+        read=read,
+        views=views,
+        limit=limit,
+    )
 
 
 def _cut(
