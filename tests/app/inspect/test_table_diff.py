@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from tests.app.memory_world import MemoryWorld, graph_of
-from tests.app.shop_world import EDITED, SALES, SHOP, day, done, shop_in_production
+from tests.app.memory_world import MemoryWorld, bound, graph_of
+from tests.app.shop_world import (
+    DAYS,
+    EDITED,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    day,
+    done,
+    shop_in_production,
+)
 from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
 from vde_dagster.app.inspect.table_diff import TableDiff, diff_table
 from vde_dagster.app.services import Services
@@ -50,6 +59,20 @@ class Asking:
         return [tuple(each) for each in self.services.engine.fetch(bound, limit=most)[1]]
 
 
+ONE_DAY = {
+    **SHOP,
+    "sales": SALES.replace(
+        "SUM(amount)",
+        "SUM(CASE WHEN CAST(at AS DATE) = DATE '2024-01-02' THEN 0 ELSE amount END)",
+    ),
+}
+"""The shop with other sales on the second day."""
+
+
+def shown_table(world: MemoryWorld, environment: str) -> TableName:
+    return bound(world.services(), environment).key(SALES_NAME).table
+
+
 def with_dev(project: Mapping[str, str], base: Mapping[str, str] = SHOP) -> MemoryWorld:
     if base is SHOP:
         world = shop_in_production()
@@ -81,6 +104,42 @@ def test_tables_of_equal_d_shas_are_equal_and_not_read() -> None:
         "every interval has one D-SHA in both",
         [],
     )
+
+
+def test_rows_of_another_program_are_found_although_all_d_shas_are_equal() -> None:
+    same = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2) - SUM(amount)")}
+    world = with_dev(same)
+    world.catalog.append(shown_table(world, "dev"), [(DAYS[1], Decimal(1))])
+    found, _ = compared(world)
+    assert (found.is_equal, found.read) == (False, None)
+    assert found.rows is not None
+    assert [[*each] for each in found.rows.added_rows] == [[DAYS[1], Decimal(1)]]
+
+
+def test_rows_of_another_program_are_found_in_intervals_of_equal_d_shas() -> None:
+    world = with_dev(ONE_DAY)
+    world.catalog.append(shown_table(world, "prod"), [(DAYS[2], Decimal(1))])
+    found, _ = compared(world)
+    assert found.rows is not None
+    assert (found.read, found.rows.added, found.rows.removed) == (None, 1, 2)
+
+
+def test_a_compaction_is_no_other_rows() -> None:
+    same = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2) - SUM(amount)")}
+    world = with_dev(same)
+    world.catalog.compact(shown_table(world, "dev"))
+    found, asking = compared(world)
+    assert (found.is_equal, asking.asked) == (True, [])
+
+
+def test_a_changed_row_shows_no_value_that_is_not_changed() -> None:
+    text = SALES.replace("AS amount", "AS amount, CAST('NaN' AS DOUBLE) AS ratio")
+    base = {**SHOP, "sales": text}
+    edited = {**SHOP, "sales": text.replace("SUM(amount)", "SUM(amount * 10)")}
+    found, _ = compared(with_dev(edited, base), on=["day"])
+    assert found.rows is not None
+    assert found.rows.by_column == {"amount": 3}
+    assert [[*each.values] for each in found.rows.changed_rows] == [["amount"]] * 3
 
 
 def test_rows_are_joined_by_the_given_key_and_compared_value_by_value() -> None:
@@ -120,14 +179,7 @@ def test_the_grain_of_the_model_is_its_key() -> None:
 
 
 def test_only_intervals_with_other_d_shas_are_read() -> None:
-    one_day = {
-        **SHOP,
-        "sales": SALES.replace(
-            "SUM(amount)",
-            "SUM(CASE WHEN CAST(at AS DATE) = DATE '2024-01-02' THEN 0 ELSE amount END)",
-        ),
-    }
-    found, asking = compared(with_dev(one_day), on=["day"])
+    found, asking = compared(with_dev(ONE_DAY), on=["day"])
     assert found.read == (day(2),)
     assert found.rows is not None
     assert (found.rows.before, found.rows.after, found.rows.changed) == (1, 1, 1)
@@ -194,3 +246,19 @@ def test_a_table_that_is_written_to_meanwhile_is_a_conflict() -> None:
 
     with pytest.raises(Conflict, match="written to meanwhile"):
         diff_table(services, Writing(services), "prod", "dev", ModelName("mart", "sales"), limit=1)
+
+
+def test_a_view_that_moves_meanwhile_is_a_conflict() -> None:
+    world = with_dev(EDITED)
+    services = world.services()
+
+    class Promoting(Asking):
+        def __call__(
+            self, query: exp.Query, views: Mapping[ModelName, TableName], most: int
+        ) -> Sequence[tuple[object, ...]]:
+            if not self.asked:
+                done(world.services(), graph_of(SHOP), "dev")
+            return super().__call__(query, views, most)
+
+    with pytest.raises(Conflict, match="was promoted meanwhile"):
+        diff_table(services, Promoting(services), "prod", "dev", SALES_NAME, limit=1)

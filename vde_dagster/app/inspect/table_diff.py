@@ -1,12 +1,14 @@
 """What differs between the rows that two environments show of a model.
 
-Recorded D-SHAs are compared first: what is equal by them is not read. Of all other rows those that
-belong to each other by a key are compared value by value; without a key, or where rows of a table
-share one, each row counts as a whole.
+Recorded D-SHAs are compared first: what is equal by them is not read, unless another program has
+written to one of the tables since. Of all other rows those that belong to each other by a key are
+compared value by value; without a key, or where rows of a table share one, each row counts as a
+whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,6 +22,7 @@ from vde_dagster.app.inspect.environment_diff import (
     Rows,
     diff_environments,
 )
+from vde_dagster.app.publish.foreign_writes import head_damage
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
@@ -141,7 +144,8 @@ def diff_table(
 
     Raises:
         Refused: There is no such environment, or one of them lacks the model, or its rows.
-        Conflict: A table was written to meanwhile, so what was counted is not of one state.
+        Conflict: A table was written to, or a view moved, meanwhile, so what was counted is not of
+            one state.
     """
     found = diff_environments(services, before, after)
     different = next((each for each in found.models if each.node.name == model), None)
@@ -160,13 +164,16 @@ def diff_table(
     keys = (different.before.key, different.after.key)
     if different.rows is Rows.SAME_TABLE:
         return replace(whole, why="both show one table")
-    if _is_equal_by_digest(services, different, keys):
+    is_known = different.node.model.kind.stores_rows and _are_as_recorded(services, keys)
+    if is_known and _is_equal_by_digest(services, different, keys):
         return replace(whole, why="every interval has one D-SHA in both")
-    read = _to_read(services, found, different)
+    read = _to_read(services, found, different) if is_known else None
     comparison, left_out = _comparison(different.node, one.columns, other.columns, on, read)
     heads = _heads(services, (one, other))
     views = {BEFORE: one.name, AFTER: other.name}
     rows = _compared(lambda query, most: ask(query, views, most), comparison, limit)
+    if [_view(services, each, model) for each in (found.before, found.after)] != [one, other]:
+        raise Conflict(f"{model} was promoted meanwhile", advice="Compare again.")
     if _heads(services, (one, other)) != heads:
         raise Conflict(f"{model} was written to meanwhile", advice="Compare again.")
     return replace(whole, read=read, rows=replace(rows, not_compared=left_out))
@@ -194,6 +201,12 @@ def _columns(old: Sequence[Column], new: Sequence[Column]) -> list[ColumnDiff]:
         if None in types or not same_type(str(types[0]), str(types[1])):
             found.append(ColumnDiff(name=each.name, old=types[0], new=types[1]))
     return found
+
+
+def _are_as_recorded(services: Services, keys: tuple[VersionKey, VersionKey]) -> bool:
+    """Whether readers find the rows that D-SHAs were recorded of, and none of other programs."""
+    heads = services.state.heads(keys)
+    return all(head_damage(services, key, heads.get(key)) is None for key in keys)
 
 
 def _is_equal_by_digest(
@@ -323,8 +336,17 @@ def _changed_row(comparison: Comparison, row: tuple[object, ...]) -> ChangedRow:
     pairs = zip(comparison.values, old, new, strict=True)
     return ChangedRow(
         key=row[:first],
-        values={name: (one, other) for name, one, other in pairs if one != other},
+        values={name: (one, other) for name, one, other in pairs if not _is_same(one, other)},
     )
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether two values are equal to the query that compared them: NaN is to NaN."""
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return one == other
 
 
 def _as_a_whole(
