@@ -100,4 +100,4 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
 def test_an_environment_that_is_not_there_is_refused(days: Path) -> None:
     done = call("repair", "staging.days", "--env", "dev", "--project", days)
     assert done.exit_code == 1
-    assert "There is no environment dev yet" in done.stderr
+    assert "There is no environment dev yet; `vde plan dev` makes it." in done.stderr

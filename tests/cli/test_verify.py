@@ -257,7 +257,7 @@ def test_where_nothing_is_loaded_nothing_is_started(
 @pytest.mark.parametrize(
     "arguments, reported",
     [
-        (("--env", "dev"), "There is no environment dev yet; `vde plan` makes it."),
+        (("--env", "dev"), "There is no environment dev yet; `vde plan dev` makes it."),
         (("mart.revenu",), "prod has no model mart.revenu. Did you mean mart.revenue?"),
         (("a.b.c.d",), "'a.b.c.d' is no name of a model"),
     ],

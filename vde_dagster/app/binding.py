@@ -49,7 +49,8 @@ class Binding:
         """
         if name not in self.graph:
             raise Refused(
-                f"{self.environment} has no model {name}", advice="`vde plan` lists its models."
+                f"{self.environment} has no model {name}",
+                advice="`vde environments --format json` lists the models of each.",
             )
         return self.graph[name]
 

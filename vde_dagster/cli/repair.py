@@ -11,6 +11,7 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen
 from vde_dagster.cli.printing import print_json
+from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ def command(
     project = VdeProject.load(folder)
     binding = bind_environment(project.services, environment)
     if binding is None:
-        raise Refused(f"There is no environment {environment} yet", advice="`vde plan` makes it.")
+        raise Refused(
+            f"There is no environment {environment} yet",
+            advice=f"`{vde('plan', environment)}` makes it.",
+        )
     catalog = project.configuration.catalog.name
     name = chosen(binding.graph, model, catalog=catalog, where=environment).name
     found = repair(project.services, binding, name, dry_run=dry_run)

@@ -45,7 +45,10 @@ def command(
     project = VdeProject.load(folder)
     binding = bind_environment(project.services, environment)
     if binding is None:
-        raise Refused(f"There is no environment {environment} yet", advice="`vde plan` makes it.")
+        raise Refused(
+            f"There is no environment {environment} yet",
+            advice=f"`{vde('plan', environment)}` makes it.",
+        )
     catalog = project.configuration.catalog.name
     names = [_asked(binding, each, catalog=catalog) for each in models] or None
     found: list[Verified] = []
