@@ -20,7 +20,8 @@ from typing import Final
 import pytest
 
 from tests.cli.calling import OURS, call
-from vde_dagster.core.secrets import STARS
+from vde_dagster.core.secrets import STARS, without_secrets
+from vde_dagster.project.configuration import read_configuration
 
 CANARIES: Final = {
     f"CANARY_{name}": f"canary-{name.lower()}-4711"
@@ -176,6 +177,28 @@ def test_plan_files_and_the_cache_have_no_value_of_an_environment_variable(tmp_p
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / ".vde").glob("*.*")}
     assert {"parsed_models.sqlite", "lake.db"} <= set(modes)
     assert set(modes.values()) == {0o600}
+
+
+def test_no_plan_file_has_the_password_in_an_address_among_sparks_settings(tmp_path: Path) -> None:
+    settings = (
+        "spark: {conf: {spark.sql.ansi.enabled: 'false', "
+        "spark.sql.custom.url: 'jdbc:x://host?password=${CANARY_JDBC}'}}\n"
+    )
+    files = {"models/a/b.sql": "MODEL (name a.b, start '2024-01-01'); SELECT 1 AS n"}
+    folder, saved = written(tmp_path / "shop", settings, files), tmp_path / "plan.json"
+    assert called("plan", "dev", "--save", saved, "--project", folder).returncode == 0
+    assert "spark.sql.ansi.enabled" in saved.read_text()
+    assert files_with_secrets(folder, saved) == {}
+
+
+def test_a_variable_that_is_a_secret_by_its_name_is_hidden_in_texts_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_TOKEN", "canary-of-a-variable")
+    monkeypatch.setenv("REGION", "eu-north-4711")
+    settings = "variables: {api_token: '${API_TOKEN}', region: '${REGION}'}\n"
+    read_configuration(written(tmp_path, settings, {}))
+    assert without_secrets("canary-of-a-variable, eu-north-4711") == f"{STARS}, eu-north-4711"
 
 
 def test_a_cache_of_an_earlier_release_is_closed_to_others(tmp_path: Path) -> None:

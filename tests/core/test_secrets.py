@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,6 +90,8 @@ def test_what_comes_from_the_environment_is_a_secret_unless_it_is_a_place() -> N
         ("postgresql://host/vde?user=me&password=canary-1&sslmode=require", {"canary-1"}),
         ("jdbc:sqlserver://host;user=me;password=canary-1;x=1", {"canary-1"}),
         ("sc://host:15002/;token=canary-1;use_ssl=true", {"canary-1"}),
+        ("-Xmx2g -Dstore.password=canary-1 -Da.b=c", {"canary-1"}),
+        ('"-Dfs.s3a.secret.key=canary-1" -Dtoken.provider.class=org.Provider', {"canary-1"}),
         ("https://host:8181/catalog", set()),
         ("sqlite:////folder/lake.db", set()),
         ("state.db", set()),
@@ -101,6 +104,19 @@ def test_an_address_has_its_password_and_tokens(address: str, expected: set[str]
 def test_what_is_remembered_is_hidden_as_it_is_and_as_an_address_writes_it() -> None:
     remember(["can@ry 1", "%41bcdefgh"])
     assert without_secrets("can@ry 1, x can%40ry%201; Abcdefgh") == "*****, x *****; *****"
+
+
+def test_a_secret_with_quotes_and_backslashes_is_hidden_as_json_and_python_write_it() -> None:
+    secret = "can\"ary\\1'x"
+    remember([secret])
+    for text in (secret, json.dumps([secret]), json.dumps(f"is {secret}"), repr(f"is {secret}")):
+        assert "ary" not in without_secrets(text), text
+
+
+def test_a_password_is_hidden_as_another_library_writes_its_address() -> None:
+    remember(secrets_in("postgresql://me:can%2fary!1@host/vde"))
+    for written in ("can%2fary!1", "can/ary!1", "can%2Fary%211"):
+        assert without_secrets(f"it is {written}.") == "it is *****."
 
 
 def test_a_short_secret_is_hidden_as_a_word_and_a_long_one_anywhere() -> None:

@@ -6,6 +6,7 @@ error, a Java exception) can be shown without it: every error of ours is, see `c
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -31,6 +32,10 @@ _NO_SECRET: Final = re.compile(
 )
 _ADDRESS: Final = re.compile(r"://[^/:@]*:(.*)@", re.DOTALL)
 _ADDRESS_IN_TEXT: Final = re.compile(r"(?<=://)([^\s'\"/:@]*):[^\s'\"]*(?=@)")
+_OPTION: Final = re.compile(
+    rf"(?<!\S)\"?-D([\w.-]*(?:{_NAMES})[\w.-]*)=\"?([^\s\"]+)", re.IGNORECASE
+)
+"""A Java option with a secret, such as ``-Dstore.password=x``, perhaps in quotes."""
 _PARAMETER: Final = re.compile(
     rf"(?<=[?&;])([\w.-]*(?:{_NAMES})[\w.-]*=)([^\s&;'\",)]+)", re.IGNORECASE
 )
@@ -110,18 +115,30 @@ def is_secret(name: str) -> bool:
 
 
 def secrets_in(address: str) -> Iterator[str]:
-    """The passwords and tokens in an address, in its part of the user and in its parameters."""
+    """The passwords and tokens in an address, in its part of the user and in its parameters.
+
+    Also those in Java's options.
+    """
     yield from _ADDRESS.findall(address)
     for found in _PARAMETER.finditer(address):
         yield found.group(2)
+    for found in _OPTION.finditer(address):
+        if is_secret(found.group(1)):
+            yield found.group(2)
 
 
 def remember(secrets: Iterable[str]) -> None:
-    """Hide these texts from now on, also as they are written in an address."""
+    """Hide these texts from now on, also as an address, JSON or Python writes them."""
     for each in secrets:
-        _KNOWN.update(
-            form for form in (each, quote(each, safe=""), unquote(each)) if len(form) >= _SHORTEST
-        )
+        _KNOWN.update(form for form in _forms(each) if len(form) >= _SHORTEST)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    plain = unquote(secret)
+    yield from (secret, plain, quote(secret, safe=""), quote(plain, safe=""))
+    for each in {secret, plain}:
+        yield from (json.dumps(each)[1:-1], json.dumps(each, ensure_ascii=False)[1:-1])
+        yield repr(each)[1:-1]
 
 
 def without_secrets(text: str) -> str:

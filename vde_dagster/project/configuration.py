@@ -190,8 +190,12 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     catalog = _catalog(keys.get("catalog"), reader)
     follow, modes = read_environments(keys.get("environments"), reader)
     spark = _spark(keys.get("spark"), reader)
-    named = {key: value for key, value in spark.conf.items() if not is_secret(key)}
-    session = changing_results(named)
+    session = changing_results(spark.conf)
+    shown = {
+        key: value
+        for key, value in session.items()
+        if not (is_secret(key) or any(secrets_in(value)))
+    }
     dagster = _dagster(keys.get("dagster"), reader)
     return Configuration(
         folder=folder.resolve(),
@@ -199,14 +203,14 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         defaults=replace(
             defaults_of(keys.get("defaults"), reader),
             catalog=catalog.name,
-            session=json.dumps(session) if session else "",
+            session=json.dumps(shown) if shown else "",
         ),
         catalog=catalog,
         spark=spark,
         state_url=_state_url(keys.get("state"), reader),
         clock_sources=_clock(keys.get("clock"), reader),
         follow_files=follow,
-        variables=read_variables(keys.get("variables"), reader),
+        variables=_variables(keys.get("variables"), reader),
         suffix_target=_suffix_target(keys.get("environment_suffix_target"), catalog, reader),
         strict_columns=reader.flag(keys.get("strict_columns"), default=False),
         dsha_algorithm=_algorithm(keys.get("dsha_algorithm"), reader),
@@ -333,6 +337,13 @@ def read_variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
             reader.add(child.place, f"the variable {name!r} is given twice", "Remove one of them.")
         else:
             found[name] = reader.plain(child)
+    return found
+
+
+def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
+    """The project's variables; one from an environment variable may be a secret by its name."""
+    found = read_variables(entry, reader)
+    remember(str(found[name]) for name in _outside(entry) & found.keys() if is_secret(name))
     return found
 
 
