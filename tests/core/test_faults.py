@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from vde_dagster.core.faults import Fault, FoundFault, fault_of
 
 FILE = "file:/w/vde__mart/mart__sales__0123456789abcdef0123456789abcdef/data/a.parquet"
+REST = "org.apache.iceberg.exceptions"
 POOL = "HTTPConnectionPool(host='127.0.0.1', port=9): Max retries exceeded with url: /v1?token=se"
 REFUSED = 'connection to server at "127.0.0.1", port 9 failed: Connection refused\n\tIs the server'
 
@@ -34,6 +35,8 @@ def caused(outer: Exception, cause: Exception) -> Exception:
         (ConnectionRefusedError(111, "Connection refused"), Fault.NO_ANSWER, ""),
         (ServiceUnavailableError("503"), Fault.NO_ANSWER, ""),
         (ForbiddenError("no"), Fault.NOT_ALLOWED, ""),
+        (PySparkException(f"{REST}.NotAuthorizedException: no"), Fault.NOT_ALLOWED, ""),
+        (PySparkException("S3Exception: (Service: S3, Status Code: 403, "), Fault.NOT_ALLOWED, ""),
         (NotInstalledError("pip"), Fault.NOT_INSTALLED, ""),
         (ValueError("'sqll' is not a valid CatalogType"), Fault.CATALOG_TYPE, "sqll"),
         (PermissionError(errno.EACCES, "denied", "/w/a"), Fault.NO_PERMISSION, "/w/a"),
@@ -51,7 +54,11 @@ def test_faults_are_known_by_type_number_or_text_in_any_cause(
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("a"), KeyError("b"), FileNotFoundError(2, "no such file"), EOFError()]
+    "error",
+    [
+        *(ValueError("a"), KeyError("b"), FileNotFoundError(2, "no such file"), EOFError()),
+        OSError(errno.EMFILE, f"Failed to open local file '{FILE}'. Detail: Too many open files"),
+    ],
 )
 def test_what_is_not_in_the_table_is_a_bug(error: Exception) -> None:
     assert fault_of(error) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -105,6 +106,18 @@ def test_only_local_masters_are_bound_to_the_loopback_address(master: str, local
     assert ("spark.sql.shuffle.partitions" in conf) is local
     assert conf.get("spark.jars") == (None if local else "/jars/a.jar,/jars/b.jar")
     assert conf.get("spark.driver.extraClassPath") == ("/jars/a.jar:/jars/b.jar" if local else None)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["spark.hadoop.fs.azure.account.key.x.dfs.core.windows.net", "spark.sql.catalog.lake.credential",
+     "spark.hadoop.fs.s3a.secret.key", "spark.sql.catalog.lake.token"],
+)  # fmt: skip
+def test_sparks_own_logs_leave_the_values_of_secrets_out(key: str) -> None:
+    """Spark looks for the pattern in names of settings; its own lacks some of these."""
+    pattern = _session_conf(SparkSettings(), JARS)["spark.redaction.regex"]
+    assert re.search(pattern, key)
+    assert not re.search(pattern, "spark.sql.shuffle.partitions")
 
 
 def test_a_users_settings_win_and_lists_are_joined() -> None:

@@ -186,7 +186,10 @@ _TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
         r"AWS Error NETWORK_CONNECTION|UnknownHostException|Could not connect to (?:the endpoint|"
         r"server)"
     ),
-    Fault.NOT_ALLOWED: re.compile(r"AWS Error ACCESS_DENIED|password authentication failed"),
+    Fault.NOT_ALLOWED: re.compile(
+        r"AWS Error ACCESS_DENIED|password authentication failed|NotAuthorizedException: |"
+        r"ForbiddenException: |\(Service: S3, Status Code: 40[13]\b"
+    ),
     Fault.LOCKED: re.compile(r"database is locked|SQLITE_BUSY"),
     Fault.CATALOG_TYPE: re.compile(r"'([^']*)' is not a valid CatalogType"),
     Fault.FILE_GONE: re.compile(
@@ -225,6 +228,8 @@ def _is(fault: Fault, link: _Link) -> bool:
         return True
     if fault is Fault.NO_ANSWER and link.is_connection and link.package == "builtins":
         return link.name != "EOFError" and not link.in_java_bridge
+    if fault is Fault.FILE_GONE and link.number not in (None, errno.ENOENT):
+        return False  # it is there, and cannot be opened
     found = _TEXTS.get(fault)
     return (
         (link.package, link.name) in _TYPES.get(fault, ())

@@ -24,7 +24,9 @@ _NAMES: Final = (
     r"secret|passw(?:or)?d|passphrase|token|credential|authorization|sas|connection[-_.]?string"
     r"|(?:access|account|api|private|encryption|shared|auth)[-_.]?key"
 )
-_SECRET: Final = re.compile(_NAMES, re.IGNORECASE)
+PATTERN: Final = f"(?i){_NAMES}"
+"""What the name of a secret has in it; Java reads this as Python does."""
+_SECRET: Final = re.compile(PATTERN)
 _NO_SECRET: Final = re.compile(
     r"(?:provider|class|enabled|ur[il]|type|impl|-ms|location|path|file|dir|warehouse|endpoint"
     r"|region|name|host|port|master|regex)$",

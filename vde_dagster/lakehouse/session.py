@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
+from vde_dagster.core.secrets import PATTERN
 from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java
@@ -221,6 +222,8 @@ def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, st
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
+        # What Spark's logs of events, and its UI, have no values of.
+        "spark.redaction.regex": PATTERN,
     }
     theirs = dict(settings.conf)
     if settings.local:
