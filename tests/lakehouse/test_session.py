@@ -110,9 +110,13 @@ def test_only_local_masters_are_bound_to_the_loopback_address(master: str, local
 
 @pytest.mark.parametrize(
     "key",
-    ["spark.hadoop.fs.azure.account.key.x.dfs.core.windows.net", "spark.sql.catalog.lake.credential",
-     "spark.hadoop.fs.s3a.secret.key", "spark.sql.catalog.lake.token"],
-)  # fmt: skip
+    [
+        "spark.hadoop.fs.azure.account.key.x.dfs.core.windows.net",
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.sql.catalog.lake.credential",
+        "spark.sql.catalog.lake.token",
+    ],
+)
 def test_sparks_own_logs_leave_the_values_of_secrets_out(key: str) -> None:
     """Spark looks for the pattern in names of settings; its own lacks some of these."""
     pattern = _session_conf(SparkSettings(), JARS)["spark.redaction.regex"]
