@@ -205,6 +205,7 @@ def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: N
     assert "further back than catchup_threshold" in pending
     (found,) = late.facts()["pending"]
     assert [each["reason"] for each in found["pending"]] == ["beyond threshold"]
+    assert late.facts()["up_to_date"] is False
     carry_out(advised(pending))
 
     late.remove(13)
@@ -215,6 +216,23 @@ def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: N
     assert reload[:2] == ["catch-up", "staging.events"]
     carry_out([reload])
     assert late.facts()["stopped"] == []
+
+
+def test_a_paused_model_is_not_called_up_to_date_and_the_named_command_ends_that(
+    night: Night,
+) -> None:
+    words = ("pause", "mart.shares", "--reason", "looked at", "--project", night.folder)
+    assert call(*words).exit_code == 0
+    text, facts = night.text(), night.facts()
+    assert text.startswith("Status of prod at ")
+    paused = group(text, "Paused, so that nothing of it is computed or looked at")
+    assert "mart.shares  paused" in paused
+    assert ": looked at. `vde resume mart.shares" in paused
+    assert facts["up_to_date"] is False
+    assert [each["model"] for each in facts["pauses"]] == ["mart.shares"]
+    carry_out(advised(paused))
+    assert night.text().startswith("prod is up to date")
+    assert night.facts()["up_to_date"] is True
 
 
 def test_what_was_marked_is_named_once_and_then_computed(night: Night) -> None:

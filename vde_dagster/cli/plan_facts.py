@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.schema_changes import (
     SchemaChange,
 )
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.core.planning.pauses import Pause
+from vde_dagster.core.planning.pauses import Pause, PausedModel
 from vde_dagster.core.planning.plan import (
     Behind,
     ExistingVersion,
@@ -73,11 +73,13 @@ def plan_facts(plan: Plan) -> Facts:
         "lost_tables": [_lost_facts(each) | {"why": each.why or None} for each in plan.lost_tables],
         "rebuilt_tables": [_lost_facts(each) for each in plan.rebuilds],
         "unfinished": [str(name) for name in plan.unfinished],
-        "pauses": [
-            {**pause_facts(each.pause), "waiting": [str(name) for name in each.waiting]}
-            for each in plan.pauses
-        ],
+        "pauses": [paused_facts(each) for each in plan.pauses],
     }
+
+
+def paused_facts(paused: PausedModel) -> Facts:
+    """A pause, and the models that are not computed because of it."""
+    return {**pause_facts(paused.pause), "waiting": [str(name) for name in paused.waiting]}
 
 
 def pause_facts(pause: Pause) -> Facts:

@@ -62,7 +62,7 @@ def command(
 
 def _facts(looked: Looked) -> dict[str, object]:
     from vde_dagster.cli.late_facts import pending_facts
-    from vde_dagster.cli.plan_facts import ranges_facts
+    from vde_dagster.cli.plan_facts import paused_facts, ranges_facts
     from vde_dagster.cli.unlock import lease_facts
 
     status, found = looked.status, looked.operations
@@ -71,10 +71,11 @@ def _facts(looked: Looked) -> dict[str, object]:
         "now": instant(status.now) if status.now else None,
         "looked_at": instant(status.at),
         "looked_at_models": status.looked_at,
-        "up_to_date": status.is_up_to_date,
+        "up_to_date": looked.is_up_to_date,
         "behind": status.is_behind,
         "dropped_views": [str(name) for name in status.dropped_views],
         "models": [_model_facts(each) for each in status.models],
+        "pauses": [paused_facts(each) for each in status.pauses],
         "failed": [_work_facts(looked, each) for each in (*found.failed, *found.refused)],
         "stopped": [
             {"model": str(each.name), "reason": each.stop.reason, "advice": each.stop.advice}

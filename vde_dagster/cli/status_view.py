@@ -78,7 +78,7 @@ def print_status(looked: Looked) -> None:
         shown.print(title, soft_wrap=True)
     for group in _GROUPS:
         _print_group(looked, group)
-    if not (status.is_behind or status.is_up_to_date):
+    if not (status.is_behind or status.is_up_to_date or status.pauses):
         shown.print("\nNothing is stale, and nothing can be computed yet.")
     _print_promotion(looked)
 
@@ -267,6 +267,14 @@ def _waiting(looked: Looked) -> Iterator[Line]:
             yield str(each.node.name), "; ".join(map(str, each.waits))
 
 
+def _paused(looked: Looked) -> Iterator[Line]:
+    for each in looked.status.pauses:
+        pause, environment = each.pause, looked.status.environment
+        resume = looked.command("resume", str(pause.model), "--env", environment)
+        waits = f"; {', '.join(map(str, each.waiting))} wait for it" if each.waiting else ""
+        yield str(pause.model), f"{pause}{waits}. {resume} ends that"
+
+
 def _managed(looked: Looked) -> Iterator[Line]:
     for each in looked.status.models:
         if each.managed is not None:
@@ -349,6 +357,7 @@ _GROUPS: Final = (
     ),
     _Group(title="Due", lines=_due, end=lambda looked: f"{looked.run()} computes it."),
     _Group(title="Waits", lines=_waiting),
+    _Group(title="Paused, so that nothing of it is computed or looked at", lines=_paused),
     _Group(title="MANAGED tables past their lag", lines=_managed),
     _Group(
         title="Late rows that are known and not loaded",

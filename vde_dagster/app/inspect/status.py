@@ -24,6 +24,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import LostTable, Plan, Staleness
 from vde_dagster.core.time.intervals import Interval, merge
 
@@ -64,6 +65,7 @@ class EnvironmentStatus:
     ``looked_at`` is how many models it has, ``at`` the time of the look, and ``now`` the project's
     clock, None if it has no time yet. ``models`` are those that are behind or wait, parents first;
     ``dropped_views`` those whose view somebody dropped, which the next run creates again.
+    ``pauses`` are models that are not evaluated: whether these are stale is not known.
     """
 
     environment: str
@@ -72,11 +74,12 @@ class EnvironmentStatus:
     looked_at: int
     models: tuple[ModelStatus, ...]
     dropped_views: tuple[ModelName, ...]
+    pauses: tuple[PausedModel, ...] = ()
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether nothing is due, stale or gone, and nothing waits."""
-        return not (self.models or self.dropped_views)
+        """Whether nothing is due, stale or gone, and nothing waits or is paused."""
+        return not (self.models or self.dropped_views or self.pauses)
 
     @property
     def is_behind(self) -> bool:
@@ -128,6 +131,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
         looked_at=len(models),
         models=tuple(each for each in models if each.is_behind or each.waits),
         dropped_views=plan.dropped_views,
+        pauses=plan.pauses,
     )
 
 
