@@ -32,10 +32,14 @@ from vde_dagster.core.sql.duckdb.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
-    """A call over rows for DuckDB, and the type to which its result is cast."""
+    """A call over rows for DuckDB, and the type to which its result is cast.
+
+    ``rounds`` is whether its last digits follow from the order in which rows are added.
+    """
 
     node: exp.Expr
     type: SparkType
+    rounds: bool = False
 
     def over(self, around: Callable[[exp.Expr], exp.Expr] = lambda node: node) -> Value:
         """The value, with what stands around the call inside of the cast."""
@@ -75,7 +79,7 @@ def _sum(node: exp.Expr, scope: Scope) -> Computed:
     if value.type.is_integer:
         return Computed(node=call("sum", value.node), type=BIGINT)
     if value.type == DOUBLE:
-        return Computed(node=call("sum", value.node), type=DOUBLE)
+        return Computed(node=call("sum", value.node), type=DOUBLE, rounds=True)
     if value.type.is_decimal:
         precision = value.type.precision + _SUM_DIGITS
         if precision > MOST_DIGITS:
@@ -88,7 +92,8 @@ def _avg(node: exp.Expr, scope: Scope) -> Computed:
     value = scope.value(node.this)
     if value.type != DOUBLE and not value.type.is_integer:
         raise NotTheSame(f"a mean of {value.type}")
-    return Computed(node=call("avg", fitted(value, DOUBLE)), type=DOUBLE)
+    mean = call("avg", fitted(value, DOUBLE))
+    return Computed(node=mean, type=DOUBLE, rounds=value.type == DOUBLE)
 
 
 def _extreme(node: exp.Expr, scope: Scope) -> Computed:
@@ -169,8 +174,11 @@ def windowed(node: exp.Expr, scope: Scope, inner: Computed) -> Value:
     """A function over a window, whose frame is the standard's, which both engines have.
 
     Raises:
-        NotTheSame: The window has a name or a frame of its own.
+        NotTheSame: The window has a name or a frame of its own; or doubles are added, which Spark
+            does from row to row.
     """
+    if inner.rounds:
+        raise NotTheSame("doubles that are added over a window")
     by = [not_a_double(scope.value(each)).node for each in node.args.get("partition_by") or []]
     order = node.args.get("order")
     if order is None and type(node.this) in RANKINGS:

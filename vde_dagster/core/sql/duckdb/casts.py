@@ -17,6 +17,7 @@ from vde_dagster.core.sql.duckdb.types import (
     NotTheSame,
     SparkType,
     common,
+    decimal,
     type_named,
 )
 from vde_dagster.core.sql.duckdb.values import (
@@ -60,6 +61,9 @@ def converted(value: Value, kind: SparkType) -> exp.Expr:
         return cast(call("trunc", value.node), kind)
     if old == DATE and kind == STRING:
         return _text_of_day(value.node)
+    if old.is_decimal and kind == STRING and old.precision == old.scale:
+        # DuckDB writes no zero before the point of a type that has no place for one.
+        return cast(cast(value.node, decimal(old.precision + 1, old.scale)), kind)
     if exact or (old.is_integer and kind.is_integer) or (old.name, kind.name) in _ALIKE:
         return cast(exp.Null() if old == VOID else value.node, kind)
     raise NotTheSame(f"a cast from {old} to {kind}")
