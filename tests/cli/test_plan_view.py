@@ -422,5 +422,5 @@ def test_the_json_of_a_change_says_what_is_reused_and_who_decided() -> None:
     assert (found["columns_changed"], found["restatements"]) == (["x"], [whole])
     assert found["reused"] == {"intervals": [whole], "owner": "dev", "shown_by": ["prod"]}
     assert found["schema_changes"] == [
-        {"change": "widened", "column": "x", "old": "int", "new": "bigint"}
+        {"change": "widened", "column": "x", "old": "int", "new": "bigint", "rule": "allow"}
     ]

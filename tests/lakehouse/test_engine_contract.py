@@ -31,6 +31,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     Staged,
     Staging,
 )
+from vde_dagster.core.model.column_rules import ColumnRules, OnChange
 from vde_dagster.core.model.layout import time_partition
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
@@ -890,3 +891,24 @@ def test_a_preview_of_a_python_model_leaves_the_session_as_it_was(spark_world: W
     assert (names, len(found)) == (("id",), 2)
     _, setting = spark_world.engine.fetch("SET spark.sql.shuffle.partitions", limit=1)
     assert setting[0][1] != "77"
+
+
+def test_columns_that_only_an_evaluation_shows_are_judged_by_the_models_rules(world: World) -> None:
+    """What the query returns was not known, so that no plan could ask (rule R11)."""
+    world.overwrite(SqlRows(sql=f"SELECT *, 'a' AS gone FROM ({row(1, 0)}) AS _t"), hours(0, 1))
+    write = OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY)
+    less = PlannedWrite(rows=rows((2, 1)), inputs={}, write=write)
+    with pytest.raises(EvaluationFailed, match=r"lacks gone, which .* has") as refused:
+        world.publish(world.staging(less))
+    assert "write `on_destructive_change allow` (or warn) in the model" in str(refused.value)
+    warned = ColumnRules(destructive=OnChange.WARN)
+    world.publish(replace(world.staging(less), column_rules=warned))
+    fresh = SqlRows(sql=f"SELECT *, 'b' AS gone, 7 AS fresh FROM ({row(3, 1)}) AS _t")
+    more = PlannedWrite(rows=fresh, inputs={}, write=write)
+    strict = ColumnRules(additive=OnChange.ERROR)
+    with pytest.raises(EvaluationFailed, match=r"has fresh, which .* lacks"):
+        world.publish(replace(world.staging(more), column_rules=strict))
+    world.publish(world.staging(more))
+    table = f"SELECT id, gone, fresh FROM {world.key.table} ORDER BY id"
+    _, found = world.engine.fetch(table, limit=10)
+    assert [tuple(each) for each in found] == [(1, "a", None), (3, "b", 7)]

@@ -10,8 +10,8 @@ from typing import Final
 import yaml
 from hypothesis import strategies as st
 
+from vde_dagster.project.properties.known_properties import PROPERTIES, UNSUPPORTED
 from vde_dagster.project.properties.late_data_property import OPTIONS as LATE_DATA
-from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
 
 Files = Mapping[str, bytes]
 SQL: Final = "models/m/x.sql"
@@ -126,6 +126,7 @@ GOOD: Final = (
     "cron '30 6 * * MON-FRI', interval_unit hour",
     "cron_tz 'Europe/Berlin'",
     "freshness '4 hours', updates_on all",
+    "on_destructive_change warn, on_additive_change error",
     "start '2024-01-31', end 2024-02-29",
     "grains (id, (shop, day))",
     "references (shop_id, seller AS shop_id)",

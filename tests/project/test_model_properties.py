@@ -28,6 +28,7 @@ from tests.project.headers import (
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import build_graph
+from vde_dagster.core.model.column_rules import ColumnRules, OnChange
 from vde_dagster.core.model.kinds import (
     Embedded,
     Full,
@@ -50,7 +51,7 @@ from vde_dagster.core.time.intervals import EPOCH, IntervalUnit
 from vde_dagster.core.time.schedule import due_interval
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.defaults import Defaults
-from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
+from vde_dagster.project.properties.known_properties import PROPERTIES, UNSUPPORTED
 
 DOCUMENT = Path(__file__).parents[2] / "docs/models.md"
 ORDERS = ModelName("raw", "orders")
@@ -70,7 +71,7 @@ def test_every_property_that_is_read_is_in_the_documentation_and_the_other_way_r
 
 # Each row: the property in SQL, the argument of the decorator, the fields of the model.
 SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
-    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "freshness": None, "updates_on": UpdatesOn.ANY, "stamp": "", "late_data": None, "storage": Storage(), "warnings": ()}),
+    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "freshness": None, "updates_on": UpdatesOn.ANY, "stamp": "", "late_data": None, "storage": Storage(), "forward_only": False, "column_rules": ColumnRules(destructive=OnChange.ERROR, additive=OnChange.ALLOW), "warnings": ()}),
     # people
     ("owner 'me'", {"owner": "me"}, {"owner": "me"}),
     ("owner data.team", {"owner": "data.team"}, {"owner": "data.team"}),
@@ -116,6 +117,8 @@ SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
     ("retries 2", {"retries": 2}, {"retries": 2}),
     ("retries 10", {"retries": 10}, {"retries": 10}),
     ("retries '0'", {"retries": 0}, {"retries": 0}),
+    ("on_destructive_change allow", {"on_destructive_change": "allow"}, {"column_rules": ColumnRules(destructive=OnChange.ALLOW)}),
+    ("on_additive_change 'ERROR', on_destructive_change = warn", {"on_additive_change": "error", "on_destructive_change": "warn"}, {"column_rules": ColumnRules(destructive=OnChange.WARN, additive=OnChange.ERROR)}),
     ("allow_partials FALSE", {"allow_partials": False}, {"unsupported": ()}),
     ("enabled false", {"enabled": False}, {"enabled": False}),
     ("enabled 'true'", {"enabled": True}, {"enabled": True}),
@@ -427,6 +430,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("updates_on (any, all)", "updates_on '(any, all)' is not known here", "Known: any, all."),
     ("retries -1", "retries '-1' is no whole number", "Write for example 1."),
     ("retries 2.5", "retries '2.5' is no whole number", "Write for example 1."),
+    ("on_destructive_change ignore", "on_destructive_change 'ignore' is not known here", "Known: allow, warn, error."),
     ("retries 11", "retries 11 is more than 10", "Pauses double"),
     ("allow_partials yes", "allow_partials 'yes' is neither true nor false", "Write one."),
     ("enabled 1", "enabled '1' is neither true nor false", "Write one."),
@@ -793,9 +797,8 @@ def test_the_projects_own_start_may_cut_an_interval() -> None:
     "kind,words",
     [
         ("VIEW (materialized true)", "no materialized views"),
-        ("INCREMENTAL_BY_TIME_RANGE (time_column ts, on_destructive_change 'warn')", "'on_destructive_change' is not supported"),
         ("INCREMENTAL_UNMANAGED (auto_restatement_cron '@weekly')", "'auto_restatement_cron' is not supported"),
-        ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns *, on_additive_change 'allow')", "'on_additive_change' is not supported"),
+        ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns *, auto_restatement_intervals 3)", "'auto_restatement_intervals' is not supported"),
     ],
 )  # fmt: skip
 def test_options_of_others_that_change_no_row_are_warned_of_by_name(kind: str, words: str) -> None:

@@ -25,7 +25,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
-from vde_dagster.project.properties.model_properties import PROPERTIES
+from vde_dagster.project.properties.known_properties import PROPERTIES
 from vde_dagster.project.python_models import HEADER, Header, model
 from vde_dagster.project.signals import value_of
 from vde_dagster.state.codec import decode_source, encode_source

@@ -36,6 +36,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     Staged,
     Staging,
 )
+from vde_dagster.core.model.column_rules import OnChange, judged_columns
 from vde_dagster.core.model.layout import time_partition
 from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
@@ -216,19 +217,18 @@ class MemoryEngine:
         """Add the columns that the table lacks, and NULL for those that are not returned (R11)."""
         table = self._catalog.tables[name]
         known = {each.name.lower() for each in table.columns}
+        there = {each.name.lower() for each in new.columns}
+        if not staging.returned:
+            _judge(staging, missing=sorted(known - there), extra=sorted(there - known))
+        returned = staging.returned or there
         added = [
             ColumnAdded(column=each.name, type=each.type)
             for each in new.columns
-            if each.name.lower() in staging.returned - known
+            if each.name.lower() in returned - known
         ]
         if added:
             self._catalog.evolve(name, added)
-        there = {each.name.lower() for each in new.columns}
-        gone = [
-            each
-            for each in table.columns
-            if staging.returned and each.name.lower() not in {*staging.returned, *there}
-        ]
+        gone = [each for each in table.columns if each.name.lower() not in {*returned, *there}]
         nothing = (None,) * len(gone)
         return Frame((*new.columns, *gone), [(*row, *nothing) for row in new.rows])
 
@@ -342,6 +342,20 @@ class MemoryEngine:
         if name in self._catalog.queries:
             return self._query(self._catalog.queries[name], {})
         raise EvaluationFailed(f"{name} does not exist")
+
+
+def _judge(staging: Staging, *, missing: list[str], extra: list[str]) -> None:
+    """Refuse columns that the model's rules refuse; see `vde_dagster.lakehouse.fitting`."""
+    judged = judged_columns(
+        staging.column_rules,
+        model=str(staging.target.model),
+        table=str(staging.target.table),
+        missing=missing,
+        extra=extra,
+    )
+    refused = [each.text for each in judged if each.rule is OnChange.ERROR]
+    if refused:
+        raise EvaluationFailed("\n".join(refused))
 
 
 def _partition_axis(staging: Staging) -> TimeAxisSpec | None:

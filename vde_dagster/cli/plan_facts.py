@@ -14,6 +14,7 @@ from vde_dagster.core.ledger.schema_changes import (
     ColumnWidened,
     SchemaChange,
 )
+from vde_dagster.core.planning.column_checks import rule_of
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.pauses import Pause, PausedModel
 from vde_dagster.core.planning.plan import (
@@ -112,7 +113,7 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "may_adopt": change.may_adopt,
         "behind": _behind(node, change.behind),
         "stale": stale_facts(node, change.staleness),
-        "schema_changes": [_schema_change(each) for each in change.schema_changes],
+        "schema_changes": [_schema_change(node, each) for each in change.schema_changes],
     }
 
 
@@ -165,7 +166,7 @@ def stale_facts(node: Node | None, found: Staleness | None) -> Facts | None:
     }
 
 
-def _schema_change(change: SchemaChange) -> Facts:
+def _schema_change(node: Node | None, change: SchemaChange) -> Facts:
     what: tuple[str, str | None, str | None]
     match change:
         case ColumnAdded():
@@ -179,4 +180,5 @@ def _schema_change(change: SchemaChange) -> Facts:
         case _:
             assert_never(change)
     kind, old, new = what
-    return {"change": kind, "column": change.column, "old": old, "new": new}
+    rule = rule_of(change, node.model.column_rules)[1].value if node is not None else None
+    return {"change": kind, "column": change.column, "old": old, "new": new, "rule": rule}

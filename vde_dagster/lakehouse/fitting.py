@@ -6,15 +6,17 @@ what the model declares and with the table, and everything that is wrong is repo
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import DataType, StructField, StructType
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, with_advice
+from vde_dagster.core.model.column_rules import JudgedColumns, OnChange, judged_columns
 from vde_dagster.core.model.partition_types import layout_problems
 from vde_dagster.lakehouse.storable import can_store, loses_values, stored_type, unstorable
 from vde_dagster.lakehouse.tables import quoted
@@ -24,9 +26,13 @@ if TYPE_CHECKING:
 
     from vde_dagster.core.ledger.unit_of_work import Staging
 
+_LOG: Final = logging.getLogger(__name__)
+
 
 def check(found: Sequence[StructType], staging: Staging, table: StructType | None) -> None:
     """Refuse rows that could not be written, before any of them is computed.
+
+    What the model wants to be warned of is logged.
 
     Args:
         found: The schema of each batch's rows.
@@ -40,6 +46,8 @@ def check(found: Sequence[StructType], staging: Staging, table: StructType | Non
         dict.fromkeys(each for schema in found for each in _part_problems(schema, staging, table))
     )
     if not problems:
+        for each in _judged(found, staging, table):
+            _LOG.warning("%s", each.text)
         return
     place = f"{staging.path}: " if staging.path else ""
     listed = "".join(f"\n  {each}" for each in problems)
@@ -132,7 +140,10 @@ def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> 
     names = _names(wanted)
     missing = [name for name in there if name not in names and name not in _dropped(staging, there)]
     extra = [name for name in names if name not in there and name not in staging.returned]
-    if missing or extra:
+    if not staging.returned:
+        judged = _judged([wanted], staging, table)
+        yield from (each.text for each in judged if each.rule is OnChange.ERROR)
+    elif missing or extra:
         yield (
             f"the result has the columns {', '.join(each.name for each in wanted.fields)}, but the "
             f"table {staging.target.table} has {', '.join(each.name for each in table.fields)}. "
@@ -143,6 +154,30 @@ def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> 
         kept = there.get(field.name.lower())
         if kept is not None and not _keeps_values(field.dataType, kept.dataType):
             yield _no_cast(field.name, field, kept.dataType.simpleString(), "is in its table")
+
+
+def _judged(
+    found: Sequence[StructType], staging: Staging, table: StructType | None
+) -> Iterator[JudgedColumns]:
+    """What the model says of columns that are others than its table's, if it did not name its own.
+
+    Nothing where they were known before: then the plan has asked.
+    """
+    if table is None or staging.returned:
+        return
+    there = _names(table)
+    names = list(
+        dict.fromkeys(
+            name for each in found for name in _names(declared_schema(each, staging.columns))
+        )
+    )
+    yield from judged_columns(
+        staging.column_rules,
+        model=str(staging.target.model),
+        table=str(staging.target.table),
+        missing=[name for name in there if name not in names],
+        extra=[name for name in names if name not in there],
+    )
 
 
 def _keeps_values(found: DataType, kept: DataType) -> bool:

@@ -116,7 +116,8 @@ class Engine(Protocol):
 
         Columns that the model is known to return (``Staging.returned``) and that the table lacks
         are added to it at once, even if the branch is never published: readers name their columns
-        (rule R11).
+        (rule R11). Where it is not known, ``Staging.column_rules`` say which may be added and
+        which may be missing; what they only warn of is logged.
 
         Raises:
             EvaluationFailed: A query, function or statement failed, or rows do not fit the table.

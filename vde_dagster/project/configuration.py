@@ -38,6 +38,7 @@ from vde_dagster.project.environment_settings import (
     read_environments,
     read_mode,
 )
+from vde_dagster.project.forward_only_settings import read_patterns
 from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
@@ -55,6 +56,7 @@ _KEYS: Final = (
     "dsha_algorithm",
     "environment_suffix_target",
     "environments",
+    "forward_only",
     "late_data",
     "name",
     "spark",
@@ -93,6 +95,7 @@ class Configuration:
     the name of the Dagster pool of all of their steps. ``late_data`` is where sessions are listed.
     ``clean_up`` is how long what nobody uses is kept.
     ``default_environment`` is where a plan goes that names no environment.
+    ``forward_only`` has the place of each pattern in ``defaults.forward_only``.
     """
 
     folder: Path
@@ -115,6 +118,7 @@ class Configuration:
     late_data: LateDataSettings = field(default_factory=LateDataSettings)
     clean_up: Times = DEFAULT_TIMES
     default_environment: str = PRODUCTION
+    forward_only: Mapping[str, Place] = field(default_factory=dict)
 
     @property
     def naming(self) -> ViewNaming:
@@ -197,6 +201,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         if not (is_secret(key) or any(secrets_in(value)))
     }
     dagster = _dagster(keys.get("dagster"), reader)
+    patterns = read_patterns(keys.get("forward_only"), catalog.name, reader)
     return Configuration(
         folder=folder.resolve(),
         name=name,
@@ -204,6 +209,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
             defaults_of(keys.get("defaults"), reader),
             catalog=catalog.name,
             session=json.dumps(shown) if shown else "",
+            forward_only=tuple(patterns),
         ),
         catalog=catalog,
         spark=spark,
@@ -222,6 +228,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         late_data=read_late_data(keys.get("late_data"), catalog.name, reader),
         clean_up=read_clean_up(keys.get("clean_up"), keys.get("environments"), reader),
         default_environment=read_default_environment(keys.get("default_environment"), reader),
+        forward_only=patterns,
     )
 
 

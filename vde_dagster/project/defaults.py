@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +25,8 @@ from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME
 from vde_dagster.project.yaml_document import Entry, Reader
 
+FORWARD_ONLY: Final = "forward_only"
+"""The name of the option of a kind, and of the patterns for models without it."""
 SUPPORTED_DIALECTS: Final = f"Use one of {', '.join(SUPPORTED)}."
 """The advice for a dialect that models cannot be written in."""
 
@@ -33,6 +36,7 @@ class Defaults:
     """The values of properties that a model leaves out; ``catalog`` is the project's own.
 
     ``session`` are the settings of Spark's session that may change results, as JSON.
+    ``forward_only`` are the patterns of models that are forward-only, as they are written.
     """
 
     dialect: str = "spark"
@@ -43,6 +47,7 @@ class Defaults:
     freshness: timedelta | None = None
     updates_on: UpdatesOn = UpdatesOn.ANY
     retries: int = 0
+    forward_only: tuple[str, ...] = ()
 
     def as_texts(self) -> dict[str, str]:
         """The defaults as they are stored with a model's source."""
@@ -55,6 +60,8 @@ class Defaults:
             updates[UPDATES_ON] = self.updates_on.value
         if self.retries:
             updates[RETRIES] = str(self.retries)
+        if self.forward_only:
+            updates[FORWARD_ONLY] = json.dumps(self.forward_only)
         return {
             "dialect": self.dialect,
             "start": start,
@@ -78,6 +85,7 @@ class Defaults:
             freshness=parse_duration(freshness) if freshness is not None else None,
             updates_on=UpdatesOn(texts.get(UPDATES_ON, UpdatesOn.ANY.value)),
             retries=int(texts.get(RETRIES, 0)),
+            forward_only=tuple(json.loads(texts.get(FORWARD_ONLY, "[]"))),
         )
 
 

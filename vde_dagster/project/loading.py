@@ -18,6 +18,7 @@ from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.configuration import Configuration, find_configuration
+from vde_dagster.project.forward_only_settings import unused_patterns
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.late_data_checks import wrong_sessions
 from vde_dagster.project.problems import WARNINGS
@@ -140,7 +141,11 @@ def _load(
         problems += [*_cut_off(graph), *wrong_sessions(graph)]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
-    warnings = tuple(each for model in enabled for each in model.warnings)
+    patterns, catalog = configuration.forward_only, configuration.catalog.name
+    warnings = (
+        *(each for model in enabled for each in model.warnings),
+        *unused_patterns(patterns, enabled, catalog),
+    )
     return ProjectFiles(configuration=configuration, graph=graph, warnings=warnings)
 
 

@@ -56,7 +56,10 @@ KIND = KINDS["by time"]
 
 def project(columns: str, kind: str = KIND, description: str = "") -> Graph:
     assert DEFAULTS.start is not None
-    header = f"MODEL (name m.kept, kind {kind}, cron '@daily', description '{description}');"
+    header = (
+        f"MODEL (name m.kept, kind {kind}, on_destructive_change allow, cron '@daily', "
+        f"description '{description}');"
+    )
     query = f"SELECT {columns}\nFROM raw.events WHERE at BETWEEN @start_dt AND @end_dt"
     return graph_of({"kept": f"{header}\n{query}"})
 

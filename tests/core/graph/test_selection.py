@@ -64,6 +64,8 @@ def chosen(graphs: Iterable[Graph], *selectors: str) -> set[str]:
         (["tag:nightly+"], {"stg.orders", "mart.revenue", "mart.best"}),
         (["+tag:money"], {"mart.revenue", "stg.orders", "raw.t", "other.alone", "raw.u"}),
         (["tag:?ightly*"], {"stg.orders", "mart.revenue"}),
+        (["path:models/mart/*"], {"mart.revenue", "mart.best"}),
+        (["+path:models/mart/revenue.sql"], {"mart.revenue", "stg.orders", "raw.t"}),
         (["mart.best", "tag:nightly"], {"mart.best", "stg.orders"}),
         (["mart.best", "+mart.best"], {"mart.best", "mart.revenue", "stg.orders", "stg.people"}
          | {"raw.t", "raw.u"}),
@@ -85,6 +87,10 @@ def test_a_selector_means_these_models(
         ("lake.mart.revenu", "there is no model mart.revenu. Did you mean"),
         ("tag:nightl", "no model has the tag 'nightl'. Did you mean nightly?"),
         ("tag:zzzzzzz", "no model has the tag 'zzzzzzz'. Tags: "),
+        (
+            "path:models/mart/revenu.sql",
+            "no model is in a file like 'models/mart/revenu.sql'. Did you",
+        ),
         ("zzz.*", "no model is named like 'zzz.*'"),
         ("", "'' selects no models: write a name"),
         ("+", "'+' selects no models"),

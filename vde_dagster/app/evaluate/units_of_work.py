@@ -323,6 +323,7 @@ def _staging(
         audit_inputs=audited.inputs,
         algorithm=algorithm,
         returned=frozenset(column.name.lower() for column in node.columns),
+        column_rules=node.model.column_rules,
         before=statements.before,
         after=statements.after,
         statement_inputs=statements.inputs,

@@ -13,6 +13,7 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
 from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import Gap, LostTable, Plan
@@ -26,8 +27,8 @@ def check_plan(services: Services, plan: Plan) -> None:
 
     Raises:
         Refused: A table of it is gone, or it would change a kept table's schema in a way that
-            cannot be done in place, record as empty what cannot be empty, or show less than is
-            shown now; the text names all models.
+            cannot be done in place or that its model does not allow, record as empty what cannot be
+            empty, or show less than is shown now; the text names all models.
         Conflict: It cannot, since the janitor dropped what it counts on.
     """
     work = work_stages(plan)
@@ -36,6 +37,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     found = [
         *lost_problems(plan, _not_expected(plan, lost)),
         *_schema_problems(plan),
+        *(str(each) for each in column_findings(plan) if each.refuses),
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
         *_loss_problems(plan),
@@ -244,8 +246,7 @@ def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
 
 def _new_version(plan: Plan, lost: LostTable) -> str:
     """How a stamp gives a model a new version: with a decision if its change is forward-only."""
-    kind = plan.graph[lost.name].model.kind
-    if plan.options.forward_only or kind.forward_only:
+    if plan.options.forward_only or plan.graph[lost.name].model.goes_forward:
         decides = f"--decide {lost.name}=breaking"
         return f" and plan with `{decides}`, since it is forward-only and would keep the table."
     return ", which gives it a new version."

@@ -1,25 +1,24 @@
 """Selectors: which models somebody means by names, wildcards, tags and the graph around them.
 
 ``mart.revenue`` is one model, ``mart.*`` every model whose name is written so, ``tag:nightly``
-every model with that tag. A ``+`` in front adds all that they read, also through others, and one
-behind adds all that reads them: ``+mart.revenue``, ``tag:nightly+``, ``+mart.*+``.
+every model with that tag, ``path:models/mart/*`` every model whose file is written so. A ``+`` in
+front adds all that they read, also through others, and one behind adds all that reads them:
+``+mart.revenue``, ``tag:nightly+``, ``+mart.*+``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.model import Model
-from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.model.patterns import By, ModelPattern
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.unresolved import guess
 
-_TAG: Final = "tag:"
-_WILD: Final = "*?["
 _LISTED: Final = 10
 
 
@@ -29,11 +28,9 @@ class SelectionRefused(Refused, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Selector:
-    """One selector, taken apart. ``pattern`` is in lower case where it is no tag."""
+    """One selector, taken apart."""
 
-    text: str
-    pattern: str
-    is_tag: bool
+    pattern: ModelPattern
     upstream: bool
     downstream: bool
 
@@ -66,11 +63,11 @@ def select(
     choice = _Choice()
     for text in selectors:
         selector = _parsed(text, catalog)
-        found = _meant(selector, models) if selector is not None else ()
+        found = _meant(selector.pattern, models) if selector is not None else ()
         if selector is None:
             problems.append(_unreadable(text))
         elif not found:
-            problems.append(_unknown(selector, models))
+            problems.append(_unknown(selector.pattern, models))
         else:
             choice.names.update(found)
             choice.upward.update(found if selector.upstream else ())
@@ -88,38 +85,19 @@ def _parsed(text: str, catalog: str) -> _Selector | None:
     inner = text.strip()
     upstream, downstream = inner.startswith("+"), inner.endswith("+")
     inner = inner.removeprefix("+").removesuffix("+").strip()
-    is_tag = inner.lower().startswith(_TAG)
-    pattern = inner[len(_TAG) :].strip() if is_tag else inner.lower()
-    if not is_tag:
-        pattern = pattern.removeprefix(f"{catalog.lower()}.") if pattern.count(".") > 1 else pattern
-        if not _is_wild(pattern):
-            try:
-                pattern = str(ModelName.parse(pattern).within(catalog))
-            except InvalidName:
-                return None
-    if not pattern or (not is_tag and ":" in pattern):
+    pattern = ModelPattern.parse(inner, catalog=catalog)
+    if pattern is None:
         return None
-    return _Selector(
-        text=text, pattern=pattern, is_tag=is_tag, upstream=upstream, downstream=downstream
-    )
+    return _Selector(pattern=pattern, upstream=upstream, downstream=downstream)
 
 
-def _is_wild(pattern: str) -> bool:
-    return any(each in pattern for each in _WILD)
-
-
-def _meant(selector: _Selector, models: Mapping[ModelName, Model]) -> Collection[ModelName]:
-    pattern = selector.pattern
-    if selector.is_tag:
-        return [
-            name
-            for name, model in models.items()
-            if any(fnmatchcase(tag, pattern) for tag in model.tags)
-        ]
-    if _is_wild(pattern):
-        return [name for name in models if fnmatchcase(str(name), pattern)]
-    name = ModelName.parse(pattern)
-    return [name] if name in models else []
+def _meant(pattern: ModelPattern, models: Mapping[ModelName, Model]) -> Collection[ModelName]:
+    if pattern.by is By.NAME and not pattern.is_wild:
+        name = ModelName.parse(pattern.pattern)
+        return [name] if name in models else []
+    return [
+        name for name, model in models.items() if pattern.means(name, model.tags, model.source.path)
+    ]
 
 
 def _edges(
@@ -150,25 +128,29 @@ def _reached(
 
 def _unreadable(text: str) -> str:
     return (
-        f"{text!r} selects no models: write a name (mart.revenue), a pattern (mart.*) or "
-        "tag:NAME, with + in front for all that they read and + behind for all that reads them."
+        f"{text!r} selects no models: write a name (mart.revenue), a pattern (mart.*), "
+        "tag:NAME or path:FILE, with + in front for all that they read and + behind for all that "
+        "reads them."
     )
 
 
-def _unknown(selector: _Selector, models: Mapping[ModelName, Model]) -> str:
-    if selector.is_tag:
+def _unknown(wanted: ModelPattern, models: Mapping[ModelName, Model]) -> str:
+    pattern = wanted.pattern
+    if wanted.by is By.TAG:
         tags = sorted({tag for model in models.values() for tag in model.tags})
-        close = guess(selector.pattern, tags)
-        return (
-            f"no model has the tag {selector.pattern!r}. {close or _listed('Tags', tags)}".strip()
-        )
-    if _is_wild(selector.pattern):
-        return f"no model is named like {selector.pattern!r}."
+        close = guess(pattern, tags)
+        return f"no model has the tag {pattern!r}. {close or _listed('Tags', tags)}".strip()
+    if wanted.by is By.PATH:
+        paths = sorted({model.source.path.as_posix() for model in models.values()})
+        close = guess(pattern, paths)
+        return f"no model is in a file like {pattern!r}. {close or _listed('Files', paths)}".strip()
+    if wanted.is_wild:
+        return f"no model is named like {pattern!r}."
     names = sorted(map(str, models))
-    last = selector.pattern.rpartition(".")[2]
+    last = pattern.rpartition(".")[2]
     same = [name for name in names if name.rpartition(".")[2] == last]
-    close = guess(selector.pattern, same) or guess(selector.pattern, names)
-    return f"there is no model {selector.pattern}. {close or _listed('Models', names)}".strip()
+    close = guess(pattern, same) or guess(pattern, names)
+    return f"there is no model {pattern}. {close or _listed('Models', names)}".strip()
 
 
 def _listed(what: str, names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from vde_dagster.core.ledger.entries import LedgerChange
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.model.column_rules import DEFAULT_COLUMN_RULES, ColumnRules
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import TimeAxisSpec, Write
@@ -155,7 +156,8 @@ class Staging:
 
     ``returned`` are the columns, in lower case, that the model is known to return; empty where that
     is not known. The table gets those that it lacks, and a column of the table that is not among
-    them has NULL in new rows (rule R11). ``before`` and ``after`` are pre- and post-statements
+    them has NULL in new rows (rule R11). Where they are not known, ``column_rules`` say what the
+    table may lose and gain. ``before`` and ``after`` are pre- and post-statements
     in Spark's SQL that run once for all parts, in a session of their own; ``statement_inputs`` are
     the tables that they read, and ``own_name`` is the name under which they read the model's own
     rows. ``path`` is the model's file, for people. ``state`` is the id of the state that records
@@ -175,6 +177,7 @@ class Staging:
     audit_inputs: Mapping[ModelName, Input] = field(default_factory=dict)
     algorithm: str = DEFAULT_ALGORITHM
     returned: frozenset[str] = frozenset()
+    column_rules: ColumnRules = DEFAULT_COLUMN_RULES
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     statement_inputs: Mapping[str, Input] = field(default_factory=dict)

@@ -7,6 +7,11 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.model.column_rules import (
+    DEFAULT_COLUMN_RULES,
+    ON_ADDITIVE_CHANGE,
+    ON_DESTRUCTIVE_CHANGE,
+)
 from vde_dagster.core.model.model import (
     SIGNALS_FOLDER,
     Model,
@@ -49,6 +54,7 @@ def described_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str
         *(f"signal_code={each}" for each in _signal_code(model)),
         *_promise_parts(model),
         *_update_parts(model),
+        *_column_rule_parts(model),
         *(f"comment={name.lower()} {text}" for name, text in described if text),
         *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
         *(f"hint={hint}" for hint in _hints(canonical)),
@@ -69,6 +75,7 @@ def _loading_part(model: Model) -> str:
         else ()
     )
     given = {option.name: getattr(model.kind, option.name) for option in fields(model.kind)}
+    given |= {"forward_only": True} if model.forward_only else {}
     options = (f"{name}={given.get(name)}" for name in LOADING_OPTIONS)
     return " ".join([*options, *map(str, late)])
 
@@ -107,6 +114,16 @@ def _update_parts(model: Model) -> list[str]:
     if model.retries:
         parts.append(f"retries={model.retries}")
     return parts
+
+
+def _column_rule_parts(model: Model) -> list[str]:
+    """What a kept table may lose and gain; defaults are left out."""
+    rules, usual = model.column_rules, DEFAULT_COLUMN_RULES
+    parts = (
+        (ON_DESTRUCTIVE_CHANGE, rules.destructive, usual.destructive),
+        (ON_ADDITIVE_CHANGE, rules.additive, usual.additive),
+    )
+    return [f"{name}={rule.value}" for name, rule, default in parts if rule is not default]
 
 
 def _hints(canonical: CanonicalQuery | None) -> list[str]:

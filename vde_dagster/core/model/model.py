@@ -14,6 +14,7 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.model.column_rules import DEFAULT_COLUMN_RULES, ColumnRules
 from vde_dagster.core.model.kinds import Kind
 from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.model.storage import Storage
@@ -165,6 +166,8 @@ class Model:
     ``freshness`` and ``updates_on`` bound how often it is recomputed by itself because of a change
     upstream; see `vde_dagster.core.graph.freshness`.
     ``retries`` is how often an evaluation that failed is tried again by itself.
+    ``forward_only`` where the project says so of it by a pattern; see `goes_forward`.
+    ``column_rules`` say what its table may lose and gain while it is kept.
     ``stamp`` is a text whose change makes another version. ``unsupported`` is what the file asks
     for and this release does not do: loading a project refuses it, a stored model may have it.
     """
@@ -197,6 +200,8 @@ class Model:
     freshness: timedelta | None = None
     updates_on: UpdatesOn = UpdatesOn.ANY
     retries: int = 0
+    forward_only: bool = False
+    column_rules: ColumnRules = DEFAULT_COLUMN_RULES
     stamp: str = ""
     enabled: bool = True
     late_data: LateDataPolicy | None = None
@@ -217,6 +222,11 @@ class Model:
     def batch_size(self) -> int | None:
         """At most how many units one evaluation has; None for any number."""
         return self.kind.batch_size
+
+    @property
+    def goes_forward(self) -> bool:
+        """Whether each edit of the model, and of what it reads, keeps its table and rows."""
+        return self.forward_only or self.kind.forward_only
 
     def declares(self, column: str) -> bool:
         """Whether a person wrote the column's type, so that it is no guess."""

@@ -9,6 +9,7 @@ from typing import Final
 from vde_dagster.core.graph.ranges import count, units
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.work_text import CHANGE_WORDS, late_or_changed
@@ -77,6 +78,8 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
     for each in plan.not_restated:
         yield f"Not computed again: {each.name}: {each.reason}"
+    for found in column_findings(plan):
+        yield f"{'Cannot be applied' if found.refuses else 'Warning'}: {found}"
     yield from map(_paused, plan.pauses)
     if plan.unfinished:
         yield f"Begun by an earlier process, and finished or undone: {_names(plan.unfinished)}."

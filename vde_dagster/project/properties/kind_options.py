@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vde_dagster.core.errors import Place
+from vde_dagster.core.model.column_rules import ON_ADDITIVE_CHANGE, ON_DESTRUCTIVE_CHANGE
 from vde_dagster.core.model.history import EVERY_COLUMN
 from vde_dagster.core.model.kinds import (
     Embedded,
@@ -58,11 +59,11 @@ _SCD: Final = (
     "batch_size",
     *_PROTECTS,
 )
+_OF_THE_MODEL: Final = (ON_DESTRUCTIVE_CHANGE, ON_ADDITIVE_CHANGE)
+"""Properties of a model that an incremental kind takes as options, too."""
 UNSUPPORTED_OPTIONS: Final = (
     "auto_restatement_cron",
     "auto_restatement_intervals",
-    "on_additive_change",
-    "on_destructive_change",
 )
 """Options of incremental kinds that SQLMesh has; leaving them out changes no row."""
 
@@ -147,7 +148,10 @@ def _need(place: Place, keyword: str, key: str, problems: Problems) -> None:
 def _without_unsupported(
     keyword: str, written: list[tuple[str, Value]], problems: Problems
 ) -> list[tuple[str, Value]]:
-    """Warn of options that only other tools have; refuse those whose absence would change rows."""
+    """The options without those of the model, and without those that only other tools have.
+
+    The latter are warned of, and refused where their absence would change rows.
+    """
     kept: list[tuple[str, Value]] = []
     for key, value in written:
         if key in _BATCHES and keyword in _UNBATCHED:
@@ -162,6 +166,8 @@ def _without_unsupported(
                 f"the option {key!r} is not supported, and without it other rows would be read",
                 "Write the file with a header, commas and double quotes, and take the option out.",
             )
+        elif keyword.startswith(("INCREMENTAL", "SCD")) and key in _OF_THE_MODEL:
+            continue  # see `keeping_properties`
         elif keyword.startswith(("INCREMENTAL", "SCD")) and key in UNSUPPORTED_OPTIONS:
             message = f"the option {key!r} is not supported and has no effect"
             problems.warn(value.place, message, "Take it out.")

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot.tokenizer_core import TokenType
-
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
+from vde_dagster.core.model.column_rules import ColumnRules
 from vde_dagster.core.model.kinds import Embedded, Kind, Seed, View
 from vde_dagster.core.model.late_data import LateDataPolicy
 from vde_dagster.core.model.model import Body, Call, Model, ModelSource, OwnAudit, Query
@@ -20,7 +19,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.defaults import SUPPORTED_DIALECTS, Defaults, is_dialect
-from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties import layout
 from vde_dagster.project.properties.call_properties import (
     read_audits,
@@ -33,9 +32,11 @@ from vde_dagster.project.properties.column_properties import (
     read_grains,
     read_references,
 )
+from vde_dagster.project.properties.keeping_properties import read_column_rules, read_forward_only
 from vde_dagster.project.properties.kind_options import read_kind
+from vde_dagster.project.properties.known_properties import known_properties
 from vde_dagster.project.properties.late_data_property import check_kind, read_late_data
-from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
+from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.retry_properties import read_retries
 from vde_dagster.project.properties.schedule_properties import (
     Schedule,
@@ -44,66 +45,6 @@ from vde_dagster.project.properties.schedule_properties import (
 )
 from vde_dagster.project.properties.update_properties import Updates, read_updates
 from vde_dagster.project.properties.values import read_flag, read_name, read_text, read_words
-
-PROPERTIES: Final = (
-    "name",
-    "kind",
-    "cron",
-    "cron_tz",
-    "start",
-    "end",
-    "interval_unit",
-    "owner",
-    "description",
-    "tags",
-    "grain",
-    "grains",
-    "references",
-    "columns",
-    "column_descriptions",
-    "dialect",
-    *layout.PROPERTIES,
-    "audits",
-    "signals",
-    "depends_on",
-    "freshness",
-    "updates_on",
-    "retries",
-    "allow_partials",
-    "enabled",
-    "stamp",
-    "late_data",
-    "deterministic",
-    "pre_statements",
-    "post_statements",
-)
-_STATEMENTS: Final = "Write the statements before and behind the query, with `;` between them."
-_PYTHON_ONLY: Final = {
-    "deterministic": "Leave it out: for a query this is derived from its SQL.",
-    "pre_statements": _STATEMENTS,
-    "post_statements": _STATEMENTS,
-}
-"""With what to do instead in a SQL model."""
-UNSUPPORTED: Final = (
-    "blueprints",
-    "default_catalog",
-    "formatting",
-    "gateway",
-    "grants",
-    "grants_target_layer",
-    "ignored_rules",
-    "inline_audits",
-    "is_sql",
-    "on_virtual_update",
-    "optimize_query",
-    "physical_version",
-    "project",
-    "session_properties",
-    "validate_query",
-    "virtual_environment_mode",
-    "virtual_properties",
-)
-"""Properties that SQLMesh has and that have no effect here; each is warned of by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +77,8 @@ class Properties:
     depends_on: Mapping[ModelName, Window | None]
     updates: Updates
     retries: int
+    forward_only: bool
+    column_rules: ColumnRules
     enabled: bool
     stamp: str
     late_data: LateDataPolicy | None
@@ -153,7 +96,7 @@ def read_properties(
     problems: Problems,
 ) -> Properties:
     """The properties of a block; one that cannot be read is a problem, and gets its default."""
-    values = _known(written, problems)
+    values = known_properties(written, problems)
     name = _name(values.get("name"), default_name, place, problems)
     dialect = _dialect(values.get("dialect"), defaults.dialect, problems)
     _check_session(dialect, values.get("dialect"), defaults, place, problems)
@@ -167,6 +110,8 @@ def read_properties(
             check_kind(kind, policy, values["late_data"].place, problems)
     partial = _flag(values, "allow_partials", problems, default=False)
     schedule = read_schedule(values, defaults, place, problems)
+    named = (name or _NAMELESS).within(defaults.catalog)
+    tags = read_words(values.get("tags"), "the tag", problems)
     if not isinstance(kind, View | Embedded | Seed):  # these have no intervals
         if partial:
             _reject_partials(values["allow_partials"], problems)
@@ -175,12 +120,12 @@ def read_properties(
         kind_is_known=kind is not None,
         maybe_columns=_maybe_columns(values["kind"]) if kind is None else frozenset(),
         places={key: value.place for key, value in values.items()},
-        name=(name or _NAMELESS).within(defaults.catalog),
+        name=named,
         kind=kind or View(),
         schedule=schedule,
         owner=_text(values, "owner", problems),
         description=_text(values, "description", problems),
-        tags=read_words(values.get("tags"), "the tag", problems),
+        tags=tags,
         grains=read_grains(values, problems),
         references=read_references(values.get("references"), problems),
         columns=read_columns(values.get("columns"), dialect, problems),
@@ -192,6 +137,10 @@ def read_properties(
         depends_on={key.within(defaults.catalog): each for key, each in parents.items()},
         updates=read_updates(values, kind, defaults, problems),
         retries=read_retries(values, kind, defaults, problems),
+        forward_only=read_forward_only(
+            values, kind, defaults, name=named, tags=tags, path=place.path
+        ),
+        column_rules=read_column_rules(values, kind, problems),
         enabled=_flag(values, "enabled", problems, default=True),
         stamp=_text(values, "stamp", problems),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
@@ -207,85 +156,6 @@ _NAMELESS: Final = ModelName("default", "nameless")
 def _maybe_columns(kind: Value) -> frozenset[str]:
     """What a kind that cannot be read may add as columns, in lower case."""
     return frozenset({"valid_from", "valid_to"} | {each.text.lower() for each in kind.tokens})
-
-
-def _known(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str, Value]:
-    """The values of the properties that are known, each once."""
-    values: dict[str, Value] = {}
-    for key, value in written:
-        rest = value.rest()
-        if key in UNSUPPORTED:
-            message = f"the property {key!r} is not supported and has no effect"
-            problems.warn(value.place, message, "Take it out.")
-        elif key not in PROPERTIES:
-            own = [each for each in PROPERTIES if value.in_python or each not in _PYTHON_ONLY]
-            problems.add(value.place, f"unknown property {key!r}", suggestion(key, own))
-        elif key in _PYTHON_ONLY and not value.in_python:
-            message = f"the property {key!r} is for Python models"
-            problems.add(value.place, message, _PYTHON_ONLY[key])
-        elif key in values:
-            problems.add(value.place, f"the property {key!r} is given twice", "Remove one.")
-        elif rest is None:
-            problems.add(value.place, f"the property {key!r} has no value", f"Write `{key} ...`.")
-        else:
-            values[key] = _complete(key, rest, problems)
-    return values
-
-
-def _complete(key: str, value: Value, problems: Problems) -> Value:
-    """A value cut before surplus tokens, such as the next property after a forgotten comma."""
-    index = _surplus(key, value)
-    if index is None:
-        return value
-    extra = value.after(index) or value
-    message = f"{extra.raw} does not belong to the property {key!r}"
-    advice = "Put a comma between two properties, and a text of several words in quotes."
-    problems.add(extra.place, message, advice)
-    return value.until(index)
-
-
-def _surplus(key: str, value: Value) -> int | None:
-    """Where the surplus tokens of a value begin; None if there are none."""
-    tokens, depth = value.tokens, 0
-    for index in range(1, len(tokens)):
-        token, before = tokens[index], tokens[index - 1]
-        depth += (before.token_type in OPENING) - (before.token_type in CLOSING)
-        if depth > 0 or index + 1 == len(tokens) or token.token_type in _QUOTED:
-            continue
-        joined = before.token_type in (*ASSIGNING, TokenType.DOT, TokenType.ALIAS)
-        if token.text.lower() in (*PROPERTIES, *UNSUPPORTED) and not joined:
-            return index
-    if key in _TEXTS and len(tokens) > 1 and tokens[0].token_type in _QUOTED:
-        return 1
-    if key in ("kind", "name"):
-        after = value.after_name()
-        named = len(tokens) - (len(after.tokens) if after is not None else 0)
-        if key == "name":  # a token without a space before it is part of the value, right or wrong
-            named = max(named, len(value.first_word().tokens))
-        elif value.group() is not None:
-            named = len(tokens)
-        return named if named < len(tokens) else None
-    return None
-
-
-_QUOTED: Final = (TokenType.STRING, TokenType.IDENTIFIER)
-_TEXTS: Final = (
-    "allow_partials",
-    "cron",
-    "cron_tz",
-    "description",
-    "deterministic",
-    "dialect",
-    "enabled",
-    "end",
-    "freshness",
-    "interval_unit",
-    "owner",
-    "retries",
-    "stamp",
-    "start",
-    "updates_on",
-)
 
 
 def _text(values: Mapping[str, Value], key: str, problems: Problems) -> str:
@@ -394,6 +264,8 @@ def build_model(
         freshness=properties.updates.freshness,
         updates_on=properties.updates.updates_on,
         retries=properties.retries,
+        forward_only=properties.forward_only,
+        column_rules=properties.column_rules,
         stamp=properties.stamp,
         enabled=properties.enabled,
         late_data=properties.late_data,

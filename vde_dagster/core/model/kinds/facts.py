@@ -186,6 +186,14 @@ class KindFacts(ABC):
         return self.stores_rows and self.loading is Loading.ONCE
 
     @property
+    def is_loaded_again(self) -> bool:
+        """Whether further rows are computed for a version that has some.
+
+        So an edit can keep the table, and count from then on.
+        """
+        return self.stores_rows and self.loading is not Loading.ONCE
+
+    @property
     def is_refreshed(self) -> bool:
         """Whether it is kept fresh by itself, whoever plans."""
         return self.loading is Loading.REFRESHED

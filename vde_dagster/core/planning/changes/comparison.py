@@ -184,7 +184,7 @@ def _indirect_verdict(
     if not delta:
         reason = Reason(kind=ReasonKind.NOTHING_READ_CHANGED)
         return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
-    if rules.settled.get(node.name, node.model.kind.forward_only):
+    if rules.settled.get(node.name, node.model.goes_forward):
         reason = Reason(kind=ReasonKind.FORWARD_ONLY_UPSTREAM)
         return Verdict(category=Category.FORWARD_ONLY, reasons=(*upstream, reason))
     return Verdict(category=Category.INDIRECT_BREAKING, reasons=upstream)

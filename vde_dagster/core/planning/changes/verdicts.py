@@ -113,7 +113,7 @@ def _goes_forward(before: Node, after: Node, rules: Rules) -> bool:
         return rules.settled[after.name]
     if before.model.kind.keyword != after.model.kind.keyword:
         return False
-    return rules.forward_only or after.model.kind.forward_only
+    return rules.forward_only or after.model.goes_forward
 
 
 def _automatic(

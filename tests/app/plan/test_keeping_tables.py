@@ -1,0 +1,220 @@
+"""Models that are forward-only by a pattern, and what is allowed to become of a kept table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.app.memory_world import (
+    DEFAULTS,
+    RAW_COLUMNS,
+    SOURCE,
+    MemoryWorld,
+    bound,
+    graph_of,
+)
+from tests.app.shop_world import (
+    AMOUNTS,
+    EDITED,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    asked,
+    change,
+    done,
+    shop_in_production,
+    work,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.column_checks import column_findings
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_text import totals
+from vde_dagster.project.model_files import external_source, read_model
+
+FORWARD = Category.FORWARD_ONLY
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+# By a pattern
+def with_patterns(texts: dict[str, str], *patterns: str) -> Graph:
+    defaults = replace(DEFAULTS, forward_only=patterns)
+    place = Place(path=Path("external_models.yaml"))
+    source = external_source(SOURCE, RAW_COLUMNS, place=place, defaults=defaults)
+    written = [
+        ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=defaults.as_texts())
+        for name, text in texts.items()
+    ]
+    return build_graph([read_model(each) for each in (source, *written)])
+
+
+def categories(plan: Plan) -> dict[str, Category | None]:
+    return {each.name.name: each.category for each in plan.changes if each.category is not None}
+
+
+def test_an_edit_of_a_model_that_a_pattern_means_keeps_its_table(world: MemoryWorld) -> None:
+    services = world.services()
+    before = bound(services).key(SALES_NAME)
+    plan = asked(services, with_patterns(EDITED, "mart.sa*"), "prod")
+    assert categories(plan)["sales"] is FORWARD
+    assert work(plan) == {}
+    apply_plan(services, plan, lambda _: None)
+    assert bound(services).key(SALES_NAME) == before
+    assert world.rows("mart.sales") == AMOUNTS
+    assert asked(services, with_patterns(EDITED, "mart.sa*"), "prod").is_empty
+
+
+def test_what_a_model_reads_does_not_move_it_if_a_pattern_means_it(world: MemoryWorld) -> None:
+    plan = asked(world.services(), with_patterns(EDITED, "mart.triple", "tag:none"), "prod")
+    found = categories(plan)
+    assert (found["sales"], found["triple"]) == (Category.BREAKING, FORWARD)
+    assert found["total"] is Category.INDIRECT_NON_BREAKING
+    assert {*work(plan)} == {"sales", "shown"}
+
+
+def test_a_person_wins_over_a_pattern(world: MemoryWorld) -> None:
+    decisions = {SALES_NAME: Category.BREAKING}
+    graph = with_patterns(EDITED, "*")
+    plan = asked(world.services(), graph, "prod", decisions=decisions)
+    assert categories(plan)["sales"] is Category.BREAKING
+    own = {**EDITED, "sales": EDITED["sales"].replace("day)", "day, forward_only false)", 1)}
+    plan = asked(world.services(), with_patterns(own, "*"), "prod")
+    assert categories(plan)["sales"] is Category.BREAKING
+
+
+# What becomes of columns
+TWO = SALES.replace("AS amount FROM", "AS amount, COUNT(*) AS n FROM")
+
+
+def sales(text: str, rules: str = "") -> dict[str, str]:
+    kept = text.replace("column day)", f"column day, forward_only true){rules}")
+    return {**SHOP, "sales": kept}
+
+
+def with_two() -> MemoryWorld:
+    """Production shows sales with one more column, in a table that edits keep."""
+    world = shop_in_production()
+    done(world.services(), graph_of(sales(TWO)), "prod")
+    return world
+
+
+def test_a_column_is_not_taken_out_of_a_kept_table_unless_its_model_allows_it() -> None:
+    world = with_two()
+    services = world.services()
+    plan = asked(services, graph_of(sales(SALES)), "prod")
+    (finding,) = column_findings(plan)
+    assert finding.refuses
+    with pytest.raises(Refused) as refused:
+        apply_plan(services, plan, lambda _: None)
+    said = str(refused.value)
+    assert "models/sales.sql:2: mart.sales keeps its table and drops n (bigint)" in said
+    assert "Write `on_destructive_change allow` (or warn) in the model" in said
+    assert "or plan with --decide mart.sales=breaking, which makes a new table." in said
+    assert said.endswith("Nothing was changed.")
+    assert any(line.startswith("Cannot be applied: models/sales.sql:2") for line in totals(plan))
+    assert len(world.rows("mart.sales")[0]) == 3
+
+
+@pytest.mark.parametrize("rule,warned", [("allow", False), ("warn", True)])
+def test_a_model_may_allow_that_columns_leave_its_views(rule: str, warned: bool) -> None:
+    world = with_two()
+    services = world.services()
+    key = bound(services).key(SALES_NAME)
+    plan = asked(services, graph_of(sales(SALES, f", on_destructive_change {rule}")), "prod")
+    text = (
+        "Warning: models/sales.sql:2: mart.sales keeps its table and drops n (bigint) "
+        "(on_destructive_change warn)"
+    )
+    said = [each for each in totals(plan) if each.startswith("Warning: ")]
+    assert said == ([text] if warned else [])
+    apply_plan(services, plan, lambda _: None)
+    assert bound(services).key(SALES_NAME) == key
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+@pytest.mark.parametrize("how", ["", ", on_additive_change error", ", on_additive_change warn"])
+def test_a_column_is_added_to_a_kept_table_unless_its_model_does_not_allow_it(how: str) -> None:
+    world = shop_in_production()
+    services = world.services()
+    plan = asked(services, graph_of(sales(TWO, how)), "prod")
+    assert [each.rule.value for each in column_findings(plan)] == (
+        [how.rsplit(maxsplit=1)[-1]] if how else []
+    )
+    if "error" not in how:
+        apply_plan(services, plan, lambda _: None)
+        assert world.rows("mart.sales") == [(*row, None) for row in AMOUNTS]
+        return
+    with pytest.raises(Refused, match=r"adds n \(bigint\), which its on_additive_change does not"):
+        apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+@pytest.mark.parametrize("way", ["allow", "decide", "back"])
+def test_each_way_out_that_the_refusal_names_leads_out(way: str) -> None:
+    world = with_two()
+    services = world.services()
+    refused = sales(SALES)
+    match way:
+        case "allow":
+            done(services, graph_of(sales(SALES, ", on_destructive_change allow")), "prod")
+        case "decide":
+            decisions = {SALES_NAME: Category.BREAKING}
+            done(services, graph_of(refused), "prod", decisions=decisions)
+        case _:
+            assert asked(services, graph_of(sales(TWO)), "prod").is_empty
+            return
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_a_model_that_only_reads_what_was_edited_is_told_to_take_another_stamp_first(
+    world: MemoryWorld,
+) -> None:
+    """Nothing can be decided about it: its own definition is as it was."""
+    services = world.services()
+    copy = (
+        "MODEL (name mart.copy, kind INCREMENTAL_BY_TIME_RANGE (time_column day, "
+        "forward_only true), on_additive_change error{});\n"
+        "SELECT day AS day, amount AS amount FROM mart.sales\n"
+        "WHERE day BETWEEN @start_ds AND @end_ds"
+    )
+    small = SALES.replace("SUM(amount) AS amount", "CAST(SUM(amount) AS INT) AS amount")
+    done(services, graph_of({**SHOP, "sales": small, "copy": copy.format("")}), "prod")
+    plan = asked(services, graph_of({**SHOP, "copy": copy.format("")}), "prod")
+    (finding,) = column_findings(plan)
+    assert "mart.copy keeps its table and widens amount from int to bigint" in str(finding)
+    assert "write another `stamp` in it and plan with --decide mart.copy=breaking" in str(finding)
+    stamped = {**SHOP, "copy": copy.format(", stamp 'two'")}
+    done(services, graph_of(stamped), "prod", decisions={finding.name: Category.BREAKING})
+    assert world.rows("mart.copy") == AMOUNTS
+
+
+def test_another_environment_is_asked_before_it_shows_less(world: MemoryWorld) -> None:
+    world = with_two()
+    services = world.services()
+    with pytest.raises(Refused, match=r"mart\.sales keeps its table and drops n"):
+        done(services, graph_of(sales(SALES)), "dev")
+    done(services, graph_of(sales(SALES, ", on_destructive_change warn")), "dev")
+    promotion = plan_promotion(services, "dev", "prod")
+    assert [each.rule.value for each in column_findings(promotion)] == ["warn"]
+    apply_plan(services, promotion, lambda _: None)
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_a_rollback_to_fewer_columns_is_never_refused() -> None:
+    world = with_two()
+    services = world.services()
+    plan = plan_rollback(services, "prod")
+    assert change(plan, "mart.sales").schema_changes != ()
+    assert [*column_findings(plan)] == []
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.sales") == AMOUNTS

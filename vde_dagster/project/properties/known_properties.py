@@ -1,0 +1,156 @@
+"""Which properties a model may have, and which of them a block gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from sqlglot.tokenizer_core import TokenType
+
+from vde_dagster.core.model.column_rules import ON_ADDITIVE_CHANGE, ON_DESTRUCTIVE_CHANGE
+from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.properties import layout
+from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
+
+PROPERTIES: Final = (
+    "name",
+    "kind",
+    "cron",
+    "cron_tz",
+    "start",
+    "end",
+    "interval_unit",
+    "owner",
+    "description",
+    "tags",
+    "grain",
+    "grains",
+    "references",
+    "columns",
+    "column_descriptions",
+    "dialect",
+    *layout.PROPERTIES,
+    "audits",
+    "signals",
+    "depends_on",
+    "freshness",
+    "updates_on",
+    "retries",
+    ON_DESTRUCTIVE_CHANGE,
+    ON_ADDITIVE_CHANGE,
+    "allow_partials",
+    "enabled",
+    "stamp",
+    "late_data",
+    "deterministic",
+    "pre_statements",
+    "post_statements",
+)
+_STATEMENTS: Final = "Write the statements before and behind the query, with `;` between them."
+_PYTHON_ONLY: Final = {
+    "deterministic": "Leave it out: for a query this is derived from its SQL.",
+    "pre_statements": _STATEMENTS,
+    "post_statements": _STATEMENTS,
+}
+"""With what to do instead in a SQL model."""
+UNSUPPORTED: Final = (
+    "blueprints",
+    "default_catalog",
+    "formatting",
+    "gateway",
+    "grants",
+    "grants_target_layer",
+    "ignored_rules",
+    "inline_audits",
+    "is_sql",
+    "on_virtual_update",
+    "optimize_query",
+    "physical_version",
+    "project",
+    "session_properties",
+    "validate_query",
+    "virtual_environment_mode",
+    "virtual_properties",
+)
+"""Properties that SQLMesh has and that have no effect here; each is warned of by name."""
+
+
+def known_properties(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str, Value]:
+    """The values of the properties that are known, each once."""
+    values: dict[str, Value] = {}
+    for key, value in written:
+        rest = value.rest()
+        if key in UNSUPPORTED:
+            message = f"the property {key!r} is not supported and has no effect"
+            problems.warn(value.place, message, "Take it out.")
+        elif key not in PROPERTIES:
+            own = [each for each in PROPERTIES if value.in_python or each not in _PYTHON_ONLY]
+            problems.add(value.place, f"unknown property {key!r}", suggestion(key, own))
+        elif key in _PYTHON_ONLY and not value.in_python:
+            message = f"the property {key!r} is for Python models"
+            problems.add(value.place, message, _PYTHON_ONLY[key])
+        elif key in values:
+            problems.add(value.place, f"the property {key!r} is given twice", "Remove one.")
+        elif rest is None:
+            problems.add(value.place, f"the property {key!r} has no value", f"Write `{key} ...`.")
+        else:
+            values[key] = _complete(key, rest, problems)
+    return values
+
+
+def _complete(key: str, value: Value, problems: Problems) -> Value:
+    """A value cut before surplus tokens, such as the next property after a forgotten comma."""
+    index = _surplus(key, value)
+    if index is None:
+        return value
+    extra = value.after(index) or value
+    message = f"{extra.raw} does not belong to the property {key!r}"
+    advice = "Put a comma between two properties, and a text of several words in quotes."
+    problems.add(extra.place, message, advice)
+    return value.until(index)
+
+
+def _surplus(key: str, value: Value) -> int | None:
+    """Where the surplus tokens of a value begin; None if there are none."""
+    tokens, depth = value.tokens, 0
+    for index in range(1, len(tokens)):
+        token, before = tokens[index], tokens[index - 1]
+        depth += (before.token_type in OPENING) - (before.token_type in CLOSING)
+        if depth > 0 or index + 1 == len(tokens) or token.token_type in _QUOTED:
+            continue
+        joined = before.token_type in (*ASSIGNING, TokenType.DOT, TokenType.ALIAS)
+        if token.text.lower() in (*PROPERTIES, *UNSUPPORTED) and not joined:
+            return index
+    if key in _TEXTS and len(tokens) > 1 and tokens[0].token_type in _QUOTED:
+        return 1
+    if key in ("kind", "name"):
+        after = value.after_name()
+        named = len(tokens) - (len(after.tokens) if after is not None else 0)
+        if key == "name":  # a token without a space before it is part of the value, right or wrong
+            named = max(named, len(value.first_word().tokens))
+        elif value.group() is not None:
+            named = len(tokens)
+        return named if named < len(tokens) else None
+    return None
+
+
+_QUOTED: Final = (TokenType.STRING, TokenType.IDENTIFIER)
+_TEXTS: Final = (
+    "allow_partials",
+    "cron",
+    "cron_tz",
+    "description",
+    "deterministic",
+    "dialect",
+    "enabled",
+    "end",
+    "freshness",
+    "interval_unit",
+    ON_ADDITIVE_CHANGE,
+    ON_DESTRUCTIVE_CHANGE,
+    "owner",
+    "retries",
+    "stamp",
+    "start",
+    "updates_on",
+)
