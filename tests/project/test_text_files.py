@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.calling import call
+from vde_dagster.project import yaml_document
 from vde_dagster.project.text_files import LARGEST_BYTES, NotReadable, project_text
 
 
@@ -32,6 +34,45 @@ def test_a_file_of_more_than_the_limit_is_not_read(tmp_path: Path) -> None:
     done = call("plan", "--project", tmp_path)
     assert done.exit_code == 1
     assert "10 MB is the limit" in done.stderr
+
+
+def test_a_yaml_text_of_too_many_entries_is_not_composed_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    composed = 0
+    compose = yaml.SafeLoader.compose_scalar_node
+
+    def counted(loader: yaml.SafeLoader, anchor: dict[object, yaml.Node]) -> yaml.ScalarNode:
+        nonlocal composed
+        composed += 1
+        return compose(loader, anchor)
+
+    monkeypatch.setattr(yaml.SafeLoader, "compose_scalar_node", counted)
+    monkeypatch.setattr(yaml_document, "MAX_ENTRIES", 100)
+    reader = yaml_document.Reader()
+    text = "\n".join(f"k{number}: {number}" for number in range(5_000))
+    assert reader.document(text, Path("a.yaml")) is None
+    (problem,) = reader.problems
+    assert str(problem.place) == "a.yaml:1"
+    assert problem.message == "the file has more than 100 entries"
+    assert problem.advice == "Put data into a seed or a table instead."
+    assert composed <= 2 * 100
+
+
+@pytest.mark.parametrize("ends", ["sys.exit(3)", "os._exit(3)", "exit()"])
+def test_a_macro_that_ends_the_process_is_told_with_its_place(tmp_path: Path, ends: str) -> None:
+    folder = tmp_path / "shop"
+    assert call("init", folder).exit_code == 0
+    (folder / "macros").mkdir(exist_ok=True)
+    text = "import os\nimport sys\nfrom vde_dagster import macro\n\n\n@macro()\ndef ends():\n    "
+    (folder / "macros" / "ends.py").write_text(f"{text}{ends}\n", encoding="utf-8")
+    (folder / "models" / "ends.sql").write_text(
+        "MODEL (name a.ends, kind FULL);\nSELECT @ends() AS id\n", encoding="utf-8"
+    )
+    done = call("plan", "--project", folder)
+    assert done.exit_code == 1
+    assert "models/ends.sql:2: the macro @ends failed at macros/ends.py:8: " in done.stderr
+    assert "which would end the whole process" in done.stderr
 
 
 def test_what_a_macro_prints_does_not_break_json(tmp_path: Path) -> None:

@@ -84,6 +84,11 @@ def leaves():
     raise SystemExit(3)
 
 @macro()
+def dies():
+    import os
+    os._exit(3)
+
+@macro()
 def odd():
     return object()
 
@@ -154,6 +159,7 @@ def test_a_call_gives_what_the_function_returns(text: str, expected: str) -> Non
     assert found.used_files == {PATH}
 
 
+DIES = LIBRARY.splitlines().index("    os._exit(3)") + 1
 RAISES = LIBRARY.splitlines().index('    raise ValueError("too bad")') + 1
 
 
@@ -180,7 +186,11 @@ RAISES = LIBRARY.splitlines().index('    raise ValueError("too bad")') + 1
             "SELECT @fails(a) AS x",
             f"the macro @fails failed at {PATH}:{RAISES}: ValueError: too bad",
         ),
-        ("SELECT @leaves() AS x", "SystemExit: 3"),
+        ("SELECT @leaves() AS x", "SystemExit: 3, which would end the whole process"),
+        (
+            "SELECT @dies() AS x",
+            f"the macro @dies failed at {PATH}:{DIES}: ProcessEnded: os._exit(3), which would end",
+        ),
         ("SELECT @odd() AS x", "a object, which has no form in SQL"),
         ("SELECT @broken() AS x", "returns what is no SQL"),
         ("SELECT @endless() AS x", "@endless calls itself"),
@@ -227,6 +237,7 @@ def test_only_the_files_that_were_called_are_used() -> None:
         ("def f():\n    import os, dagster\n", 2, "cannot import 'dagster'"),
         ("import os\n\nraise ValueError('no')\n", 3, "the module cannot be run: ValueError: no"),
         ("raise SystemExit\n", 1, "the module cannot be run: SystemExit"),
+        ("import os\nos._exit(0)\n", 2, "the module cannot be run: ProcessEnded: os._exit(0)"),
         (HEAD + "@macro\ndef f(): pass\n", 3, "with parentheses"),
         (HEAD + "@macro('a b')\ndef f(): pass\n", 3, "'a b' is no name for a macro"),
         (HEAD + "@macro('if')\ndef f(): pass\n", 3, "@if is a macro of the language"),

@@ -38,6 +38,7 @@ from vde_dagster.core.model.module_texts import importable
 from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
+from vde_dagster.core.users_code import error_text, running_users_code
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
 
@@ -330,11 +331,11 @@ def python_frame(
         variables=rows.variables,
     )
     try:
-        with importable(rows.modules, loaded=_travels_by_value):
+        with importable(rows.modules, loaded=_travels_by_value), running_users_code():
             result = _function(rows)(context)
     except (PySparkException, EvaluationFailed):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # whatever a user's function raises
         _raise_users(error, rows)
     return _frame_of(spark, result, columns, place=f"{rows.path}: {rows.function}")
 
@@ -385,10 +386,10 @@ def _function(rows: PythonRows) -> Callable[[ModelContext], object]:
     return function
 
 
-def _raise_users(error: Exception, rows: PythonRows) -> NoReturn:
+def _raise_users(error: BaseException, rows: PythonRows) -> NoReturn:
     frames = [
         each for each in traceback.extract_tb(error.__traceback__) if each.filename == rows.path
     ]
     line = frames[-1].lineno if frames else getattr(error, "lineno", None)
     place = f"{rows.path}:{line}" if line else rows.path
-    raise EvaluationFailed(f"{place}: {type(error).__name__}: {error}") from error
+    raise EvaluationFailed(f"{place}: {error_text(error)}") from error

@@ -11,13 +11,14 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.users_code import error_text, running_users_code
 
 NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """What can have a decorator."""
@@ -80,7 +81,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, NAMED)}
     module = ModuleType(f"__vde_{path.stem}__")  # an import may have the file's name
     try:
-        with _known(module), printing_to_errors():
+        with _known(module), running_users_code():
             exec(  # noqa: S102 - a user's own code
                 compile(tree, str(path), "exec", dont_inherit=True), module.__dict__
             )
@@ -145,20 +146,6 @@ def marked_functions(
             else:
                 found[name.lower()] = MarkedFunction(function=value, place=place)
     return found, problems
-
-
-def error_text(error: BaseException) -> str:
-    """The kind and text of an error that a user's code raised, printable whatever is in it."""
-    try:
-        text = f"{type(error).__name__}: {error}"
-    except Exception:  # its __str__ is the user's code, too
-        text = type(error).__name__
-    return text.encode(errors="backslashreplace").decode()
-
-
-def printing_to_errors() -> AbstractContextManager[object]:
-    """Let what a user's code prints go to standard error: standard output may be JSON."""
-    return redirect_stdout(sys.stderr)
 
 
 def line_in(path: Path, error: BaseException) -> int | None:

@@ -19,12 +19,8 @@ from sqlglot import exp
 from vde_dagster.core.errors import EvaluationFailed, Place, Problem, Refused
 from vde_dagster.core.model.model import SIGNALS_FOLDER, Call, Model
 from vde_dagster.core.time.intervals import Interval, merge
-from vde_dagster.project.modules import (
-    MarkedFunction,
-    error_text,
-    marked_functions,
-    printing_to_errors,
-)
+from vde_dagster.core.users_code import error_text, running_users_code
+from vde_dagster.project.modules import MarkedFunction, marked_functions
 from vde_dagster.project.problems import Problems, suggestion
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -130,7 +126,7 @@ def _answer(
     if function.takes("execution_time"):
         given.setdefault("execution_time", execution_time)
     try:
-        with printing_to_errors():
+        with running_users_code():
             answer = function.function(batch, **given)
         passed = set(batch) if answer is True else set() if answer is False else _pairs(answer)
     except (Exception, SystemExit) as error:  # whatever a user's function raises

@@ -26,6 +26,25 @@ class _TooLarge(Exception):
     """Aliases stand for too many entries: a few lines can stand for more than fit in memory."""
 
 
+class _TooMany(Exception):
+    """A text has more entries than a file of a project has."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes a text, and stops where it has too many entries: millions would take minutes."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """One node with those in it; a key is one, too."""
+        self._nodes += 1
+        if self._nodes > 2 * MAX_ENTRIES:
+            raise _TooMany
+        return super().compose_node(parent, index)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A mapping, a list, a scalar or nothing of a YAML file.
@@ -58,7 +77,7 @@ class Reader:
     def document(self, text: str, path: Path) -> Entry | None:
         """The root of a YAML text; None (and a problem) if it is no YAML."""
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            node = yaml.compose(text, Loader=_Loader)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark else 1
@@ -67,6 +86,10 @@ class Reader:
             return None
         except RecursionError:
             self._add(Place(path=path), "this is nested too deeply", _YAML_ADVICE)
+            return None
+        except _TooMany:
+            message = f"the file has more than {MAX_ENTRIES:,} entries"
+            self._add(Place(path=path), message, "Put data into a seed or a table instead.")
             return None
         if node is None:
             return Entry(value=None, place=Place(path=path))

@@ -26,7 +26,7 @@ from vde_dagster.core.sql.spark.reading import spark_tokens, with_spark_preceden
 from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
 from vde_dagster.project.macros.edits import Edit, edited
 from vde_dagster.project.macros.placement import put, put_union
-from vde_dagster.project.macros.scope import Definition, Frame, MacroScope, Position
+from vde_dagster.project.macros.scope import Budget, Definition, Frame, MacroScope, Position
 from vde_dagster.project.macros.tokens import (
     Call,
     MacroError,
@@ -43,7 +43,9 @@ from vde_dagster.project.macros.trees import (
     is_in,
     is_own,
     placeholders,
+    places_of,
     reached,
+    size_of,
 )
 from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.macros.values import (
@@ -85,6 +87,7 @@ class Expander:
     used_files: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
     stars: list[exp.Expr] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)
 
     def statement(self, tokens: Tokens) -> list[exp.Expr]:
         """The statements that one statement of the text becomes: none, one or several.
@@ -101,6 +104,7 @@ class Expander:
         """The expressions that some tokens stand for, mostly one. Raises as `statement` does."""
         if not tokens:
             raise MacroError("an argument is empty", "Take a comma away, or write what is missing.")
+        self.budget.spend(len(tokens))
         edits: _Edits = []
         prepared = self._prepared(tokens, frame, edits)
         holder = exp.Tuple(expressions=[self._parse(prepared, position)])
@@ -167,7 +171,9 @@ class Expander:
         self.used_variables.add(name)
         if name not in self.scope.variables:
             return None
-        return expression_of(self.scope.variables[name], what=f"the variable {name!r}")
+        found = expression_of(self.scope.variables[name], what=f"the variable {name!r}")
+        self.budget.spend(size_of(found))
+        return found
 
     def _value(self, call: Call, frame: Frame) -> exp.Expr:
         """What ``@name`` stands for."""
@@ -197,6 +203,7 @@ class Expander:
     def _bound(self, name: str, frame: Frame) -> exp.Expr:
         value = frame.bindings[name]
         text = text_of(value) if frame.as_texts and isinstance(value, exp.Column) else None
+        self.budget.spend(size_of(value))
         return value.copy() if text is None else exp.Literal.string(text)
 
     def _defined(
@@ -351,7 +358,7 @@ class Expander:
         for leaf in list(holder.find_all(exp.Identifier, exp.Var)):
             name = leaf.name.lower()
             if name in frame.bindings and not leaf.args.get("quoted") and not is_own(leaf, name):
-                places = _places_of(leaf, tokens)
+                places = places_of(leaf, tokens)
                 edit = put(leaf, [self._bound(name, frame)])
                 edits += [(start, end, edit) for start, end in places]
 
@@ -374,15 +381,6 @@ def _in_from(call: Call, prepared: Sequence[Token]) -> bool:
     starts = [index for index, token in enumerate(prepared) if token.start == call.tokens[0].start]
     before = prepared[starts[0] - 1].token_type if starts and starts[0] else None
     return before in {TokenType.FROM, TokenType.JOIN}
-
-
-def _places_of(leaf: exp.Expr, tokens: Tokens) -> list[tuple[int, int]]:
-    """Where a name is in the text. Words, such as units, have no positions."""
-    start, end = leaf.meta.get("start"), leaf.meta.get("end")
-    if start is not None and end is not None:
-        return [(start, end)]
-    words = [each for each in tokens if each.text.lower() == leaf.name.lower()]
-    return [(each.start, each.end) for each in words[:1]]
 
 
 def _position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:

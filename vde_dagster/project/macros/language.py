@@ -23,7 +23,7 @@ from vde_dagster.core.sql.macros import TIME_MACROS, time_macro_in_text
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.expansion import Expander
-from vde_dagster.project.macros.scope import MacroScope
+from vde_dagster.project.macros.scope import Budget, MacroScope
 from vde_dagster.project.macros.tokens import (
     MOST_STRUCTS,
     MacroError,
@@ -106,7 +106,8 @@ def read_statements(
         return None
     check_depth(tokens)
     _warn_of_texts(tokens, place, problems)
-    expander = Expander(dialect=read, text=padded, scope=scope, builtins=BUILTINS)
+    budget = Budget(most=scope.most_parts)
+    expander = Expander(dialect=read, text=padded, scope=scope, builtins=BUILTINS, budget=budget)
     before = len(problems.found)
     expressions = [
         each

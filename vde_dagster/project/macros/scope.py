@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.project.macros.tokens import Call, MacroError, Tokens
+from vde_dagster.project.macros.tokens import MOST_PARTS, TOO_LARGE, Call, MacroError, Tokens
 from vde_dagster.project.macros.user import UserMacro
 
 MAX_DEPTH: Final = 40
@@ -21,11 +21,38 @@ class MacroScope:
     """What a model's macros may refer to.
 
     ``variables`` are JSON-like values and ``functions`` the macros of the project's Python files,
-    both by lower-case name.
+    both by lower-case name. ``most_parts`` is what the statements may have once they are filled in.
     """
 
     variables: Mapping[str, object]
     functions: Mapping[str, UserMacro]
+    most_parts: int = MOST_PARTS
+
+
+@dataclass(slots=True)
+class Budget:
+    """How large the statements of one model may become.
+
+    It is spent by words and signs that are parsed, and by expressions that are copied, so that a
+    few lines of macros that multiply each other end with a sentence, and not with the memory.
+    """
+
+    most: int = MOST_PARTS
+    spent: int = 0
+
+    def spend(self, parts: int) -> None:
+        """Take some of it.
+
+        Raises:
+            MacroError: There is not as much left.
+        """
+        self.spent += parts
+        if self.spent > self.most:
+            message = (
+                f"the statements of this model have more than {self.most:,} words and signs once "
+                "macros are filled in"
+            )
+            raise MacroError(message, TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

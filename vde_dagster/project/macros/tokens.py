@@ -25,6 +25,13 @@ _CLOSING: Final = frozenset(_PAIRS.values())
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 MOST_STRUCTS: Final = 12
 MOST_NESTED: Final = 200
+MOST_PARTS: Final = 200_000
+"""How many words and signs the statements of a model may have once its macros are filled in."""
+TOO_LARGE: Final = (
+    "Put the values into a seed or a table, and join it. A macro that calls another one twice, or "
+    "stands in one that repeats it, multiplies what there is."
+)
+"""What to do about a model that is too large."""
 _PART: Final = re.compile(r"[\w$]+")
 _REFERENCE: Final = re.compile(r"@\{\s*([^\W\d]\w*)\s*\}")
 

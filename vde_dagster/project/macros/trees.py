@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.project.macros.tokens import MacroError
+from vde_dagster.project.macros.tokens import MacroError, Tokens
 from vde_dagster.project.macros.values import is_plain
 
 NUL: Final = "\0"
@@ -62,6 +62,20 @@ def is_own(leaf: exp.Expr, name: str) -> bool:
             return True
         around = around.find_ancestor(exp.Lambda)
     return False
+
+
+def size_of(tree: exp.Expr) -> int:
+    """How many nodes a tree has."""
+    return sum(1 for _ in tree.walk())
+
+
+def places_of(leaf: exp.Expr, tokens: Tokens) -> list[tuple[int, int]]:
+    """Where a name is in the text. Words, such as units, have no positions."""
+    start, end = leaf.meta.get("start"), leaf.meta.get("end")
+    if start is not None and end is not None:
+        return [(start, end)]
+    words = [each for each in tokens if each.text.lower() == leaf.name.lower()]
+    return [(each.start, each.end) for each in words[:1]]
 
 
 def reached(error: ParseError) -> tuple[int, int]:

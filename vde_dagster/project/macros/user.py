@@ -8,14 +8,16 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.project.macros.tokens import MacroError, Tokens, keyword_of
+from vde_dagster.core.users_code import error_text, running_users_code
+from vde_dagster.project.macros.tokens import MOST_PARTS, TOO_LARGE, MacroError, Tokens, keyword_of
 from vde_dagster.project.macros.values import names_of
-from vde_dagster.project.modules import line_in, printing_to_errors
+from vde_dagster.project.modules import line_in
 
 Expand = Callable[[Tokens], list[exp.Expr]]
 
@@ -50,13 +52,17 @@ class UserMacro:
         """
         bound = self._bound(arguments, expand)
         try:
-            with printing_to_errors():
-                return list(_flat(self.function(*bound.args, **bound.kwargs)))
+            with running_users_code():
+                given = _flat(self.function(*bound.args, **bound.kwargs))
+                found = list(islice(given, MOST_PARTS + 1))
         except (Exception, SystemExit) as error:  # whatever a user's function raises
             line = line_in(Path(self.path), error) or self.line
-            what = f"{type(error).__name__}: {error}"
-            message = f"the macro @{self.name} failed at {self.path}:{line}: {what}"
+            message = f"the macro @{self.name} failed at {self.path}:{line}: {error_text(error)}"
             raise MacroError(message, "Fix the macro, or what it is called with.") from error
+        if len(found) > MOST_PARTS:
+            message = f"{self.described} returns more than {MOST_PARTS:,} expressions"
+            raise MacroError(message, TOO_LARGE)
+        return found
 
     def _bound(self, arguments: Sequence[Tokens], expand: Expand) -> inspect.BoundArguments:
         signature = inspect.signature(self.function)

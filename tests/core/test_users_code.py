@@ -1,0 +1,78 @@
+"""Code of a user that prints, and that tries to end the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from threading import Thread
+
+import pytest
+
+from vde_dagster.core import users_code
+from vde_dagster.core.users_code import ProcessEnded, error_text, running_users_code
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The codes with which the process would really have ended."""
+    codes: list[int] = []
+    monkeypatch.setattr(users_code, "_END", codes.append)
+    monkeypatch.setattr(os, "_exit", codes.append)
+    return codes
+
+
+def test_a_user_s_code_cannot_end_the_process_without_a_word(ended: list[int]) -> None:
+    with pytest.raises(ProcessEnded) as told, running_users_code():
+        os._exit(3)
+    assert error_text(told.value) == (
+        "ProcessEnded: os._exit(3), which would end the whole process"
+    )
+    assert ended == []
+    os._exit(4)
+    assert ended == [4], "afterwards it is what it was"
+
+
+def test_other_threads_and_forked_processes_end_as_always(
+    ended: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_users_code():
+        thread = Thread(target=lambda: os._exit(5))
+        thread.start()
+        thread.join()
+        with monkeypatch.context() as forked:
+            forked.setattr(os, "getpid", lambda: -1)
+            os._exit(6)
+    assert ended == [5, 6]
+
+
+def test_code_in_code_is_guarded_to_its_end(ended: list[int]) -> None:
+    with running_users_code():
+        with running_users_code():
+            pass
+        with pytest.raises(ProcessEnded):
+            os._exit(7)
+    assert ended == []
+
+
+def test_what_is_printed_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with running_users_code():
+        print("loud", file=sys.stdout)
+    assert capsys.readouterr() == ("", "loud\n")
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "error,text",
+    [
+        (ValueError("no"), "ValueError: no"),
+        (SystemExit(3), "SystemExit: 3, which would end the whole process"),
+        (Unprintable(), "Unprintable"),
+        (ValueError("\udc80"), "ValueError: \\udc80"),
+    ],
+)
+def test_an_error_of_a_user_s_code_is_printable(error: BaseException, text: str) -> None:
+    assert error_text(error) == text
