@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,13 @@ def call(*arguments: str | Path) -> Result:
     """Run `vde` in this process."""
     without = {name: None for name in OURS if name != "VDE_DEBUG"}
     return CliRunner(env=without).invoke(vde, [str(each) for each in arguments], prog_name="vde")
+
+
+def new_project(folder: Path) -> Path:
+    """What `vde init` makes, without its unit test: tests that edit the model would fail it."""
+    assert call("init", folder).exit_code == 0
+    shutil.rmtree(folder / "tests")
+    return folder
 
 
 def run_vde(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:

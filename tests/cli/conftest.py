@@ -9,16 +9,14 @@ from typing import Final, NoReturn, Protocol
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call, new_project, run_vde
 from vde_dagster.lakehouse import session
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """What `vde init` makes."""
-    folder = tmp_path / "shop"
-    assert call("init", folder).exit_code == 0
-    return folder
+    """What `vde init` makes, without its unit test."""
+    return new_project(tmp_path / "shop")
 
 
 class WithoutJava(Protocol):

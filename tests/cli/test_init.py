@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -142,9 +143,15 @@ def test_it_is_named_after_its_folder(tmp_path: Path) -> None:
         assert yaml.safe_load((tmp_path / folder / "vde.yaml").read_text())["name"] == name
 
 
-def test_next_steps_are_printed(tmp_path: Path) -> None:
-    done = call("init", tmp_path / "a b")
-    assert f"vde plan prod --project '{tmp_path / 'a b'}'" in done.stdout
+def test_next_steps_are_printed_and_the_first_of_them_passes(tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    done = call("init", folder)
+    assert f"vde plan prod --project '{folder}'" in done.stdout
+    first = done.stdout.splitlines()[1]
+    assert shlex.split(first) == ["vde", "test", "--project", str(folder)]
+    tested = call(*shlex.split(first)[1:])
+    assert tested.exit_code == 0, tested.stderr
+    assert tested.stdout.splitlines()[-1] == "1 unit test: 1 passed (1 on DuckDB)."
 
 
 def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:

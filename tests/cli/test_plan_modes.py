@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.calling import call
+from tests.cli.calling import call, new_project
 from tests.cli.promoted import edit, promote
 from tests.cli.terminal import on_terminal
 from tests.kept_folder import KeptFolder
@@ -32,8 +32,7 @@ SCORES = Path("models", "mart", "scores.py")
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
-    folder = tmp_path_factory.mktemp("modes") / "shop"
-    assert call("init", folder).exit_code == 0
+    folder = new_project(tmp_path_factory.mktemp("modes") / "shop")
     (folder / SCORES).write_text(PYTHON)
     (folder / "models" / "mart" / "best.sql").write_text(READER)
     promote(folder, loaded=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.memory_world import MemoryWorld
-from tests.cli.calling import call
+from tests.cli.calling import call, new_project
 from tests.cli.changing import Changing, InMemory, OnSpark, facts, write_files
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
@@ -29,8 +29,7 @@ UP_TO_DATE = "prod is up to date: nothing due, nothing stale (looked at "
 
 @pytest.fixture(scope="module")
 def seed(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
-    folder = tmp_path_factory.mktemp("seed") / "shop"
-    assert call("init", folder).exit_code == 0
+    folder = new_project(tmp_path_factory.mktemp("seed") / "shop")
     shutil.rmtree(folder / "models" / "mart")
     promote(folder, loaded=True)
     return KeptFolder.of(folder)

@@ -18,29 +18,14 @@ from vde_dagster.composition import VdeProject
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs/unit-tests.md").read_text("utf-8")
 WRONG: Final = ("revenue: 15", "revenue: 16")
-REVENUE: Final = """\
-orders_of_a_day_are_added_up_by_customer:
-  model: mart.revenue
-  inputs:
-    staging.orders:
-      - {order_id: 1, ordered_on: 2024-01-01, customer: Ada, amount: 10.50}
-      - {order_id: 2, ordered_on: 2024-01-01, customer: Ada, amount: 4.50}
-      - {order_id: 3, ordered_on: 2024-01-01, customer: Bob, amount: 7}
-      - {order_id: 4, ordered_on: 2024-01-02, customer: Ada, amount: 1}
-  outputs:
-    query:
-      - {ordered_on: 2024-01-01, customer: Ada, orders: 2, revenue: 15}
-      - {ordered_on: 2024-01-01, customer: Bob, orders: 1, revenue: 7}
-      - {ordered_on: 2024-01-02, customer: Ada, orders: 1, revenue: 1}
-"""
 
 
 @pytest.fixture
-def tested(project: Path) -> Path:
-    """A new project with a test of its revenue."""
-    (project / "tests").mkdir()
-    (project / "tests" / "revenue.yaml").write_text(REVENUE, encoding="utf-8")
-    return project
+def tested(tmp_path: Path) -> Path:
+    """A new project, which has a test of its revenue."""
+    folder = tmp_path / "shop"
+    assert call("init", folder).exit_code == 0
+    return folder
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """Materializing through Dagster's own API: in memory, where rows come from Spark on Spark."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
 from tests.orchestration.conftest import applied_on_spark
+from vde_dagster.app.apply.pausing import pause_models, resume_models
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
@@ -184,6 +186,25 @@ def test_a_step_of_a_moved_environment_fails_before_work(
     assert digests(applied, DAILY) == before
     # What did not move still runs: its version is the environment's.
     materialize(definitions, instance, "staging/events", "2024-01-01-00:00")
+
+
+def specs_of(sample: "Sample") -> dict[str, dg.AssetSpec]:
+    found = sample.definitions().resolve_all_asset_specs()
+    return {each.key.to_user_string(): each for each in found}
+
+
+def test_a_paused_model_says_so_with_how_to_go_on(applied: "Sample") -> None:
+    services = replace(applied.project().services, author="ann@etl")
+    pause_models(services, "prod", [DAILY], reason="its source is being repaired")
+    specs = specs_of(applied)
+    assert specs["mart/daily"].tags["vde/paused"] == "true"
+    said = specs["mart/daily"].metadata["vde/paused"]
+    assert said.startswith("paused by ann@etl at ")
+    assert said.endswith(": its source is being repaired. To go on: vde resume mart.daily")
+    assert "vde/paused" not in {**specs["staging/events"].tags, **specs["staging/events"].metadata}
+    resume_models(services, "prod", [DAILY])
+    specs = specs_of(applied)
+    assert "vde/paused" not in specs["mart/daily"].tags
 
 
 def test_an_unplanned_edit_is_tagged_and_does_not_run(

@@ -26,7 +26,8 @@ class Binding:
     refused with this text as advice; an empty text permits it. What holds for the others,
     `vde_dagster.app.evaluate.evaluation` says. Versions that are ``returning`` may not get smaller,
     if they build on themselves.
-    ``taken`` is the revision that was promoted, where that was no plan of files.
+    ``taken`` is the revision that was promoted, where that was no plan of files. ``permitting`` is
+    the command that lets rows go, where it is no plan of files that is carried out.
     """
 
     environment: str
@@ -36,6 +37,7 @@ class Binding:
     where_emptied: Mapping[ModelName, str] = field(default_factory=dict)
     returning: frozenset[ModelName] = frozenset()
     taken: Revision | None = None
+    permitting: str = ""
 
     def key(self, name: ModelName) -> VersionKey:
         """The version of a model."""
@@ -102,12 +104,24 @@ def bind_plan(plan: Plan) -> Binding:
             },
         },
         returning=frozenset(each.name for each in plan.changes if _comes_back(each)),
+        permitting=_permitting(plan),
     )
 
 
-def allow_empty(environment: str, name: ModelName) -> str:
+def allow_empty(binding: Binding, name: ModelName) -> str:
     """The advice where rows would go that are to stay, unless a person says otherwise."""
-    return f"plan with `vde plan {environment} --restate-model {name} --allow-empty`."
+    plans = f"vde plan {binding.environment} --restate-model {name} --allow-empty"
+    return f"plan with `{binding.permitting or plans}`."
+
+
+def _permitting(plan: Plan) -> str:
+    """The command that carries out a promotion or rollback, and lets rows go."""
+    taken = plan.taken
+    if taken is None:
+        return ""
+    if taken.environment == plan.environment:
+        return f"vde rollback {plan.environment} --to {taken.number} --allow-empty"
+    return f"vde promote {taken.environment} {plan.environment} --allow-empty"
 
 
 def _comes_back(change: ModelChange) -> bool:

@@ -24,8 +24,8 @@ _QUERY: Final = "SELECT * FROM mart.revenue"
 def command(*, folder: Path) -> None:
     """Create a project of three models in DIR, which must be empty or missing.
 
-    It has a seed with orders, a model that reads it, and a view. It needs nothing else: no server,
-    no account, no data of yours.
+    It has a seed with orders, a model that reads it, a unit test of that, and a view. It needs
+    nothing else: no server, no account, no data of yours.
     """
     if folder.is_dir() and any(folder.iterdir()):
         raise Refused(
@@ -38,7 +38,8 @@ def command(*, folder: Path) -> None:
             target.write_bytes((template / relative).read_bytes())
     settings = folder / "vde.yaml"
     settings.write_text(settings.read_text("utf-8").replace(_NAME, f"name: {_name(folder)}"))
-    click.echo(f"A project with three models is in {folder}. Next:")
+    click.echo(f"A project with three models and a unit test is in {folder}. Next:")
+    click.echo(f"  {vde('test', '--project', folder)}")
     click.echo(f"  {vde('plan', 'prod', '--project', folder)}")
     click.echo(f"  {vde('query', _QUERY, '--project', folder)}")
     click.echo(f"  {vde('ui', '--project', folder)}")

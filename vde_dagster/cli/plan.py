@@ -15,6 +15,7 @@ from vde_dagster.cli.plan_flags import (
     PlanFlags,
     applying_flags,
     asked_options,
+    flags_of,
     plan_flags,
 )
 from vde_dagster.cli.printing import console, note, print_json
@@ -301,7 +302,11 @@ def _wanted(plan: Plan, folder: Path, output: str) -> bool:
 
 
 def _again(plan: Plan) -> list[str]:
-    """The command that makes a plan again."""
+    """The command that makes a plan again, with its options."""
+    return [*_command(plan), *flags_of(plan.options)]
+
+
+def _command(plan: Plan) -> list[str]:
     taken = plan.taken
     if taken is None:
         return ["plan", plan.environment]

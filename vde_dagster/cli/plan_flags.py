@@ -145,6 +145,28 @@ def plan_flags(command: Command) -> Command:
     return command
 
 
+def flags_of(options: PlanOptions) -> list[str]:
+    """The words on a command line that ask for a plan with these options."""
+    bounds = (("--start", options.start), ("--end", options.end))
+    said = (
+        ("--forward-only", options.forward_only),
+        ("--skip-backfill", options.skip_backfill),
+        ("--empty-backfill", options.empty_backfill),
+        ("--no-gaps", options.no_gaps),
+        ("--accept-loss", options.accept_loss),
+        ("--allow-empty", options.allow_empty),
+        ("--no-include-unmodified", not options.include_unmodified),
+    )
+    decided = sorted(options.decisions.items())
+    return [
+        *(word for name, at in bounds if at is not None for word in (name, at.isoformat())),
+        *(word for each in options.restate for word in ("--restate-model", each)),
+        *(name for name, given in said if given),
+        *(word for each in options.select for word in ("--select-model", each)),
+        *(word for name, each in decided for word in ("--decide", f"{name}={each.value}")),
+    ]
+
+
 def asked_options(environment: str, flags: PlanFlags) -> PlanOptions:
     """The options of a plan, checked before anything of the project is read.
 

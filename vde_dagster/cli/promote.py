@@ -8,7 +8,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.plan import Asked, carry_out
-from vde_dagster.cli.plan_flags import ACCEPT_LOSS, applying_flags
+from vde_dagster.cli.plan_flags import ACCEPT_LOSS, ALLOW_EMPTY, applying_flags
 
 
 @click.command("promote", short_help="Show in one environment what another one shows.")
@@ -16,6 +16,7 @@ from vde_dagster.cli.plan_flags import ACCEPT_LOSS, applying_flags
 @click.argument("target", type=options.environment, default="prod", metavar="[TO]")
 @applying_flags
 @ACCEPT_LOSS
+@ALLOW_EMPTY
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -28,6 +29,7 @@ def command(
     explain: bool,
     save: Path | None,
     accept_loss: bool,
+    allow_empty: bool,
     output: str,
     folder: Path,
 ) -> None:
@@ -44,5 +46,5 @@ def command(
     from vde_dagster.core.planning.options import PlanOptions
 
     project = VdeProject.load(folder)
-    chosen = PlanOptions(accept_loss=accept_loss)
+    chosen = PlanOptions(accept_loss=accept_loss, allow_empty=allow_empty)
     carry_out(project, plan_promotion(project.services, source, target, chosen), asked)

@@ -8,7 +8,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.plan import Asked, carry_out
-from vde_dagster.cli.plan_flags import ACCEPT_LOSS, applying_flags
+from vde_dagster.cli.plan_flags import ACCEPT_LOSS, ALLOW_EMPTY, applying_flags
 
 
 @click.command("rollback", short_help="Show again what an environment showed before.")
@@ -23,6 +23,7 @@ from vde_dagster.cli.plan_flags import ACCEPT_LOSS, applying_flags
 )
 @applying_flags
 @ACCEPT_LOSS
+@ALLOW_EMPTY
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -35,6 +36,7 @@ def command(
     explain: bool,
     save: Path | None,
     accept_loss: bool,
+    allow_empty: bool,
     output: str,
     folder: Path,
 ) -> None:
@@ -51,5 +53,5 @@ def command(
     from vde_dagster.core.planning.options import PlanOptions
 
     project = VdeProject.load(folder)
-    chosen = PlanOptions(accept_loss=accept_loss)
+    chosen = PlanOptions(accept_loss=accept_loss, allow_empty=allow_empty)
     carry_out(project, plan_rollback(project.services, environment, number, chosen), asked)

@@ -128,7 +128,8 @@ def open_location(
     chosen = translator or project_translator(project.configuration)
     changed = _changed(edited) if loaded is not None else {}
     naming = services.naming if plan is not None else naming_of(services, environment)
-    data = translator_data(project, binding, naming, changed)
+    paused = services.state.pauses(environment)
+    data = translator_data(project, binding, naming, changed, paused)
     specs = {name: translated_spec(chosen, each) for name, each in data.items()}
     return Location(
         project=project,

@@ -21,6 +21,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid, Refused, VdeError
 from vde_dagster.core.names import ModelName, ViewNaming
+from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.core.users_code import error_text
 from vde_dagster.orchestration.checks import CheckNames, check_specs
 from vde_dagster.orchestration.translator import (
@@ -190,6 +191,7 @@ def translator_data(
     binding: Binding,
     naming: ViewNaming,
     unplanned: Mapping[ModelName, str] | None = None,
+    paused: Mapping[ModelName, Pause] | None = None,
 ) -> dict[ModelName, VdeTranslatorData]:
     """What a translator gets to know of each model and source of an environment.
 
@@ -198,8 +200,9 @@ def translator_data(
         binding: What the environment runs.
         naming: How its views are named.
         unplanned: How the files of models differ from that.
+        paused: The models that are paused there.
     """
-    changed = unplanned or {}
+    changed, pauses = unplanned or {}, paused or {}
     return {
         node.name: VdeTranslatorData(
             environment=binding.environment,
@@ -208,6 +211,7 @@ def translator_data(
             folder=project.configuration.folder,
             unplanned_change=changed.get(node.name),
             naming=naming,
+            paused=pauses.get(node.name),
         )
         for node in binding.graph
     }

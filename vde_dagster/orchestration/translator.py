@@ -16,6 +16,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.model import Model, PythonFunction, SeedRows, UpdatesOn
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import TableName, ViewNaming, environment_view
+from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.core.time.intervals import format_duration
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -29,7 +30,7 @@ class VdeTranslatorData:
 
     ``snapshot`` is the one that the environment runs. ``folder`` is the project's. ``naming`` is
     how the environment's views are named. ``unplanned_change`` says how the model's file differs
-    from it, None where it does not.
+    from it, None where it does not. ``paused`` says who paused the model, and why.
     """
 
     environment: str
@@ -38,6 +39,7 @@ class VdeTranslatorData:
     folder: Path
     unplanned_change: str | None = None
     naming: ViewNaming = field(default_factory=ViewNaming)
+    paused: Pause | None = None
 
     @property
     def is_source(self) -> bool:
@@ -177,6 +179,8 @@ def _tags(data: VdeTranslatorData) -> dict[str, str]:
         tags["vde/environment"] = data.environment
     if data.unplanned_change is not None:
         tags["vde/unplanned_change"] = data.unplanned_change
+    if data.paused is not None:
+        tags["vde/paused"] = "true"
     return tags
 
 
@@ -201,6 +205,8 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
         metadata["vde/freshness"] = format_duration(data.node.model.freshness)
     if data.node.model.updates_on is not UpdatesOn.ANY:
         metadata["vde/updates_on"] = data.node.model.updates_on.value
+    if data.paused is not None:
+        metadata["vde/paused"] = f"{data.paused}. To go on: {data.paused.resume}"
     return metadata | {
         "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),
         "vde/source": _source_text(node.model),

@@ -253,7 +253,7 @@ def _where_emptied(binding: Binding, node: Node) -> str:
     Whoever evaluates it, a table that is rebuilt whole is not left without any row, and neither is
     an interval that was asked for again: it is outdated until it is computed.
     """
-    return binding.where_emptied.get(node.name, allow_empty(binding.environment, node.name))
+    return binding.where_emptied.get(node.name, allow_empty(binding, node.name))
 
 
 def _readings(

@@ -1,0 +1,73 @@
+"""The command that applies a plan that was shown asks for the same plan."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.promoted import edit, promote
+from vde_dagster.cli.deciding import decisions_of
+from vde_dagster.cli.plan import command
+from vde_dagster.cli.plan_flags import flags_of
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
+
+OPTIONS = {
+    "none": PlanOptions(),
+    "bounds": PlanOptions(
+        start=datetime(2024, 1, 1, tzinfo=UTC), end=datetime(2024, 2, 1, tzinfo=UTC)
+    ),
+    "an hour": PlanOptions(end=datetime(2024, 2, 1, 13, tzinfo=UTC)),
+    "restating": PlanOptions(restate=("mart.a", "tag:b+"), allow_empty=True, no_gaps=True),
+    "showing": PlanOptions(skip_backfill=True, accept_loss=True, include_unmodified=False),
+    "empty": PlanOptions(empty_backfill=True, select=("+mart.a", "path:models/*")),
+    "keeping": PlanOptions(
+        forward_only=True,
+        decisions={
+            ModelName("mart", "a"): Category.FORWARD_ONLY,
+            ModelName("mart", "b"): Category.NON_BREAKING,
+        },
+    ),
+}
+
+
+def read(words: list[str]) -> PlanOptions:
+    """The options that `vde plan dev` understands."""
+    given = command.make_context("plan", ["dev", *words]).params
+    own = {key: value for key, value in given.items() if key in PlanOptions.__dataclass_fields__}
+    return PlanOptions(**own, decisions=decisions_of(given["decided"], catalog="lake"))
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_the_words_for_options_are_understood_as_these_options(options: PlanOptions) -> None:
+    assert read(flags_of(options)) == options
+
+
+def test_what_is_advised_applies_what_was_shown(project: Path) -> None:
+    promote(project)
+    edit(project / "models" / "mart" / "revenue.sql", "SUM(amount)", "SUM(amount * 2)")
+    wanted = ("--forward-only", "--select-model", "mart.revenue")
+    done = call("plan", "dev", *wanted, "--project", project)
+    assert done.stdout.splitlines()[-1] == (
+        "To apply it: vde plan dev --forward-only --select-model mart.revenue --auto-apply "
+        f"--project {project}"
+    )
+
+
+@pytest.mark.parametrize("words", [("promote", "dev"), ("rollback", "prod")])
+def test_a_promotion_and_a_rollback_let_rows_go_if_that_is_said(
+    project: Path, words: tuple[str, ...]
+) -> None:
+    promote(project)
+    edit(project / "models" / "mart" / "revenue.sql", "SUM(amount)", "SUM(amount * 2)")
+    promote(project, "dev")
+    promote(project)
+    edit(project / "models" / "mart" / "revenue.sql", "SUM(amount * 2)", "SUM(amount * 3)")
+    promote(project, "dev")
+    done = call(*words, "--allow-empty", "--project", project)
+    assert done.exit_code == 0, done.stderr
+    assert "--allow-empty --auto-apply" in done.stdout.splitlines()[-1]
