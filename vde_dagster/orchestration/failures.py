@@ -13,7 +13,7 @@ from typing import Any
 import dagster as dg
 
 from vde_dagster.core.errors import AuditFailed, Refused, VdeError, as_sentence, with_advice
-from vde_dagster.core.faults import fault_of
+from vde_dagster.core.faults import FoundFault, fault_of
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.state import LeaseLost
 
@@ -40,15 +40,28 @@ def failures(
         again = not isinstance(error, Refused | AuditFailed)
         raise dg.Failure(words(str(error)), metadata, allow_retries=again) from error
     except Exception as error:
-        found = fault_of(error)
+        found = error.fault if isinstance(error, HiddenError) else fault_of(error)
         if found is None:
             raise
-        text = without_secrets(with_advice(as_sentence(found.message), found.advice))
-        raise dg.Failure(words(text), metadata, allow_retries=True) from error
+        raise dg.Failure(words(_sentence(found)), metadata, allow_retries=True) from error
+
+
+def _sentence(found: FoundFault) -> str:
+    """What a fault is and what to do, for people."""
+    return without_secrets(with_advice(as_sentence(found.message), found.advice))
 
 
 class HiddenError(Exception):
-    """What another library raised, without the secrets that its text had."""
+    """What another library raised, without the secrets that its text had.
+
+    ``fault`` is what it stands for, if that is a fault of a machine or service: then its text is the
+    one that says what to do.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self.fault = fault_of(error)
+        said = without_secrets(f"{type(error).__name__}: {error}")
+        super().__init__(said if self.fault is None else _sentence(self.fault))
 
 
 @contextmanager
@@ -66,8 +79,7 @@ def secrets_hidden() -> Iterator[None]:
         raise
     except Exception as error:
         if _shows_secrets(error):
-            text = without_secrets(f"{type(error).__name__}: {error}")
-            raise HiddenError(text).with_traceback(error.__traceback__) from None
+            raise HiddenError(error).with_traceback(error.__traceback__) from None
         raise
 
 
