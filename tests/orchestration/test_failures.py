@@ -1,4 +1,4 @@
-"""Errors as Dagster's failures: a fault is said as what it is, also where a secret is in its text."""
+"""Errors as Dagster's failures: a fault is said as what it is, also with a secret in its text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ SECRET = "canary-of-failures-7c1f2e9ab"
 
 
 def full_disk(place: str) -> None:
-    try:
-        raise OSError(errno.ENOSPC, f"No space left on device: {place}")
-    except OSError as cause:
-        raise RuntimeError("the catalog failed") from cause
+    cause = OSError(errno.ENOSPC, f"No space left on device: {place}")
+    raise RuntimeError("the catalog failed") from cause
 
 
 @pytest.mark.parametrize("place", ["/data", f"s3://key:{SECRET}@bucket"])
@@ -35,9 +33,9 @@ def test_a_known_fault_is_said_with_its_advice_and_without_secrets(place: str) -
 
 def test_where_a_sensor_meets_a_fault_its_text_is_the_sentence() -> None:
     remember([SECRET])
-    with pytest.raises(HiddenError, match=r"^A disk is full\. .* Make room") as told:
-        with secrets_hidden():
-            full_disk(SECRET)
+    said = r"^A disk is full\. .* Make room"
+    with pytest.raises(HiddenError, match=said) as told, secrets_hidden():
+        full_disk(SECRET)
     assert SECRET not in "".join(traceback.format_exception(told.value))
 
 

@@ -17,6 +17,7 @@ from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
+    from vde_dagster.app.unit_tests.creating import Created, Wanted
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
@@ -73,11 +74,8 @@ def command(
     """
     if name is not None and not _NAME.fullmatch(name):
         raise click.UsageError(f"--name {name!r} is no name: use letters, digits and _.")
-    from vde_dagster.app.unit_tests.creating import Wanted, create_test
-    from vde_dagster.app.unit_tests.running import Engines
-    from vde_dagster.cli.query import ask
+    from vde_dagster.app.unit_tests.creating import Wanted
     from vde_dagster.composition import VdeProject
-    from vde_dagster.project.file_writing import read_as_written, replace_text
 
     project = VdeProject.load(folder)
     catalog = project.configuration.catalog.name
@@ -89,6 +87,23 @@ def command(
         execution_time=project.services.clock.now().replace(microsecond=0),
         queries=dict(_query(each, catalog=catalog) for each in queries),
     )
+    made = _written(project, wanted, environment=environment, limit=limit, overwrite=overwrite)
+    _report(wanted, made, output=output, folder=folder)
+
+
+def _written(
+    project: VdeProject, wanted: Wanted, *, environment: str, limit: int, overwrite: bool
+) -> Created:
+    """Write the file of a test, once it passed.
+
+    Raises:
+        Refused: There is such a file, and it is not to be replaced; or the test cannot be made.
+    """
+    from vde_dagster.app.unit_tests.creating import create_test
+    from vde_dagster.app.unit_tests.running import Engines
+    from vde_dagster.cli.query import ask
+    from vde_dagster.project.file_writing import read_as_written, replace_text
+
     path = project.configuration.folder / wanted.path
     before = read_as_written(path)
     if before is not None and not overwrite:
@@ -105,15 +120,21 @@ def command(
     made = create_test(project.configuration, project.files.graph, wanted, fetch, engines)
     path.parent.mkdir(exist_ok=True)
     replace_text(path, before, made.text)
+    return made
+
+
+def _report(wanted: Wanted, made: Created, *, output: str, folder: Path) -> None:
+    """Print what was written, and how it is run."""
     counts = {str(each): count for each, count in made.inputs.items()}
+    file = wanted.path.as_posix()
     if output == "json":
-        facts = {"model": str(node.name), "file": wanted.path.as_posix(), "name": wanted.name}
+        facts = {"model": str(wanted.model), "file": file, "name": wanted.name}
         print_json(facts | {"inputs": counts, "rows": made.rows})
         return
     given = ", ".join(f"{count} of {each}" for each, count in counts.items()) or "no rows"
-    click.echo(f"{wanted.path} is written: {given}; {made.rows} expected. It passes:")
+    click.echo(f"{file} is written: {given}; {made.rows} expected. It passes:")
     there: list[str | Path] = [] if folder == Path() else ["--project", folder]
-    click.echo(f"  {vde('test', f'{wanted.path.as_posix()}::{wanted.name}', *there)}")
+    click.echo(f"  {vde('test', f'{file}::{wanted.name}', *there)}")
 
 
 def _tested(project: VdeProject, name: ModelName) -> Node:

@@ -54,8 +54,8 @@ def _sentence(found: FoundFault) -> str:
 class HiddenError(Exception):
     """What another library raised, without the secrets that its text had.
 
-    ``fault`` is what it stands for, if that is a fault of a machine or service: then its text is the
-    one that says what to do.
+    ``fault`` is what it stands for, if that is a fault of a machine or service: then its text says
+    what to do.
     """
 
     def __init__(self, error: Exception) -> None:

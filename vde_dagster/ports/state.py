@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
@@ -27,6 +25,7 @@ from vde_dagster.ports.held_leases import HeldLeases
 from vde_dagster.ports.late_data_records import LateDataRecords
 from vde_dagster.ports.pauses import Pauses
 from vde_dagster.ports.savings_records import SavingsRecords
+from vde_dagster.ports.work_records import WorkRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
 
-class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protocol):
+class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protocol):
     """Everything that has to survive a process."""
 
     # Snapshots and environments
@@ -219,7 +218,7 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protoc
         """Who holds a lease that has not expired; empty if nobody does."""
         ...
 
-    # The ledger and work
+    # The ledger (see also `WorkRecords`)
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
         """The entries of each of these versions, sorted by interval; absent if it has none."""
         ...
@@ -267,35 +266,6 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protoc
         """
         ...
 
-    def record_intent(self, intent: Intent, *, lease: Lease) -> None:
-        """Record a unit of work before it stages anything.
-
-        Raises:
-            Conflict: The version is being dropped.
-            LeaseLost: The lease on the version is not held any more.
-        """
-        ...
-
-    def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:
-        """Record what a unit of work is about to publish.
-
-        Raises:
-            LeaseLost: The lease on the version is not held any more.
-        """
-        ...
-
-    def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
-        """Record a published unit of work: ledger, D-SHAs, mark and session in one transaction.
-
-        Returns the entries of the intervals that it has set, as they are afterwards. Recording it
-        again changes nothing.
-
-        Raises:
-            LeaseLost: The lease on the version is not held any more.
-            LedgerMismatch: The changes do not fit the ledger; nothing was changed.
-        """
-        ...
-
     def outdate(
         self,
         times: Mapping[VersionKey, Sequence[Interval]],
@@ -319,72 +289,6 @@ class State(LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protoc
         Raises:
             LeaseLost: The lease is not held any more.
             Conflict: Another process writes one of the versions right now; nothing was marked.
-        """
-        ...
-
-    def abandon(
-        self, work_id: str, *, reason: str, lease: Lease, refused: Publication | None = None
-    ) -> None:
-        """Record that a unit of work will not be published.
-
-        What audits ``refused`` is what it would have published, if a person accepts that.
-        """
-        ...
-
-    def record_accepted(
-        self,
-        intent: Intent,
-        results: Sequence[AuditResult],
-        publication: Publication,
-        *,
-        lease: Lease,
-    ) -> None:
-        """Record a unit of work that publishes what audits refused another one, as staged.
-
-        Raises:
-            LeaseLost: The lease on the version is not held any more.
-        """
-        ...
-
-    def open_work(self, key: VersionKey) -> Sequence[UnitOfWork]:
-        """Units of work on a version that are neither done nor abandoned, oldest first."""
-        ...
-
-    def unfinished(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that have a unit of work that is neither done nor abandoned."""
-        ...
-
-    def failed(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, UnitOfWork]:
-        """The newest unit of work of each of these versions, where it was abandoned.
-
-        Versions are absent whose newest unit of work is open or done, and those without any.
-        """
-        ...
-
-    def work(self, work_id: str) -> UnitOfWork | None:
-        """One unit of work."""
-        ...
-
-    def works(self, work_ids: Iterable[str]) -> Mapping[str, UnitOfWork]:
-        """Units of work by their ids; ids that were never recorded are absent."""
-        ...
-
-    def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
-        """Record what audits found among the staged rows of a unit of work.
-
-        Raises:
-            LeaseLost: The lease on the version is not held any more.
-        """
-        ...
-
-    def audited(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
-        """Units of work of a version whose rows were audited, newest first."""
-        ...
-
-    def accepted(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[UnitOfWork, ...]]:
-        """Published units of work of these versions whose rows a person accepted, oldest first.
-
-        Versions without any are absent.
         """
         ...
 
