@@ -139,7 +139,7 @@ def test_what_a_person_has_to_decide_is_reported_and_not_run(
     answer = tick(definitions, instance)
     assert isinstance(answer, str)
     assert "staging.events cannot be loaded" in answer
-    assert "`vde catch-up MODEL --reload`" in answer
+    assert "`vde catch-up staging.events --reload`" in answer
 
 
 @pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py

@@ -199,10 +199,13 @@ def _unfinished(looked: Looked) -> Iterator[Line]:
 
 
 def _stopped(looked: Looked) -> Iterator[Line]:
+    from vde_dagster.core.ledger.late.decision import reloading
+
     for each in looked.operations.stopped:
         name = str(each.name)
         reload = looked.command("catch-up", name, "--env", looked.status.environment, "--reload")
-        advice = each.stop.advice.replace("`vde catch-up MODEL --reload`", reload)
+        environment = looked.status.environment
+        advice = each.stop.advice.replace(reloading(each.name, environment), reload)
         yield name, f"{each.stop.reason}. {advice}"
 
 

@@ -146,6 +146,11 @@ def environment_name(text: str) -> str:
     return name
 
 
+def env_option(environment: str) -> str:
+    """How a command names an environment, with a space in front; empty for production."""
+    return "" if environment == PRODUCTION else f" --env {environment}"
+
+
 def physical_table(model: ModelName, version: str) -> TableName:
     """The table (or physical view) that holds one version of a model, in the model's catalog."""
     return TableName(

@@ -24,7 +24,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, env_option
 from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.orchestration._unpublished import is_switched_on
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
@@ -135,7 +135,8 @@ def _asked(
         return f"{key.model}: run {attempts.under_way} is loading the new rows"
     refused = still_refused(services, binding, name, of_session=True)
     if refused:
-        return f"{name}: {refused}. `vde catch-up {name}` tries it all the same."
+        where = env_option(binding.environment)
+        return f"{name}: {refused}. `vde catch-up {name}{where}` tries it all the same."
     pause = attempts.pause(datetime.now(UTC))
     if pause:
         return (

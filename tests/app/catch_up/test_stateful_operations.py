@@ -177,7 +177,7 @@ def test_a_stopped_model_is_loaded_by_the_advice_that_it_gives() -> None:
     world.catalog.overwrite(RAW, changed)
     found = decided(world)
     assert isinstance(found, Stop)
-    assert "`vde catch-up MODEL --reload`" in found.advice
+    assert f"`vde catch-up {NAME} --reload`" in found.advice
     services = world.services()
     catch_up(services, bound(services), NAME, reload=True)
     assert amounts(world) == [10, 11, 12, 100, 14, 15]

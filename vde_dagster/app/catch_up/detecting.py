@@ -17,7 +17,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import query_over_tables
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.late.deciding import decide
-from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
+from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad, addressed
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.question import Question, StatelessQuestion, WithoutTimes
 from vde_dagster.core.model.snapshot import VersionKey
@@ -50,7 +50,9 @@ def detect(
     See `question` for the arguments and for what is raised.
     """
     found = question(services, binding, name, reload=reload, within=within, asked=asked, seen=seen)
-    return found if isinstance(found, NothingToLoad) else decide(found)
+    if isinstance(found, NothingToLoad):
+        return found
+    return addressed(decide(found), name, binding.environment)
 
 
 def question(

@@ -37,7 +37,7 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import SchemaOutgrown
 from vde_dagster.core.ledger.late.deciding import without_adding
-from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, reloading
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.stateless import added_ranges
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
@@ -102,7 +102,8 @@ def _caught_up(
             case Stop(reason=reason, advice=advice):
                 raise Refused(f"{name} was not loaded: {reason}.", advice=advice)
             case Load():
-                again = f"`vde catch-up {name} --reload` loads all of it again from its source."
+                again = f"{reloading(name, binding.environment)} loads all of it again from its "
+                again += "source."
                 emptied = "" if reload else binding.where_emptied.get(name, again)
                 if node.model.stateful is None:
                     return _loaded(services, binding, node, decision, lease, where_emptied=emptied)
@@ -187,7 +188,7 @@ def load(
     again = subtract(common(loaded_before, [interval]), filled)
     if not overwrites:
         if not done:
-            raise _appended_before(node, interval)
+            raise _appended_before(node, binding.environment, interval)
         return tuple(done)
     return (*done, *(_again(services, binding, node, part, force=force) for part in again))
 
@@ -208,12 +209,12 @@ def _not_loaded(node: Node, still: Sequence[Interval], loaded: Sequence[Interval
     )
 
 
-def _appended_before(node: Node, interval: Interval) -> Refused:
+def _appended_before(node: Node, environment: str, interval: Interval) -> Refused:
     """Why an interval is not loaded again whose rows cannot be told from others."""
     return Refused(
         f"{node.name} has loaded {interval} already, and its source has no new rows. Nothing was "
         "written",
-        advice=f"`vde catch-up {node.name} --reload` rebuilds the whole table from its source.",
+        advice=f"{reloading(node.name, environment)} rebuilds the whole table from its source.",
     )
 
 
@@ -242,8 +243,8 @@ def _overwrite_as_of_mark(
             raise Refused(
                 f"{interval} of {node.name} was not loaded: it has rows that no session loaded, "
                 "so there is no recorded state of the source to overwrite them from.",
-                advice=f"`vde catch-up {node.name} --reload` loads all of it again from the "
-                "source as it is now.",
+                advice=f"{reloading(node.name, binding.environment)} loads all of it again from "
+                "the source as it is now.",
             )
 
         def read(each: Interval, work_id: str) -> PinnedReading:

@@ -23,7 +23,7 @@ from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.last_look import LastLook
-from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, reloading
 from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.ledger.traces import why_together
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
@@ -189,7 +189,8 @@ class VersionLook:
                     return None
                 return Behind(intervals=left, reason=reason, lost=left, why_lost=reason)
             case Stop(reason=reason):
-                again = f"`vde catch-up {self.node.name} --reload` loads all of it again"
+                reload = reloading(self.node.name, self.planned.environment)
+                again = f"{reload} loads all of it again"
                 lacks = f"{reason}, so that no session can load what it lacks"
                 what = f"{lacks}; once it is shown, {again}"
                 return Behind(intervals=merge(loaded), reason=what, lost=loaded, why_lost=what)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.names import PRODUCTION, env_option
 
 MOST_FILES: Final = 3
 """How many missing files a text names."""
@@ -94,10 +94,9 @@ def mended_by(key: VersionKey, damage: Damage, *, owner: str | None) -> str:
     plan = f"`vde plan {environment}`"
     match damage:
         case HeadMoved():
-            where = "" if environment == PRODUCTION else f" --env {environment}"
             return (
-                f"Run `vde repair {key.model}{where}`: it makes the recorded rows current again, "
-                "without Spark, and keeps the others under a tag of the table."
+                f"Run `vde repair {key.model}{env_option(environment)}`: it makes the recorded "
+                "rows current again, without Spark, and keeps the others under a tag of the table."
             )
         case HeadExpired() | NeverRecorded():
             return (

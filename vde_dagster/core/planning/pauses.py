@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.names import ModelName, env_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +23,7 @@ class Pause:
     @property
     def resume(self) -> str:
         """The command that ends it."""
-        where = "" if self.environment == PRODUCTION else f" --env {self.environment}"
-        return f"vde resume {self.model}{where}"
+        return f"vde resume {self.model}{env_option(self.environment)}"
 
     def __str__(self) -> str:
         by = f" by {self.author}" if self.author else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -12,7 +12,7 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.late.question import Question
 from vde_dagster.core.model.late_data import LateDataMode
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, env_option
 from vde_dagster.core.time.intervals import Interval
 
 
@@ -135,4 +135,18 @@ MISSING: Final = Stop(
     reason="the source does not exist in the catalog",
     advice="Create the source table, or correct the name under late_data.",
 )
-RELOAD: Final = "`vde catch-up MODEL --reload` loads it again, whole, from the source as it is now."
+_RELOADING: Final = "`vde catch-up MODEL --reload`"
+RELOAD: Final = f"{_RELOADING} loads it again, whole, from the source as it is now."
+
+
+def reloading(model: ModelName, environment: str) -> str:
+    """The command that loads all of a model again from its sources, as texts quote it."""
+    return f"`vde catch-up {model}{env_option(environment)} --reload`"
+
+
+def addressed(decision: Decision, model: ModelName, environment: str) -> Decision:
+    """A decision whose advice names the model and the environment that it is about."""
+    if not isinstance(decision, Stop):
+        return decision
+    advice = decision.advice.replace(_RELOADING, reloading(model, environment))
+    return replace(decision, advice=advice)
