@@ -16,14 +16,14 @@ from typing import Final
 import click
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, hour_of
+from tests.app.memory_world import RAW, bound, hour_of
 from tests.cli.calling import call
+from tests.cli.changing import serve
 from tests.cli.test_status import Night, advised
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.cli.commands import vde
-from vde_dagster.core.errors import VdeError
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
 PACKAGE: Final = Path(__file__).parents[2] / "vde_dagster"
@@ -106,9 +106,6 @@ def commands() -> Iterator[tuple[str, str]]:
             yield f"{path.relative_to(PACKAGE)}:{line}", command
 
 
-COMMANDS: Final = sorted(set(commands()))
-
-
 def parsed(words: list[str]) -> click.Context:
     """The command that some words call, as click understands it; nothing is run."""
     command: click.Command | None = vde
@@ -121,21 +118,29 @@ def parsed(words: list[str]) -> click.Context:
     return command.make_context(command.name, words)
 
 
-def test_there_are_commands_in_texts() -> None:
-    names = {shlex.split(command)[1] for _, command in COMMANDS}
-    assert len(COMMANDS) > 60
-    assert {"plan", "run", "repair", "catch-up", "publish", "janitor", "unlock", "ci"} <= names
+def why_wrong(command: str) -> str:
+    """Why a command cannot be given as it is written; empty if it can.
 
-
-@pytest.mark.parametrize("place,command", COMMANDS, ids=[" ".join(each) for each in COMMANDS])
-def test_a_command_in_a_text_is_one_that_there_is(place: str, command: str) -> None:
+    A text may name a command without its arguments, as in "`vde repair` mends it".
+    """
+    words = shlex.split(command)[1:]
+    short = len(words) <= 2
     try:
-        context = parsed(shlex.split(command)[1:])
-    except click.exceptions.MissingParameter:
-        # A text may name a command without its argument, as in "`vde repair` mends it".
-        assert len(shlex.split(command)) <= 3, f"{place}: {command}"
-    else:
-        assert context.command.callback is not None
+        parsed(words)
+    except click.exceptions.MissingParameter as error:
+        return "" if short else str(error)
+    except click.ClickException as error:
+        return error.format_message()
+    return ""
+
+
+def test_a_command_in_a_text_is_one_that_there_is() -> None:
+    found = sorted(set(commands()))
+    names = {shlex.split(command)[1] for _, command in found}
+    assert len(found) > 60
+    assert {"plan", "run", "repair", "catch-up", "publish", "janitor", "unlock", "ci"} <= names
+    wrong = [(*each, why) for each in found if (why := why_wrong(each[1]))]
+    assert wrong == []
 
 
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
@@ -169,3 +174,281 @@ def test_an_option_in_a_text_is_one_that_there_is() -> None:
         if option not in known
     }
     assert unknown == set()
+
+
+# What is advised, carried out
+LARGE: Final = """
+MODEL (name m.large, kind FULL, cron '@hourly');
+SELECT id AS id, amount AS amount FROM raw.events WHERE amount > 15
+"""
+HOURS: Final = """
+MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT id AS id, at AS at, amount AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+AFTER: Final = """
+MODEL (name m.after, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT id AS id, at AS at, amount AS amount FROM m.hours
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+KEYS: Final = """
+MODEL (name m.keys, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@hourly');
+SELECT id AS id, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+LATE: Final = """
+MODEL (name m.late, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly',
+late_data (mode stateless, sources (raw.events), on_source_rewrite stop));
+SELECT id AS id, at AS at, amount AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+APPLIED: Final = ("plan", "promote", "rollback")
+"""Commands that only show what they would do, unless somebody agrees."""
+
+
+Opened = Callable[..., Night]
+"""Takes the models' texts by the names of their files."""
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Builds a project in production, on a world in memory that commands work with, too."""
+
+    def build(**texts: str) -> Night:
+        night = Night(tmp_path / "night", texts)
+        serve(night.world, monkeypatch)
+        return night
+
+    return build
+
+
+def given(night: Night, *words: str) -> str:
+    """What a command says that does what it should."""
+    acts = ("--auto-apply",) if words[0] in APPLIED else ()
+    there = () if "--project" in words else ("--project", str(night.folder))
+    done = call(*words, *acts, *there)
+    assert done.exit_code == 0, (words, done.output)
+    return done.output
+
+
+def refused(night: Night, *words: str) -> str:
+    """What a command says that is refused."""
+    acts = ("--auto-apply",) if words[0] in APPLIED else ()
+    done = call(*words, *acts, "--project", night.folder)
+    assert done.exit_code == 1, (words, done.output)
+    assert "unexpected" not in done.output
+    return done.output
+
+
+def follow(night: Night, text: str, number: int = 0) -> str:
+    """Carry out one of the commands that a text names."""
+    return given(night, *advised(text)[number])
+
+
+def edit(night: Night, name: str, before: str, after: str) -> None:
+    file = night.folder / "models" / f"{name}.sql"
+    text = file.read_text("utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def keep(night: Night, *amounts: int) -> None:
+    """The source loses all rows but these."""
+    night.land(until=10)
+    kept = [row for row in night.world.rows("raw.events") if row[2] in amounts]
+    night.world.catalog.delete(RAW, kept)
+
+
+def test_rows_go_by_the_command_that_a_refusal_names(opened: Opened) -> None:
+    night = opened(large=LARGE)
+    keep(night, 10)
+    said = refused(night, "run")
+    assert "m.large was not loaded: what it reads has no rows any more" in said
+    assert len(night.world.rows("m.large")) == 4
+    follow(night, said)
+    assert night.world.rows("m.large") == []
+
+
+def test_rows_go_by_a_promotion_and_by_a_rollback_if_that_is_said(opened: Opened) -> None:
+    night = opened(large=LARGE)
+    edit(night, "large", "amount AS amount", "amount + 1 AS amount")
+    given(night, "plan", "dev")
+    keep(night, 10)
+    said = refused(night, "promote", "dev")
+    assert len(night.world.rows("m.large")) == 4
+    assert "--accept-loss" in said
+    given(night, "promote", "dev", "--allow-empty")
+    assert night.world.rows("m.large") == []
+    assert "--accept-loss" in refused(night, "rollback", "prod")
+    given(night, "rollback", "prod", "--allow-empty")
+    assert night.world.rows("m.large") == []
+
+
+@pytest.mark.parametrize("way", ["resume", "select"])
+def test_a_paused_model_gets_its_new_version_or_keeps_the_old_one(opened: Opened, way: str) -> None:
+    night = opened(hours=HOURS, large=LARGE)
+    given(night, "pause", "m.hours", "--reason", "repair")
+    edit(night, "hours", "amount AS amount", "amount + 1 AS amount")
+    edit(night, "large", "amount AS amount", "amount + 1 AS amount")
+    said = refused(night, "plan", "prod")
+    assert "or leave the change out with --select-model" in said
+    if way == "resume":
+        follow(night, said)
+        given(night, "plan", "prod")
+        assert [row[2] for row in night.world.rows("m.hours")] == [*range(11, 21)]
+    else:
+        given(night, "plan", "prod", "--select-model", "m.large")
+        assert [row[2] for row in night.world.rows("m.hours")] == [*range(10, 20)]
+    assert sorted(row[1] for row in night.world.rows("m.large")) == [17, 18, 19, 20]
+
+
+def test_what_skip_backfill_would_lose_is_filled_without_it(opened: Opened) -> None:
+    night = opened(hours=HOURS)
+    edit(night, "hours", "amount AS amount", "amount + 1 AS amount")
+    said = refused(night, "plan", "prod", "--skip-backfill")
+    assert "Leave --skip-backfill out" in said
+    given(night, "plan", "prod")
+    assert [row[2] for row in night.world.rows("m.hours")] == [*range(11, 21)]
+
+
+def test_a_shared_version_is_restated_by_the_command_for_its_owner(opened: Opened) -> None:
+    night = opened(hours=HOURS)
+    given(night, "plan", "dev")
+    done = call("plan", "dev", "--restate-model", "m.hours", "--project", night.folder)
+    assert "prod owns its version, so it is restated there" in done.stdout
+    assert "To compute: 10 intervals in 1 model" in follow(night, done.stdout)
+
+
+def test_what_another_environment_computes_is_computed_by_the_command_for_it(
+    opened: Opened,
+) -> None:
+    night = opened(hours=HOURS)
+    given(night, "plan", "dev")
+    keep(night, *range(11, 20))
+    night.land((0.5, 77), until=10)
+    done = call("status", "dev", "--project", night.folder)
+    (command,) = [each for each in advised(done.stdout) if each[:2] == ["run", "prod"]][:1]
+    given(night, *command)
+    assert 77 in [row[2] for row in night.world.rows("m__dev.hours")]
+
+
+def test_a_session_is_repeated_in_the_environment_that_it_is_about(opened: Opened) -> None:
+    night = opened(late=LATE)
+    edit(night, "late", "amount AS amount", "amount + 1 AS amount")
+    given(night, "plan", "dev")
+    night.remove(13)
+    done = call("catch-up", "--env", "dev", "--project", night.folder)
+    assert "`vde catch-up m.late --env dev --reload`" in done.output
+    follow(night, done.output)
+    assert [row[2] for row in night.world.rows("m__dev.late")] == [
+        *(n for n in range(11, 21) if n != 14)
+    ]
+    assert 13 in [row[2] for row in night.world.rows("m.late")], "production was not asked for"
+    said = call("catch-up", "--project", night.folder).output
+    assert "`vde catch-up m.late --reload`" in said
+    follow(night, said)
+    assert 13 not in [row[2] for row in night.world.rows("m.late")]
+
+
+def test_what_is_loaded_once_is_loaded_again_by_the_command_that_is_named(
+    opened: Opened,
+) -> None:
+    night = opened(keys=KEYS)
+    keep(night, 10, 11)
+    services = night.world.services()
+    with pytest.raises(Refused) as told:
+        evaluate(services, bound(services), ModelName("m", "keys"), hour(3))
+    follow(night, str(told.value))
+    assert [row[1] for row in night.world.rows("m.keys")] == [10, 11]
+
+
+def test_what_lacks_its_input_is_filled_by_the_plan_that_is_named(opened: Opened) -> None:
+    night = opened(hours=HOURS, after=AFTER)
+    night.land((10.5, 77), until=11)
+    services = night.world.services()
+    with pytest.raises(Refused, match="cannot be evaluated") as told:
+        evaluate(services, bound(services), ModelName("m", "after"), hour(10))
+    follow(night, str(told.value))
+    assert [row[2] for row in night.world.rows("m.after")][-1] == 77
+
+
+def test_what_a_source_has_lost_is_computed_from_what_is_left_by_the_command(
+    opened: Opened,
+) -> None:
+    night = opened(hours=HOURS)
+    keep(night, *range(12, 20))
+    said = call("status", "--project", night.folder).stdout
+    again = [each for each in advised(said) if "--restate-model" in each]
+    assert again, said
+    given(night, *again[0])
+    assert [row[2] for row in night.world.rows("m.hours")] == [*range(12, 20)]
+
+
+def test_a_new_model_is_selected_with_what_it_reads_as_advised(opened: Opened) -> None:
+    night = opened(hours=HOURS)
+    more = {"new": HOURS.replace("m.hours", "m.new"), "last": AFTER.replace("m.hours", "m.new")}
+    for name, text in more.items():
+        (night.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+    said = refused(night, "plan", "prod", "--select-model", "m.after")
+    (option,) = re.findall(r"`(--select-model [^`]+)`", said)
+    given(night, "plan", "prod", *option.split())
+    assert len(night.world.rows("m.after")) == 10
+
+
+def test_an_environment_that_is_not_there_is_made_by_the_plan_that_is_named(
+    opened: Opened,
+) -> None:
+    night = opened(hours=HOURS)
+    said = refused(night, "run", "dev")
+    listed, made = advised(said)
+    assert "prod" in given(night, *listed)
+    given(night, *made)
+    assert len(night.world.rows("m__dev.hours")) == 10
+
+
+def test_a_shared_table_is_repaired_by_the_command_for_its_owner(opened: Opened) -> None:
+    night = opened(hours=HOURS)
+    given(night, "plan", "dev")
+    table = bound(night.world.services()).key(ModelName("m", "hours")).table
+    night.world.catalog.append(table, [])
+    said = refused(night, "repair", "m.hours", "--env", "dev")
+    assert "the same version in prod" in said
+    assert "no row is lost" in follow(night, said)
+
+
+def test_a_unit_test_that_fails_is_passed_over_as_advised(opened: Opened) -> None:
+    night = opened(large=LARGE)
+    (night.folder / "tests").mkdir()
+    (night.folder / "tests" / "wrong.yaml").write_text(
+        "wrong:\n  model: m.large\n  inputs: {raw.events: [{id: 1, amount: 16}]}\n"
+        "  outputs: {query: [{id: 1, amount: 17}]}\n",
+        encoding="utf-8",
+    )
+    edit(night, "large", "amount AS amount", "amount * 1 AS amount")
+    said = refused(night, "plan", "prod")
+    assert "--skip-tests plans all the same" in said
+    given(night, "plan", "prod", "--skip-tests")
+
+
+LISTING: Final = (
+    ("environments",),
+    ("history", "prod"),
+    ("audits", "m.hours"),
+    ("intervals", "--env", "prod"),
+    ("status",),
+    ("unlock",),
+    ("late", "status"),
+    ("late", "sessions", "m.late"),
+    ("diff", "prod", "dev"),
+    ("janitor", "--dry-run"),
+)
+"""Commands that texts name to look something up."""
+
+
+def test_what_is_named_to_look_something_up_says_it(opened: Opened) -> None:
+    night = opened(hours=HOURS, late=LATE)
+    given(night, "plan", "dev")
+    assert [words for words in LISTING if not given(night, *words).strip()] == []
+
+
+def hour(number: int) -> Interval:
+    return Interval(hour_of(number), hour_of(number + 1))
