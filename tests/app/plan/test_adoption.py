@@ -36,13 +36,16 @@ from tests.app.shop_world import (
 )
 from tests.depth import is_full, places
 from vde_dagster.app.apply.adopting import ADOPTED
-from vde_dagster.app.apply.applying import promote_followed
+from vde_dagster.app.apply.applying import apply_plan, promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
+from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.reason_values import sentences
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_text import totals
 from vde_dagster.core.planning.stages import Backfill, Promote, stages_of
 
 SMALL = "AND amount < 100 GROUP BY"
@@ -97,6 +100,31 @@ def test_models_downstream_of_an_edit_with_equal_output_get_their_tables_back(
     assert world.rows(f"{schema}.triple") == ROWS
     assert world.rows(f"{schema}.total") == [(66,)]
     assert asked(world.services(), graph_of(SAME), environment).is_empty
+
+
+def why_kept(plan: Plan, name: ModelName) -> tuple[Category | None, str]:
+    found = next(each for each in plan.changes if each.name == name)
+    return found.category, sentences(found.reasons)[-1]
+
+
+def test_who_only_shares_an_adopted_table_is_not_called_forward_only(world: MemoryWorld) -> None:
+    """Dev follows production to a definition with equal rows, and goes back from it."""
+    done(world.services(), graph_of(SHOP), "dev")
+    done(world.services(), graph_of(SAME), "prod")
+    shared = (
+        Category.INDIRECT_NON_BREAKING,
+        "its table is the same, since its rows were found to be equal",
+    )
+    there = asked(world.services(), graph_of(SAME), "dev")
+    assert why_kept(there, TRIPLE_NAME) == shared
+    apply_plan(world.services(), there, lambda _: None)
+    back = plan_rollback(world.services(), "dev")
+    assert why_kept(back, TRIPLE_NAME) == shared
+    assert work(back) == {}
+    assert all("forward-only" not in line for line in totals(back))
+    apply_plan(world.services(), back, lambda _: None)
+    assert versions(world, "dev")[TRIPLE_NAME] == versions(world, "prod")[TRIPLE_NAME]
+    assert not any(each.drifted for each in bound(world.services(), "dev").snapshots.values())
 
 
 def test_it_says_what_was_adopted(world: MemoryWorld) -> None:

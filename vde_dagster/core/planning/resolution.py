@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from vde_dagster.core.graph.embedded import embedded_upstream, stored_parents
 from vde_dagster.core.graph.graph import Graph, Node
@@ -73,9 +74,11 @@ def resolve_snapshots(
         DecisionsRefused: The rules decide what there is nothing to decide about.
     """
     rules = decided_rules(rules, before=shown.graph, after=graph, stored=stored)
+    settled = dict(_settled(graph, shown, stored, elsewhere))
     rules = replace(
         rules,
-        settled=dict(_settled(graph, shown, stored, elsewhere)),
+        settled={name: kept is not Settled.OTHER for name, kept in settled.items()},
+        equal=frozenset(name for name, kept in settled.items() if kept is Settled.EQUAL),
         drifted=frozenset(
             name
             for name, each in shown.snapshots.items()
@@ -96,13 +99,28 @@ def resolve_snapshots(
     return resolution.resolved
 
 
+class Settled(Enum):
+    """How the version of a model is known that changed with what it reads.
+
+    - ``KEPT``: it is the one that is shown, whose rows follow from other definitions as well.
+    - ``EQUAL``: it is the one that is shown, and has the rows of both definitions, be that because
+      what is read had equal rows (rule R6), or concluded.
+    - ``OTHER``: it is another one.
+    """
+
+    KEPT = "kept"
+    EQUAL = "equal"
+    OTHER = "other"
+
+
 def _settled(
     graph: Graph, shown: Shown, stored: Stored, elsewhere: Elsewhere
-) -> Iterator[tuple[ModelName, bool]]:
-    """The models whose rows changed and whose version is known: whether it is what is shown.
+) -> Iterator[tuple[ModelName, Settled]]:
+    """The models whose rows changed and whose version is known, and how that is.
 
-    Where it is, it was forward-only for whoever stored it, or what is shown is; or whoever stored
-    it concluded that its rows are the same. What was adopted was none of these.
+    Where it is the one that is shown, it was forward-only for whoever stored it, or what is shown
+    is: then one of both has drifted. If none has, its rows were found to be the same. What this
+    environment adopted by itself is compared again.
     """
     for node in graph:
         before = shown.snapshots.get(node.name)
@@ -111,8 +129,14 @@ def _settled(
         known = elsewhere.of_production(node, before) or stored.get(
             (node.name, node.fingerprint.digest)
         )
-        if known is not None:
-            yield node.name, known.key == before.key and not before.is_adopted
+        if known is None:
+            continue
+        if known.key != before.key or before.is_adopted:
+            yield node.name, Settled.OTHER
+        elif known.drifted or before.drifted or before.key in shown.drifted:
+            yield node.name, Settled.KEPT
+        else:
+            yield node.name, Settled.EQUAL
 
 
 _KEEPING = (Category.INDIRECT_NON_BREAKING, Category.FORWARD_ONLY, Category.METADATA)

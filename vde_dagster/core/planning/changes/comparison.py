@@ -132,6 +132,7 @@ class _Comparison:
             verdict = _rebuilt(change, verdict)
         self.new[node.name] = _passed_on(verdict, old, flow)
         self.diverged |= self.new[node.name] is not true
+        differs = bool(Delta.between(old, true)) and not verdict.equal
         unseen = verdict.category in (Category.INDIRECT_NON_BREAKING, Category.METADATA)
         return Difference(
             name=node.name,
@@ -142,7 +143,7 @@ class _Comparison:
             undecidable=verdict.undecidable,
             rebuild=_is_made(node) and rebuilt,
             columns_changed=() if unseen else Delta.between(old, flow).columns,
-            drifted=_has_rows(node) and not rebuilt and (drifted or bool(Delta.between(old, true))),
+            drifted=_has_rows(node) and not rebuilt and (drifted or differs),
         )
 
     def _verdict(self, node: Node, delta: Delta) -> tuple[Change, Verdict]:
@@ -184,6 +185,10 @@ def _indirect_verdict(
     if not delta:
         reason = Reason(kind=ReasonKind.NOTHING_READ_CHANGED)
         return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
+    if node.name in rules.equal:
+        reason = Reason(kind=ReasonKind.EQUAL_ROWS)
+        category = Category.INDIRECT_NON_BREAKING
+        return Verdict(category=category, reasons=(*upstream, reason), equal=True)
     if rules.settled.get(node.name, node.model.goes_forward):
         reason = Reason(kind=ReasonKind.FORWARD_ONLY_UPSTREAM)
         return Verdict(category=Category.FORWARD_ONLY, reasons=(*upstream, reason))
@@ -195,12 +200,10 @@ def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:
 
     Where a change is not to reach them, what was there before counts as unchanged.
     """
-    person = verdict.decided_by is DecidedBy.PERSON
-    if verdict.category is Category.FORWARD_ONLY or (
-        person and verdict.category is Category.NON_BREAKING
-    ):
+    if verdict.ends_here:
         kept = {name: old.columns.get(name, each) for name, each in new.columns.items()}
         return Flow(rows=old.rows, columns=kept, unknown=old.unknown)
+    person = verdict.decided_by is DecidedBy.PERSON
     if person and verdict.category is Category.BREAKING:
         return replace(new, rows=digest_of("decided", new.rows))
     return new

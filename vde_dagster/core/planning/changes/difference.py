@@ -33,6 +33,7 @@ class Rules:
     that there is, where the kinds allow it. ``decisions`` are the categories that a person chose
     for directly modified models: BREAKING, NON_BREAKING or FORWARD_ONLY. ``settled`` are models
     whose version follows from a snapshot that is stored: True where it is the one that is shown.
+    Those of them that are ``equal`` have it because its rows are those of both definitions.
     ``drifted`` are models whose version holds rows that its definition would not give: computing
     one again changes all of its rows.
     """
@@ -41,6 +42,7 @@ class Rules:
     forward_only: bool = False
     decisions: Mapping[ModelName, Category] = field(default_factory=dict)
     settled: Mapping[ModelName, bool] = field(default_factory=dict)
+    equal: frozenset[ModelName] = frozenset()
     drifted: frozenset[ModelName] = frozenset()
 
 

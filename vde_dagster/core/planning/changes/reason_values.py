@@ -33,6 +33,7 @@ class ReasonKind(Enum):
         "forward_only_upstream",
         "forward-only: it keeps its rows, and goes on with what it reads now",
     )
+    EQUAL_ROWS = ("equal_rows", "its table is the same, since its rows were found to be equal")
     DRIFTED = (
         "drifted",
         "some of its rows were computed before a forward-only change: all is computed again",

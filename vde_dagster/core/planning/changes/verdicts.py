@@ -23,12 +23,23 @@ from vde_dagster.core.sql.meaning.parts import EVERY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A category with its reasons."""
+    """A category with its reasons.
+
+    ``equal`` where a table is kept because its rows were found to be equal.
+    """
 
     category: Category
     reasons: tuple[Reason, ...]
     decided_by: DecidedBy = DecidedBy.AUTOMATIC
     undecidable: bool = False
+    equal: bool = False
+
+    @property
+    def ends_here(self) -> bool:
+        """Whether what changed counts as unchanged for the model's readers."""
+        person = self.decided_by is DecidedBy.PERSON
+        by_person = person and self.category is Category.NON_BREAKING
+        return self.equal or by_person or self.category is Category.FORWARD_ONLY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
