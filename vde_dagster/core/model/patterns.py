@@ -46,8 +46,8 @@ class ModelPattern:
             if inner.lower().startswith(prefix):
                 pattern = inner[len(prefix) :].strip()
                 return cls(by=by, pattern=pattern) if pattern else None
-        pattern = _of_name(inner.lower(), catalog)
-        return cls(by=By.NAME, pattern=pattern) if pattern else None
+        name = _of_name(inner.lower(), catalog)
+        return cls(by=By.NAME, pattern=name) if name else None
 
     @property
     def is_wild(self) -> bool:
