@@ -8,9 +8,11 @@ from typing import Final
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.bounded import bounded_graph
 from vde_dagster.core.graph.graph import Graph, Node, build_graph
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.bounds import since_of
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.project.cache.models import ModelCache, known_models
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
@@ -142,8 +144,9 @@ def stored_graph(
 ) -> Graph:
     """The models of stored snapshots, read from the text that was stored with them.
 
-    Those in ``cache`` are not read again.
+    Those in ``cache`` are not read again. Models begin later where their version is bounded.
     """
     with known_models(cache) as known:
         models = (known.model(each.source, read_model) for each in snapshots.values())
-        return build_graph(models, known=known, are_stored=True)
+        graph = build_graph(models, known=known, are_stored=True)
+    return bounded_graph(graph, since_of(snapshots))

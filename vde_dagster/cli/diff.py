@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vde_dagster.app.inspect.environment_diff import EnvironmentDiff, ModelDiff
+    from vde_dagster.core.model.snapshot import ModelSnapshot
 
 _MOST: Final = 30
 
@@ -78,7 +79,7 @@ def _details(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
     from rich.text import Text
 
     from vde_dagster.core.planning.changes.reason_values import sentence
-    from vde_dagster.core.planning.work_text import counted_ranges
+    from vde_dagster.core.planning.work_text import bound_text, counted_ranges
 
     if each.before is None or each.after is None:
         lacking = found.before if each.before is None else found.after
@@ -88,6 +89,9 @@ def _details(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
         yield Text(sentence(reason), style="dim")
     old, new = each.before.version[:8], each.after.version[:8]
     yield Text(f"{old} stays" if old == new else f"{old} -> {new}", style="cyan")
+    for shown, snapshot in ((found.before, each.before), (found.after, each.after)):
+        if snapshot.bounded is not None:
+            yield Text(f"{shown.name}: {bound_text(snapshot.bounded)}, and never promoted")
     if old != new:
         where = f" in {counted_ranges(each.node, each.different)}" if each.different else ""
         yield Text(f"{each.rows.value}{where}")
@@ -104,6 +108,13 @@ def _facts(found: EnvironmentDiff) -> dict[str, object]:
     }
 
 
+def _bound_facts(snapshot: ModelSnapshot | None) -> dict[str, object] | None:
+    from vde_dagster.cli.plan_facts import bound_facts
+
+    bounded = snapshot.bounded if snapshot is not None else None
+    return None if bounded is None else bound_facts(bounded)
+
+
 def _model_facts(each: ModelDiff) -> dict[str, object]:
     from vde_dagster.cli.plan_facts import ranges_facts
     from vde_dagster.cli.reason_facts import reason_facts
@@ -118,6 +129,8 @@ def _model_facts(each: ModelDiff) -> dict[str, object]:
         "columns_changed": list(each.difference.columns_changed),
         "version_before": each.before.version if each.before is not None else None,
         "version_after": each.after.version if each.after is not None else None,
+        "bounded_before": _bound_facts(each.before),
+        "bounded_after": _bound_facts(each.after),
         "rows": each.rows.name.lower(),
         "different": ranges_facts(each.node, each.different),
         "only_before": ranges_facts(each.node, each.only_before),

@@ -62,6 +62,8 @@ def _facts(each: Promoted) -> dict[str, object]:
         "removed": [str(name) for name in each.removed],
         "other_version": [str(name) for name in each.versions],
         "other_definition": [str(name) for name in each.definitions],
+        "bounded": [str(name) for name in each.bounded(previews=False)],
+        "previews": [str(name) for name in each.bounded(previews=True)],
     }
 
 
@@ -102,6 +104,8 @@ def _changes(each: Promoted) -> Iterator[str]:
         ("removed", each.removed),
         ("another version of", each.versions),
         ("another definition, same rows, of", each.definitions),
+        ("bounded:", each.bounded(previews=False)),
+        ("preview of", each.bounded(previews=True)),
     ):
         if names:
             yield f"{what} {_listed(names)}"

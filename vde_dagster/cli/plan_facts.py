@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.model.snapshot import Bounded
     from vde_dagster.core.time.intervals import Interval
 
 Facts = dict[str, object]
@@ -75,6 +76,7 @@ def plan_facts(plan: Plan) -> Facts:
         "rebuilt_tables": [_lost_facts(each) for each in plan.rebuilds],
         "unfinished": [str(name) for name in plan.unfinished],
         "pauses": [paused_facts(each) for each in plan.pauses],
+        "effective_from": {str(n): instant(since) for n, since in plan.effective_from.items()},
     }
 
 
@@ -114,6 +116,15 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "behind": _behind(node, change.behind),
         "stale": stale_facts(node, change.staleness),
         "schema_changes": [_schema_change(node, each) for each in change.schema_changes],
+        **bound_facts(change.bounded),
+    }
+
+
+def bound_facts(bounded: Bounded | None) -> Facts:
+    """From when on a version is bounded, if it is, and whether it is a preview."""
+    return {
+        "bounded_from": instant(bounded.since) if bounded is not None else None,
+        "preview": bounded is not None and bounded.is_preview,
     }
 
 

@@ -24,6 +24,7 @@ class PlanFlags(TypedDict):
     end: datetime | None
     restate: tuple[str, ...]
     forward_only: bool
+    effective_from: datetime | None
     skip_backfill: bool
     empty_backfill: bool
     no_gaps: bool
@@ -55,8 +56,8 @@ _OPTIONS = (
         "--start",
         type=options.moment,
         metavar="INSTANT",
-        help="Compute no interval before this instant, in UTC. In production only with "
-        "--restate-model.",
+        help="Compute nothing before this instant, in UTC: what needs more begins there, in a "
+        "table that is never promoted. In production only with --restate-model.",
     ),
     click.option(
         "--end",
@@ -77,6 +78,13 @@ _OPTIONS = (
         is_flag=True,
         help="Let every edited model keep its table: only new intervals are computed with the "
         "edit.",
+    ),
+    click.option(
+        "--effective-from",
+        type=options.moment,
+        metavar="INSTANT",
+        help="From when on forward-only changes count, in UTC. Outside of production they are "
+        "shown in tables of their own, which are never promoted.",
     ),
     click.option(
         "--skip-backfill",

@@ -62,7 +62,7 @@ def command(
 
 def _facts(looked: Looked) -> dict[str, object]:
     from vde_dagster.cli.late_facts import pending_facts
-    from vde_dagster.cli.plan_facts import paused_facts, ranges_facts
+    from vde_dagster.cli.plan_facts import bound_facts, paused_facts, ranges_facts
     from vde_dagster.cli.unlock import lease_facts
 
     status, found = looked.status, looked.operations
@@ -98,6 +98,10 @@ def _facts(looked: Looked) -> dict[str, object]:
             for each in found.pending
         ],
         "leases": [lease_facts(each) for each in found.leases],
+        "bounded": [
+            {"model": str(each.name), "version": each.version, **bound_facts(each.bounded)}
+            for each in found.bounded
+        ],
         "promotion": _promotion_facts(found.shown),
     }
 

@@ -293,6 +293,21 @@ def _pending(looked: Looked) -> Iterator[Line]:
         yield str(each.name), pending_text(each.pending)
 
 
+def _bounded(looked: Looked) -> Iterator[Line]:
+    """What begins later than its model, and what shows all of it."""
+    from vde_dagster.core.planning.work_text import bound_text
+
+    name = looked.status.environment
+    for each in looked.operations.bounded:
+        if each.bounded is not None:
+            whole = f"{looked.command('plan', name)} computes it from its start"
+            taken = f"{looked.command('promote', name)} lets the change count from there in prod"
+            yield (
+                str(each.name),
+                f"{bound_text(each.bounded)}: {taken if each.bounded.is_preview else whole}",
+            )
+
+
 def _held(looked: Looked) -> Iterator[Line]:
     for each in looked.operations.leases:
         who = f"{each.holder}, {process_text(each)}"
@@ -370,6 +385,7 @@ _GROUPS: Final = (
             "sources, and what a session would do."
         ),
     ),
+    _Group(title="Begins later, and is never promoted", lines=_bounded),
     _Group(
         title="Held by a process",
         lines=_held,

@@ -12,6 +12,7 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
+from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
@@ -163,7 +164,8 @@ def _plan_of_files(
     shown = project.services.state.environment(environment)
     all_shown = environment == PRODUCTION or shown is None or not shown.hidden
     options = PlanOptions(include_unmodified=all_shown)
-    return plan_environment(project.services, graph, environment, options)
+    stays = bounds_of(fallback.snapshots) if fallback is not None else {}
+    return plan_environment(project.services, graph, environment, options, stays=stays)
 
 
 def _changed(plan: Plan | None) -> dict[ModelName, str]:

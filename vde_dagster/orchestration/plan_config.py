@@ -46,8 +46,8 @@ class PlanConfig(dg.Config):
     )
     start: str | None = Field(
         default=None,
-        description="Compute no interval before this instant, in UTC. In production only with "
-        "restate_model.",
+        description="Compute nothing before this instant, in UTC: what needs more begins there, in "
+        "a table that is never promoted. In production only with restate_model.",
     )
     end: str | None = Field(
         default=None,
@@ -58,6 +58,11 @@ class PlanConfig(dg.Config):
         default=False,
         description="Let every edited model keep its table: only new intervals are computed with "
         "the edit.",
+    )
+    effective_from: str | None = Field(
+        default=None,
+        description="From when on forward-only changes count, in UTC. Outside of production they "
+        "are shown in tables of their own, which are never promoted.",
     )
     skip_backfill: bool = Field(
         default=False,
@@ -116,6 +121,7 @@ class PlanConfig(dg.Config):
             end=_read(problems, "end", self.end, written_end),
             restate=tuple(self.restate_model),
             forward_only=self.forward_only,
+            effective_from=_read(problems, "effective_from", self.effective_from, written_instant),
             skip_backfill=self.skip_backfill,
             empty_backfill=self.empty_backfill,
             no_gaps=self.no_gaps,

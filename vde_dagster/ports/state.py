@@ -95,8 +95,9 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
     ) -> None:
         """Store what is not stored yet, and make ``environment`` owner of versions without one.
 
-        A stored snapshot is never changed. The versions that a plan ``shows`` are kept for it from
-        then on (rule R12).
+        A stored snapshot is never changed. One that is bounded is stored as it is elsewhere, and
+        ``environment`` owns the bounded version. The versions that a plan ``shows`` are kept for it
+        from then on (rule R12).
 
         Raises:
             Conflict: One of the versions is being dropped; nothing was stored.
@@ -160,14 +161,15 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
     ) -> Environment:
         """Record that an environment is about to show these stored snapshots, except hidden ones.
 
-        Their version, who decided about them, and whether they drifted are recorded as given here;
-        all else is as it was stored. See `Environment` for ``author`` and ``taken``. The ``looks``
-        are stored with it (rule R10), or nothing is.
+        Their version, its bound, who decided about them, and whether they drifted are recorded as
+        given here; all else is as it was stored. See `Environment` for ``author`` and ``taken``.
+        The ``looks`` are stored with it (rule R10), or nothing is.
 
         Raises:
             Conflict: Its revision is not ``expected_revision`` (0 for a new environment), or one of
                 the versions is being dropped.
             LeaseLost: The lease on the environment is not held any more.
+            Refused: It is production, and one of the versions is bounded.
         """
         ...
 

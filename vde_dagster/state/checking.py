@@ -50,6 +50,7 @@ _BY_COLUMN: Final[Mapping[str, Decoder]] = {
     "source_json": codec.decode_source,
     "trace_json": codec.decode_trace,
     "applied_at": codec.decode_instant,
+    "bounded_from": codec.decode_instant,
     "finished_at": codec.decode_instant,
     "moved_at": codec.decode_instant,
     "paused_at": codec.decode_instant,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -23,7 +24,13 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.model.snapshot import DecidedBy, ModelSnapshot, Revision, VersionKey
+from vde_dagster.core.model.snapshot import (
+    Bounded,
+    DecidedBy,
+    ModelSnapshot,
+    Revision,
+    VersionKey,
+)
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
@@ -36,10 +43,14 @@ _REVISION: Final = ("environment", "revision")
 _VERSION: Final = ("model", "version")
 _SHOWN: Final = ("version", "decided_by", "drifted")
 """What an environment may show of a snapshot in place of the stored values."""
+_BOUND: Final = ("bounded_from", "instead_of", "preview")
+"""What only an environment says of a snapshot."""
+_IS_UNBOUNDED: Final = _promoted.c.bounded_from.is_(None)
+"""A bounded version has the rows of one definition, whatever the one in whose place it is has."""
 _SNAPSHOTS: Final = (
     select(
         *(each for each in schema.snapshots.c if each.name not in _SHOWN),
-        *(_promoted.c[name] for name in (*_SHOWN, "hidden")),
+        *(_promoted.c[name] for name in (*_SHOWN, *_BOUND, "hidden")),
     )
     .join_from(_promoted, schema.snapshots)
     .where(
@@ -73,7 +84,7 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
     if row is None or (revision is None and _is_gone(row)):
         return None
     found = connection.execute(_SNAPSHOTS, {"environment": name, "revision": row.revision})
-    shows = [(decode(each), each.hidden) for each in found]
+    shows = [(replace(decode(each), bounded=_bounded(each)), each.hidden) for each in found]
     return Environment(
         name=name,
         revision=row.revision,
@@ -91,13 +102,13 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions that production or their owner ever showed for another definition."""
-    return _promoted_by_writers(connection, keys, _promoted.c.drifted)
+    return _promoted_by_writers(connection, keys, _promoted.c.drifted & _IS_UNBOUNDED)
 
 
 def adopted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions that production or their owner adopted for another definition."""
     by_data = _promoted.c.decided_by == DecidedBy.DATA.value
-    return _promoted_by_writers(connection, keys, by_data)
+    return _promoted_by_writers(connection, keys, by_data & _IS_UNBOUNDED)
 
 
 def _promoted_by_writers(
@@ -138,8 +149,10 @@ def begin(
 
     Raises:
         Conflict: The environment is not at the expected revision.
-        Refused: A snapshot is not stored, or a model is given twice.
+        Refused: A snapshot is not stored, a model is given twice, or production would show a
+            version that is bounded.
     """
+    _refuse_bounded(name, snapshots)
     row = _latest(connection, name, lock=True)
     revision = 0 if row is None else row.revision
     shown_revision = 0 if row is None or _is_gone(row) else revision
@@ -170,6 +183,7 @@ def begin(
             "version": each.version,
             "decided_by": each.decided_by.value,
             "drifted": each.drifted,
+            **_encode_bounded(each.bounded),
         }
         for each in snapshots
     ]
@@ -275,6 +289,34 @@ def _check_stored(connection: Connection, snapshots: Sequence[ModelSnapshot]) ->
         raise Refused(
             f"these snapshots are not stored: {', '.join(missing)}", advice="store them first"
         )
+
+
+def _refuse_bounded(name: str, snapshots: Sequence[ModelSnapshot]) -> None:
+    bounded = sorted(str(each.name) for each in snapshots if each.bounded is not None)
+    if name == PRODUCTION and bounded:
+        raise Refused(
+            f"{PRODUCTION} never shows a version that is bounded, as that of {', '.join(bounded)}"
+        )
+
+
+def _encode_bounded(bounded: Bounded | None) -> dict[str, object]:
+    if bounded is None:
+        return {"bounded_from": None, "instead_of": "", "preview": False}
+    return {
+        "bounded_from": codec.encode_instant(bounded.since),
+        "instead_of": bounded.instead_of,
+        "preview": bounded.is_preview,
+    }
+
+
+def _bounded(row: Row[Any]) -> Bounded | None:
+    if row.bounded_from is None:
+        return None
+    return Bounded(
+        since=codec.decode_instant(row.bounded_from),
+        instead_of=row.instead_of,
+        is_preview=row.preview,
+    )
 
 
 def _moved(name: str, expected: int, found: int) -> Conflict:

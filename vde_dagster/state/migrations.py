@@ -262,6 +262,19 @@ CREATE TABLE vde_tombstones (
 """
 
 
+def _tenth(connection: Connection) -> None:
+    """Version 10: versions that are bounded.
+
+    Before, there was none.
+    """
+    for column in (
+        "bounded_from BIGINT",
+        "instead_of VARCHAR DEFAULT '' NOT NULL",
+        "preview BOOLEAN DEFAULT false NOT NULL",
+    ):
+        connection.execute(text(f"ALTER TABLE vde_promoted_snapshots ADD COLUMN {column}"))
+
+
 _STEPS: Final[Mapping[int, Step]] = {
     2: _second,
     3: _third,
@@ -271,6 +284,7 @@ _STEPS: Final[Mapping[int, Step]] = {
     7: _seventh,
     8: _eighth,
     9: _ninth,
+    10: _tenth,
 }
 """How to reach each version from the one before it; version 1 is created, not reached."""
 

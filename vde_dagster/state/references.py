@@ -120,12 +120,14 @@ class _Chosen:
     connection: Connection
     among: Collection[VersionKey] | None
 
-    def rows(self, query: Select[Any], table: Table) -> Iterator[Row[Any]]:
-        """The rows of a query on a table that are of these versions."""
+    def rows(
+        self, query: Select[Any], table: Table, column: str = "version"
+    ) -> Iterator[Row[Any]]:
+        """The rows of a query on a table that are of these versions, by a column that has one."""
         if self.among is None:
             yield from self.connection.execute(query)
             return
-        these = query.where(pairs(table.c.model, table.c.version))
+        these = query.where(pairs(table.c.model, table.c[column]))
         for chunk in chunks((codec.encode_model(key.model), key.version) for key in self.among):
             yield from self.connection.execute(these, in_pairs(chunk))
 
@@ -145,8 +147,14 @@ class _Chosen:
             (_promotions.c.environment == _promoted.c.environment)
             & (_promotions.c.revision == _promoted.c.revision),
         )
-        for row in self.rows(rows.where(~_promotions.c.forgotten), _promoted):
+        kept = rows.where(~_promotions.c.forgotten)
+        for row in self.rows(kept, _promoted):
             shown[Revision(row.environment, row.revision)].add(key_of(row))
+        # Where nothing is bounded any more, an environment goes back to the unbounded version.
+        instead = kept.where(_promoted.c.instead_of != "")
+        for row in self.rows(instead, _promoted, "instead_of"):
+            key = VersionKey(codec.decode_model(row.model), row.instead_of)
+            shown[Revision(row.environment, row.revision)].add(key)
         return shown
 
     def history(self, shown: Iterable[Revision]) -> Sequence[Row[Any]]:

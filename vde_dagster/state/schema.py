@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 9
+VERSION: Final = 10
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -122,6 +122,11 @@ promoted_snapshots: Final = Table(
     Column("version", String, nullable=False, server_default=""),
     Column("decided_by", String, nullable=False, server_default="automatic"),
     Column("drifted", Boolean, nullable=False, server_default=text("false")),
+    # The instant from which the version is bounded; NULL for one that is not. It is shown in the
+    # place of another one then. There is none in production.
+    Column("bounded_from", BigInteger),
+    Column("instead_of", String, nullable=False, server_default=""),
+    Column("preview", Boolean, nullable=False, server_default=text("false")),
     ForeignKeyConstraint(
         ["environment", "revision"], ["vde_promotions.environment", "vde_promotions.revision"]
     ),

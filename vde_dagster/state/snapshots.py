@@ -46,16 +46,37 @@ def stored(connection: Connection, ids: Iterable[SnapshotId]) -> dict[SnapshotId
 
 
 def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment: str) -> None:
-    """Store what is not stored yet; owners are set for the versions as they are stored."""
-    insert_absent(connection, _snapshots, [_encode(each) for each in given])
-    ids = [(codec.encode_model(each.name), each.fingerprint.digest) for each in given]
-    claims: list[dict[str, object]] = []
+    """Store what is not stored yet; owners are set for the versions as they are stored.
+
+    Of a bounded snapshot it is the bounded version that gets an owner, and not the one that others
+    would have to fill.
+    """
+    insert_absent(connection, _snapshots, [_encode(_stored(each)) for each in given])
+    ids = [
+        (codec.encode_model(each.name), each.fingerprint.digest)
+        for each in given
+        if each.bounded is None
+    ]
+    claims: list[dict[str, object]] = [
+        {
+            "model": codec.encode_model(each.name),
+            "version": each.version,
+            "environment": environment,
+        }
+        for each in given
+        if each.bounded is not None
+    ]
     for chunk in chunks(ids):
         rows = connection.execute(_STORED_VERSIONS, in_pairs(chunk)).all()
         claims.extend(
             {"model": row.model, "version": row.version, "environment": environment} for row in rows
         )
     insert_absent(connection, _owners, claims)
+
+
+def _stored(snapshot: ModelSnapshot) -> ModelSnapshot:
+    """A snapshot as it is stored, whatever its environment is bounded to."""
+    return snapshot if snapshot.bounded is None else snapshot.as_stored
 
 
 def versions(

@@ -96,7 +96,8 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         """
         with self._database.write() as connection:
             reference_lock.while_adding(connection)
-            reference_lock.refer(connection, [*(each.key for each in snapshots), *shows])
+            stored = (each.unbounded.key for each in snapshots)
+            reference_lock.refer(connection, [*stored, *shows])
             stored_snapshots.store(connection, snapshots, environment=environment)
             clean_up.plan(connection, shows, environment=environment)
 
@@ -152,7 +153,8 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         Raises:
             Conflict: Its revision is not the expected one.
             LeaseLost: The lease was taken over.
-            Refused: A snapshot is not stored, or a model is given twice.
+            Refused: A snapshot is not stored, a model is given twice, or production would show a
+                version that is bounded.
         """
         with self._database.write() as connection:
             reference_lock.while_adding(connection)

@@ -17,6 +17,7 @@ from vde_dagster.app.evaluate.evaluation import owned, writing
 from vde_dagster.app.evaluate.rows_stay import rows_lost
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import is_computed, look_at
+from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up, publish, record
@@ -127,7 +128,8 @@ def _binding_of(services: Services, files: Callable[[], Graph], work: UnitOfWork
     shown = bind_environment(services, environment)
     if shown is not None and _runs(shown, work):
         return shown
-    planned = bind_plan(plan_environment(services, files(), environment))
+    stays = bounds_of(shown.snapshots) if shown is not None else {}
+    planned = bind_plan(plan_environment(services, files(), environment, stays=stays))
     if _runs(planned, work):
         return planned
     raise Refused(

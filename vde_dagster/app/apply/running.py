@@ -13,6 +13,7 @@ from enum import Enum
 
 from vde_dagster.app.binding import bind_environment, bind_plan
 from vde_dagster.app.leases import holder_of, leased
+from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.waiting import lost_inputs
 from vde_dagster.app.promote.promotion import end_promotions
@@ -48,7 +49,8 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
             f"there is no environment {environment}: `vde environments` lists them, and `vde plan "
             f"{environment}` makes it."
         )
-    plan = plan_environment(services, binding.graph, environment, paced=True)
+    stays = bounds_of(binding.snapshots)
+    plan = plan_environment(services, binding.graph, environment, paced=True, stays=stays)
     changes = tuple(_narrowed(each, wanted) for each in plan.changes)
     narrowed = replace(plan, changes=changes, paced=True)
     left = tuple(each for each in plan.dropped_tables if each not in narrowed.rebuilds)

@@ -38,8 +38,9 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.selection import select
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import with_snapshot
+from vde_dagster.core.planning.effect import restated_from
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.planning.restatement import asked_again
+from vde_dagster.core.planning.restatement import asked_again, both
 from vde_dagster.core.planning.stages import (
     Backfill,
     BeginAgain,
@@ -227,7 +228,10 @@ class Applying:
         """The recorded intervals that the plan restates, and no more than it evaluates."""
         plan = self.plan
         holdings = holdings_of(self.services, plan.environment, plan.snapshots)
-        done = restatement(plan.graph, holdings, plan.options, catalog=self.services.naming.catalog)
+        asked = restatement(
+            plan.graph, holdings, plan.options, catalog=self.services.naming.catalog
+        )
+        done = both(asked, restated_from(plan.graph, holdings, plan.effective_from))
         wanted = {
             name: common(ranges, self.changes[name].to_evaluate)
             for name, ranges in done.ranges.items()
@@ -343,7 +347,8 @@ def store_plan(services: Services, plan: Plan) -> None:
         Conflict: Another plan stored one of them meanwhile with another version, or one of its
             versions was dropped, so this plan is not valid any more.
     """
-    snapshots = tuple(each.as_stored for each in plan.snapshots.values())
+    every = plan.snapshots.values()
+    snapshots = tuple(each if each.bounded is not None else each.as_stored for each in every)
     shows = tuple(each.key for each in plan.snapshots.values())
     try:
         services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
@@ -356,7 +361,7 @@ def store_plan(services: Services, plan: Plan) -> None:
         str(each.name)
         for each in snapshots
         if each.name not in plan.stored
-        and stored[each.name, each.fingerprint.digest].version != each.version
+        and stored[each.name, each.fingerprint.digest].version != each.as_stored.version
     ]
     if moved:
         raise Conflict(

@@ -91,7 +91,7 @@ def _freshness(services: Services, binding: Binding, node: Node, entry: LedgerEn
     if not found.is_stale:
         return found
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
-    gaps = gaps_of(binding, ranges, read_ledgers(services, binding, ranges), ALWAYS.end)
+    gaps = gaps_of(binding, node, ranges, read_ledgers(services, binding, ranges), ALWAYS.end)
     return replace(found, waits_for="; ".join(gaps))
 
 

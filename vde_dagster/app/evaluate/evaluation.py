@@ -297,7 +297,7 @@ def _histories(
     if not any(isinstance(each, KeepHistory) for each in writes):
         return tuple(writes)
     key = snapshot.key
-    gaps = snapshot.drifted or key in services.state.drifted([key])
+    gaps = snapshot.holds_others or key in services.state.drifted([key])
     return tuple(
         replace(
             each,

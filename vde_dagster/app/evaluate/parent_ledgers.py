@@ -46,16 +46,22 @@ class ParentLedgers:
 
 def gaps_of(
     binding: Binding,
+    reader: Node,
     ranges: Mapping[ModelName, InputRange],
     ledgers: ParentLedgers,
     until: datetime,
 ) -> list[str]:
-    """What models lack of the ranges that are read for a time up to ``until``, for people."""
-    return [
-        gap
+    """What models lack of the ranges that are read for a time up to ``until``, for people.
+
+    A ``reader`` that is bounded needs nothing from before its bound.
+    """
+    since = reader.bounded_from
+    found = (
+        _gap(binding.graph[name], ranges[name], holdings, until, since=since)
         for name, holdings in sorted(ledgers.holdings.items())
-        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], holdings, until))
-    ]
+        if name in ranges
+    )
+    return [gap for gap in found if gap]
 
 
 def _with_each_unit(
@@ -152,7 +158,14 @@ def refuse(
         )
 
 
-def _gap(node: Node, wanted: InputRange, holdings: Holding, until: datetime) -> str | None:
+def _gap(
+    node: Node,
+    wanted: InputRange,
+    holdings: Holding,
+    until: datetime,
+    *,
+    since: datetime | None,
+) -> str | None:
     """What a parent lacks of a range, for people; None if all of it is loaded.
 
     To read a whole table for a time up to ``until``, all that is due of it by then has to be loaded
@@ -169,7 +182,7 @@ def _gap(node: Node, wanted: InputRange, holdings: Holding, until: datetime) -> 
         if not node.model.kind.is_by_interval or due_until is None:
             return None
         wanted = (due_until,)
-    missing = common(wanted, lacking(node.model, holdings.computed))
+    missing = common(wanted, lacking(node.model, holdings.computed, since=since))
     if not missing:
         return None
     return f"{node.name} is not loaded for {', '.join(str(each) for each in missing)}"

@@ -235,7 +235,7 @@ def _pinned(
         services, binding, _with_each_unit(binding, node, interval, ranges)
     )
     tokens = {name: each for name, each in ledgers.tokens.items() if name in ranges}
-    gaps = gaps_of(binding, ranges, ledgers, interval.end)
+    gaps = gaps_of(binding, node, ranges, ledgers, interval.end)
     refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
     known = {**source_pins, **ledgers.heads}
     return _Inputs(tables=pin(services, binding, ranges, known), tokens=tokens)

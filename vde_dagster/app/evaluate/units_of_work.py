@@ -194,7 +194,7 @@ def _intent(
         base=base,
         execution_time=started,
         session=prepared.session,
-        drifted=binding.snapshots[key.model].drifted,
+        drifted=binding.snapshots[key.model].holds_others,
     )
 
 

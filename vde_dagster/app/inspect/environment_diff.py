@@ -13,6 +13,7 @@ from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.bounded import bounded_graph
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
@@ -82,7 +83,7 @@ def diff_environments(services: Services, before: str, after: str) -> Environmen
     one, other = _shown(services, before), _shown(services, after)
     old = stored_graph(one.snapshots, services.models)
     new = stored_graph(other.snapshots, services.models)
-    found = compare_graphs(old, new)
+    found = compare_graphs(bounded_graph(old, {}), bounded_graph(new, {}))
     names = [name for name in found if not _node(old, new, name).model.kind.is_source]
     ledgers = services.state.ledger(_different_keys(one, other, names))
     return EnvironmentDiff(

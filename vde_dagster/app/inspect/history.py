@@ -26,6 +26,14 @@ class Promoted:
     versions: tuple[ModelName, ...]
     definitions: tuple[ModelName, ...]
 
+    def bounded(self, *, previews: bool) -> tuple[ModelName, ...]:
+        """The models that show a version since that begins later: previews, or all others."""
+        return tuple(
+            name
+            for name in sorted((*self.added, *self.versions))
+            if (bound := self.shown.snapshots[name].bounded) and bound.is_preview == previews
+        )
+
 
 def history(services: Services, environment: str, *, limit: int) -> Iterator[Promoted]:
     """The last promotions of an environment, newest first; none if there is no such environment."""

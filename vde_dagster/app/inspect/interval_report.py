@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.inspect.accepted_rows import AcceptedRows, accepted_rows
+from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.waiting import Wait, waits_of
 from vde_dagster.app.services import Project, Services
@@ -59,7 +60,8 @@ def plan_models(project: Project, environment: str | None) -> Plan:
     services = project.services
     binding = bind_environment(services, environment) if environment is not None else None
     graph = binding.graph if binding is not None else project.files.graph
-    return plan_environment(services, graph, environment or PRODUCTION)
+    stays = bounds_of(binding.snapshots) if binding is not None else {}
+    return plan_environment(services, graph, environment or PRODUCTION, stays=stays)
 
 
 def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ...]:

@@ -17,7 +17,7 @@ from vde_dagster.core.ledger.late.decision import Stop
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.ownership import may_write
-from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
@@ -68,6 +68,12 @@ class Operations:
     stopped: tuple[StoppedSession, ...]
     leases: tuple[HeldLease, ...]
     shown: Environment
+
+    @property
+    def bounded(self) -> tuple[ModelSnapshot, ...]:
+        """The snapshots that are shown with a version that is bounded, by model's name."""
+        found = (each for each in self.shown.snapshots.values() if each.bounded is not None)
+        return tuple(sorted(found, key=lambda each: each.name))
 
     @property
     def is_calm(self) -> bool:

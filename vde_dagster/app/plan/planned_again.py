@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment, planned_now, shown_heads
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.version_behind import look_at
@@ -42,7 +43,15 @@ def planned_again(services: Services, plan: Plan) -> Plan:
         services = replace(services, clock=_StoppedClock(at=plan.now), clock_sources=())
     options = replace(plan.options, select=())  # the plan's graph is what they selected
     given = plan.snapshots if plan.taken is not None else None
-    again = plan_environment(services, plan.graph, plan.environment, options, given=given)
+    again = plan_environment(
+        services,
+        plan.graph,
+        plan.environment,
+        options,
+        given=given,
+        stays=bounds_of(plan.snapshots),
+        effective_from=plan.effective_from,
+    )
     return replace(again, taken=plan.taken)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of
+from vde_dagster.app.plan.bounding import bounded_models
 from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for
 from vde_dagster.app.plan.rebuilding import rebuilding
 from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_models
@@ -17,10 +18,18 @@ from vde_dagster.app.staleness.returning import lag_of
 from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.core.columns import Column
+from vde_dagster.core.graph.bounded import bounded_graph
 from vde_dagster.core.graph.graph import Graph, sources
 from vde_dagster.core.ledger.holdings import Holding
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.bounds import since_of
+from vde_dagster.core.planning.effect import (
+    Effect,
+    restated_from,
+    taking_effect,
+    without_effect,
+)
 from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
 from vde_dagster.core.planning.pauses import PausedModel, paused_models
@@ -49,14 +58,25 @@ def plan_environment(
     *,
     paced: bool = False,
     given: Mapping[ModelName, ModelSnapshot] | None = None,
+    stays: Mapping[ModelName, Bounded] | None = None,
+    effective_from: Mapping[ModelName, datetime] | None = None,
 ) -> Plan:
     """The plan that makes an environment show a project's models, as the options say.
-
-    The models in ``given`` get these snapshots with the version that they have.
 
     An environment that does not exist yet is compared with production, whose versions it shares
     where nothing changed (seed 000, *Virtual Layer*). In a ``paced`` plan, which no person asked
     for, upstream changes reach a model as often as its ``freshness`` and ``updates_on`` say.
+
+    Args:
+        services: The ports.
+        graph: The project.
+        environment: The environment's canonical name.
+        options: What was asked for.
+        paced: Whether no person asked for it.
+        given: Models that get these snapshots, with the version that they have.
+        stays: The bounds that models keep, see `bounded_models`; None if a person plans.
+        effective_from: From when on forward-only changes of these models count, if the option for
+            all of them does not say so.
 
     Raises:
         OptionsRefused: The options make no sense together, or not for this environment.
@@ -66,15 +86,16 @@ def plan_environment(
     """
     refuse_senseless(options, environment)
     basis = basis_of(services, environment, options)
-    models = resolve_models(services, graph, basis, given)
-    looked = _look(services, basis, models)
+    models = resolve_models(services, bounded_graph(graph, {}), basis, given)
+    models = bounded_models(services, basis, models, stays)
+    looked = _look(services, basis, models, effective_from or {})
     pace = pace_of(services, looked.now) if paced else None
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
         now=looked.now,
         graph=models.graph,
-        shown=models.shown,
+        shown=replace(models.shown, snapshots=basis.snapshots),
         current=_current(basis.own, stays=looked.stays),
         resolved=models.resolved,
         complete_to=looked.planned.complete_to,
@@ -90,16 +111,23 @@ class _Looked:
     """What the state and the catalog say of a plan's models.
 
     ``now`` is the project's clock. ``stays`` says whether the environment's views have the names
-    that the project gives them.
+    that the project gives them. ``effect`` has the forward-only changes that count from an earlier
+    instant on.
     """
 
     planned: Planned
     catalog: CatalogLook
     now: datetime | None
     stays: bool
+    effect: Effect
 
 
-def _look(services: Services, basis: Basis, models: Models) -> _Looked:
+def _look(
+    services: Services,
+    basis: Basis,
+    models: Models,
+    effective_from: Mapping[ModelName, datetime],
+) -> _Looked:
     """Look up the versions' loaded intervals, and whether their tables and views exist."""
     graph, snapshots = models.graph, models.snapshots
     now = services.project_now()
@@ -114,7 +142,7 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
     planned = Planned(
         environment=basis.environment,
         own=basis.own,
-        shown_graph=models.shown.graph,
+        shown_graph=bounded_graph(models.shown.graph, since_of(basis.snapshots)),
         graph=graph,
         snapshots=snapshots,
         holdings=holdings,
@@ -123,7 +151,9 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
         complete_to=complete_times_of(services, graph, now, holdings, tables),
         tables=tables,
     )
-    return _Looked(planned=planned, catalog=look, now=now, stays=stays)
+    since = basis.options.effective_from
+    effect = taking_effect(graph, models.resolved, holdings, since, effective_from)
+    return _Looked(planned=planned, catalog=look, now=now, stays=stays, effect=effect)
 
 
 def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph: Graph) -> Planned:
@@ -159,9 +189,11 @@ def _findings(
     """What is loaded, missing and evaluated, and what was asked for and is not evaluated."""
     planned, options = looked.planned, basis.options
     graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
-    loaded, catalog = planned.loaded, services.naming.catalog
+    loaded, catalog, effect = planned.loaded, services.naming.catalog, looked.effect
     lag = lag_of(services, planned, options)
-    restated = restatement(graph, holdings, options, catalog=catalog)
+    asked = restatement(graph, holdings, options, catalog=catalog)
+    from_instants = restated_from(graph, holdings, effect.since)
+    restated = both(asked, from_instants)
     gone = lost_for(services, basis.environment, looked.catalog)
     again = rebuilding(services, planned, gone, options)
     every = both(both(restated, lag.restated), again.restated)
@@ -174,7 +206,10 @@ def _findings(
         filled=frozenset(name for name, each in basis.snapshots.items() if each.key in loaded),
         recorded=_recorded(basis, snapshots, loaded),
         stored=frozenset(name for name, _ in models.stored),
-        not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
+        not_restated=(
+            *not_restated(graph, holdings, options, asked, catalog=catalog),
+            *without_effect(effect, from_instants),
+        ),
         gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, loaded, kept)),
         behind=lag.found,
         staleness=staleness,
@@ -184,6 +219,7 @@ def _findings(
         unfinished=_unfinished(services, snapshots, holdings),
         shown_heads=shown_heads(services, basis.own, snapshots),
         pauses=_pauses(services, planned, options, looked.now, work),
+        effective_from=effect.since,
     )
 
 

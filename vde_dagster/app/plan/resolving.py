@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from vde_dagster.app.plan.adoption import given_back
 from vde_dagster.app.plan.elsewhere import found_elsewhere, graph_of
 from vde_dagster.app.services import Services
+from vde_dagster.core.graph.bounded import bounded_graph
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.mixed import MixedGraph, mixed_graph
 from vde_dagster.core.graph.selection import select
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.planning.bounds import unbounded_snapshots
 from vde_dagster.core.planning.changes.flow import changed_models
 from vde_dagster.core.planning.decisions import Stored
 from vde_dagster.core.planning.options import OptionsRefused, PlanOptions
@@ -47,8 +49,9 @@ class Basis:
 class Models:
     """The models of a plan with their snapshots, and what they were compared with.
 
-    ``stored`` are those snapshots of them that an earlier plan stored, ``left_out`` the models
-    whose change is not planned.
+    What they were compared with is not bounded. ``stored`` are those snapshots of them that an
+    earlier plan stored, ``left_out`` the models whose change is not planned. ``selected`` are those
+    whose change is; None where it is all of them.
     """
 
     graph: Graph
@@ -56,6 +59,7 @@ class Models:
     stored: Stored
     resolved: Mapping[ModelName, Resolved]
     left_out: tuple[ModelName, ...]
+    selected: frozenset[ModelName] | None = None
 
     @property
     def snapshots(self) -> dict[ModelName, ModelSnapshot]:
@@ -73,7 +77,7 @@ def resolve_models(
 
     See `vde_dagster.core.planning.resolution.resolve_snapshots` for ``given``.
     """
-    mixed, shown = _compared(services, project, basis)
+    mixed, selected, shown = _compared(services, project, basis)
     graph, rules = mixed.graph, basis.options.rules
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
     elsewhere = found_elsewhere(services, graph, basis.elsewhere, stored, rules)
@@ -95,6 +99,7 @@ def resolve_models(
         stored=stored,
         resolved=_without_lost_equality(services, basis.environment, graph, resolve),
         left_out=mixed.left_out,
+        selected=selected,
     )
 
 
@@ -105,15 +110,21 @@ def basis_of(services: Services, environment: str, options: PlanOptions) -> Basi
     return Basis(environment=environment, options=options, own=own, production=production)
 
 
-def _compared(services: Services, graph: Graph, basis: Basis) -> tuple[MixedGraph, Shown]:
-    """The models that are planned, and what they are compared with."""
-    before = basis.snapshots
-    shown = graph_of(before, graph, services.models)
-    mixed = _selected(services, graph, shown, basis)
+def _compared(
+    services: Services, graph: Graph, basis: Basis
+) -> tuple[MixedGraph, frozenset[ModelName] | None, Shown]:
+    """The models that are planned, those that are selected, and what they are compared with."""
+    shown = bounded_graph(graph_of(basis.snapshots, graph, services.models), {})
+    before = unbounded_snapshots(shown, basis.snapshots)
+    selected = _selected(services, graph, shown, basis)
+    mixed = MixedGraph(graph=graph, left_out=())
+    if selected is not None:
+        mixed = mixed_graph(graph, shown, selected, environment=basis.environment)
     _refuse_unknown(basis.options, mixed.graph)
     versions = _versions(before, mixed.graph, changed_models(shown, mixed.graph))
     drifted, adopted = services.state.drifted(versions), services.state.adopted(versions)
-    return mixed, Shown(snapshots=before, graph=shown, drifted=drifted, adopted=adopted)
+    found = Shown(snapshots=before, graph=shown, drifted=drifted, adopted=adopted)
+    return mixed, selected, found
 
 
 def _without_lost_equality(
@@ -145,12 +156,13 @@ def _versions(
     return {*(VersionKey(node.name, node.fingerprint.data_version) for node in own), *before}
 
 
-def _selected(services: Services, graph: Graph, shown: Graph, basis: Basis) -> MixedGraph:
-    """The graph of the models whose changes are planned, and of the others as they are shown."""
+def _selected(
+    services: Services, graph: Graph, shown: Graph, basis: Basis
+) -> frozenset[ModelName] | None:
+    """The models whose changes are planned; None where it is all of them."""
     if not basis.options.select:
-        return MixedGraph(graph=graph, left_out=())
-    names = select([graph, shown], basis.options.select, catalog=services.naming.catalog)
-    return mixed_graph(graph, shown, names, environment=basis.environment)
+        return None
+    return select([graph, shown], basis.options.select, catalog=services.naming.catalog)
 
 
 def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:

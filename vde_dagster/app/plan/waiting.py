@@ -236,7 +236,8 @@ def _unmade_parents(
         model = plan.graph[name].model
         if model.kind.is_source or there[name]:
             continue
-        lacks = () if model.kind.is_timeless else lacking(model, ())
+        since = node.bounded_from
+        lacks = () if model.kind.is_timeless else lacking(model, (), since=since)
         first = _cell(model.unit, lacks[0].start) if lacks else None
         yield _of_model(name, first)
 
@@ -251,7 +252,7 @@ def _lacks(
 ) -> Wait:
     """The first interval of a parent that is missing to compute the first unit of some time."""
     parent = plan.graph[name].model
-    lacks = lacking(parent, there[name])
+    lacks = lacking(parent, there[name], since=node.bounded_from)
     if not lacks:
         return _of_model(name, None)
     cell = _cell(node.model.unit, first.start)

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.model.snapshot import ModelSnapshot, Revision
+from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, Revision
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.bound_reasons import never_taken
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
-from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.ports.state import Environment
 
 
@@ -27,7 +29,10 @@ def plan_promotion(
     """The plan that makes an environment show exactly the versions that another one shows.
 
     A version that data decided is compared again for its new environment, unless the source writes
-    it by the definition that adopted it (rule R6). Writes nothing, except to finish a promotion.
+    it by the definition that adopted it (rule R6). One that is bounded is never taken: the target
+    gets the one in whose place it is shown. Of a preview the target's own table is computed again
+    from the instant on that the preview begins at, or the target shows a preview, too, if the table
+    is another environment's. Writes nothing, except to finish a promotion.
 
     Raises:
         Refused: They are one environment, or there is no such ``source``.
@@ -38,12 +43,23 @@ def plan_promotion(
     shown = _shown(services, source)
     end_promotions(services, target)
     owners = services.state.owners(each.key for each in shown.snapshots.values() if each.is_adopted)
+    bounds = bounds_of(shown.snapshots)
     kept = {
         name: each
         for name, each in shown.snapshots.items()
-        if not each.is_adopted or owners.get(each.key) == source
+        if name not in bounds and (not each.is_adopted or owners.get(each.key) == source)
     }
-    return _plan(services, shown, target, options, given=kept)
+    previews = {name: each for name, each in bounds.items() if each.is_preview}
+    plan = _plan(services, shown, target, options, given=kept, stays=previews)
+    return replace(plan, changes=tuple(_not_taken(each, shown) for each in plan.changes))
+
+
+def _not_taken(change: ModelChange, shown: Environment) -> ModelChange:
+    """A change, with what becomes of the bounded version that the source shows."""
+    source = shown.snapshots.get(change.name)
+    if source is None or change.bounded is not None or change.version == change.previous_version:
+        return change
+    return replace(change, reasons=(*never_taken(shown.name, source), *change.reasons))
 
 
 def plan_rollback(
@@ -63,7 +79,7 @@ def plan_rollback(
     """
     shown = _shown(services, environment)
     before = _earlier(services, shown) if number is None else _at(services, shown, number)
-    return _plan(services, before, environment, options, given=before.snapshots)
+    return _plan(services, before, environment, options, given=before.snapshots, stays={})
 
 
 def _plan(
@@ -73,9 +89,13 @@ def _plan(
     options: PlanOptions,
     *,
     given: Mapping[ModelName, ModelSnapshot],
+    stays: Mapping[ModelName, Bounded],
 ) -> Plan:
     graph = stored_graph(taken.snapshots, services.models)
-    plan = plan_environment(services, graph, target, options, given=given)
+    since = {name: each.since for name, each in stays.items()}
+    plan = plan_environment(
+        services, graph, target, options, given=given, stays=stays, effective_from=since
+    )
     return replace(plan, taken=Revision(taken.name, taken.revision))
 
 

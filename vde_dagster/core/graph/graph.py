@@ -45,12 +45,17 @@ class Node:
 
     A source that nobody declared has none, nor has a model that reads all columns of one: which
     there are is not known (see `vde_dagster.core.sql.canonical.CanonicalQuery`).
+
+    ``bounded_from`` is the instant before which the model, and all that it reads, counts as without
+    anything; None for none. Then the model starts no earlier, and ``own_start`` is where it would.
     """
 
     model: Model
     canonical: CanonicalQuery | None
     columns: tuple[Column, ...]
     fingerprint: Fingerprint
+    bounded_from: datetime | None = None
+    own_start: datetime | None = None
 
     @property
     def name(self) -> ModelName:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import cached_property
 from itertools import chain, repeat
 from typing import Final
@@ -112,6 +113,18 @@ def view_version(
     return hash_parts(SCHEME, data_hash, *sorted(embedded), *sorted(str(each) for each in reads))
 
 
+def bounded_version(data_version: str, since: datetime, reads: Iterable[TableName]) -> str:
+    """The version of what a definition gives from an instant on.
+
+    Args:
+        data_version: That of the model's fingerprint.
+        since: The instant.
+        reads: The tables of what it reads that is bounded itself, since its rows follow from them.
+    """
+    tables = sorted(str(each) for each in reads)
+    return hash_parts(SCHEME, "bounded", data_version, format_instant(since), *tables)
+
+
 def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:
     """What the rows of a model, or their storage, follow from: ``name=value`` each."""
     return (
@@ -203,6 +216,11 @@ def _replaced_part(model: Model) -> str:
 def _is_incremental(model: Model) -> bool:
     """Whether a model is evaluated in pieces of its interval unit."""
     return model.kind.is_by_interval
+
+
+def follows_from_range(model: Model) -> bool:
+    """Whether a model's rows may follow from where its intervals start: it has time macros."""
+    return bool(_range_part(model))
 
 
 def _range_part(model: Model) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import Enum
 from functools import cached_property
 
@@ -78,17 +79,34 @@ class Revision:
         return f"revision {self.number} of {self.environment}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounded:
+    """That a version has nothing from before an instant, and nothing that follows from that.
+
+    It is computed as if the model, and what is bounded upstream, began ``since``. No plan of
+    production, and no promotion, ever takes such a version: it is shown ``instead_of`` the one
+    that the snapshot has everywhere else. It ``is_preview`` if that one is kept by a forward-only
+    change, and is another environment's to write (rules R9 and R11).
+    """
+
+    since: datetime
+    instead_of: str
+    is_preview: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelSnapshot:
     """One model at one fingerprint. Stored once, by the first plan that is applied.
 
     An environment may show it with another ``version`` than the one that it was stored with: with
-    one that the environment had before, where that has the same rows.
+    one that the environment had before, where that has the same rows; or with one that is
+    ``bounded``.
 
     ``category`` is None for a model that was new; ``decided_by`` says who chose it. ``reasons``
     are for people. ``decided_from`` is the data version of the definition that a person decided
     against, empty where nobody did. ``drifted`` where it keeps a version whose rows are not those
-    that it would compute, because a change was forward-only, or non-breaking by a decision.
+    that it would compute, because a change was forward-only, or non-breaking by a decision; of a
+    bounded snapshot that is said of the version in whose place it is shown.
     """
 
     name: ModelName
@@ -100,6 +118,7 @@ class ModelSnapshot:
     decided_by: DecidedBy = DecidedBy.AUTOMATIC
     decided_from: str = ""
     drifted: bool = False
+    bounded: Bounded | None = None
 
     @cached_property
     def key(self) -> VersionKey:
@@ -117,13 +136,26 @@ class ModelSnapshot:
         return self.decided_by is DecidedBy.DATA
 
     @property
-    def as_stored(self) -> ModelSnapshot:
-        """The snapshot as it is stored: without a version that data decided.
+    def holds_others(self) -> bool:
+        """Whether its version may have rows of earlier definitions; a bounded one has none."""
+        return self.drifted and self.bounded is None
 
-        That is true only where and when the data was compared: another environment, or a later
-        plan, compares it again.
-        """
-        if not self.is_adopted:
+    @property
+    def unbounded(self) -> ModelSnapshot:
+        """The snapshot with the version that it has where nothing is bounded."""
+        if self.bounded is None:
             return self
-        version = self.fingerprint.version_apart
-        return replace(self, version=version, decided_by=DecidedBy.AUTOMATIC)
+        return replace(self, version=self.bounded.instead_of, bounded=None)
+
+    @property
+    def as_stored(self) -> ModelSnapshot:
+        """The snapshot as it is stored: without a version that is bounded, or that data decided.
+
+        The latter is true only where and when the data was compared: another environment, or a
+        later plan, compares it again.
+        """
+        found = self.unbounded
+        if not found.is_adopted:
+            return found
+        version = found.fingerprint.version_apart
+        return replace(found, version=version, decided_by=DecidedBy.AUTOMATIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from vde_dagster.core.graph.graph import Graph
@@ -56,6 +57,8 @@ def find_gaps(
             continue  # nothing of it is shown
         there = ledgers.get(shown.key)
         written = there.written if there is not None else ()
-        lost = lost_intervals(node.model, written, loaded.get(node.name, ()))
+        # What is bounded begins later than what is shown: all that is before is lost.
+        model = node.model if node.own_start is None else replace(node.model, start=node.own_start)
+        lost = lost_intervals(model, written, loaded.get(node.name, ()))
         if lost:
             yield Gap(name=node.name, intervals=lost)

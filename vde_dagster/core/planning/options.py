@@ -23,9 +23,13 @@ class PlanOptions:
     """The options of a plan. Which combinations make no sense, `refuse_senseless` says.
 
     - ``start`` and ``end`` (exclusive) bound the intervals that are evaluated. In production they
-      bound a restatement only, since what production shows is complete.
+      bound a restatement only, since what production shows is complete. What cannot be without
+      what is before the start gets a version that is bounded (`vde_dagster.core.planning.bounds`).
     - ``restate`` selects models to evaluate again where they are loaded, with all that reads them.
     - ``forward_only`` lets every direct change keep the version that there is.
+    - ``effective_from`` is when forward-only changes are to count from: what is loaded since then
+      is evaluated again. An environment that may not write the table shows them in another one,
+      a preview, that begins there (rule R11).
     - ``skip_backfill`` promotes without evaluating anything; physical views are made all the same.
     - ``empty_backfill`` records what is missing as loaded without rows and without evaluating it.
     - ``no_gaps`` refuses versions that hold less than the ones that are shown.
@@ -47,6 +51,7 @@ class PlanOptions:
     end: datetime | None = None
     restate: tuple[str, ...] = ()
     forward_only: bool = False
+    effective_from: datetime | None = None
     skip_backfill: bool = False
     empty_backfill: bool = False
     no_gaps: bool = False
@@ -140,6 +145,11 @@ def _among_themselves(options: PlanOptions) -> Iterator[str]:
         yield (
             f"--restate-model evaluates intervals again, and {evaluates_nothing} evaluates "
             "none: leave one of them out."
+        )
+    if evaluates_nothing and options.effective_from is not None:
+        yield (
+            f"--effective-from evaluates intervals by a forward-only change, and "
+            f"{evaluates_nothing} evaluates none: leave one of them out."
         )
     if options.skip_backfill and options.bounds_backfills:
         yield (

@@ -12,7 +12,7 @@ from typing import Final
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.schema_changes import SchemaChange
-from vde_dagster.core.model.snapshot import Category, ModelSnapshot, Revision
+from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot, Revision
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import Reason
@@ -95,6 +95,7 @@ class ModelChange:
     - ``staleness`` is what of a version that stays is late or changed upstream; None likewise.
     - ``complete_to`` is up to when everything that the model reads is whole; None where the
       project's clock has no time yet.
+    - ``bounded`` is the bound of the version; None where it has none.
 
     The other fields are those of its difference.
     """
@@ -117,6 +118,7 @@ class ModelChange:
     schema_changes: tuple[SchemaChange, ...] = ()
     behind: Behind | None = None
     staleness: Staleness | None = None
+    bounded: Bounded | None = None
 
     @property
     def catches_up(self) -> bool:
@@ -202,6 +204,8 @@ class Plan:
     ``updates_on`` of its model say. ``taken`` is the revision of an environment whose snapshots are
     promoted; None where they are those of a project's files. ``pauses`` are models that it does not
     evaluate, whatever they lack, since a person has paused them in the environment.
+    ``effective_from`` has the forward-only changes that count from an earlier instant on: what is
+    loaded from there on is among what is restated.
     """
 
     plan_id: str
@@ -228,6 +232,7 @@ class Plan:
     paced: bool = False
     taken: Revision | None = None
     pauses: tuple[PausedModel, ...] = ()
+    effective_from: Mapping[ModelName, datetime] = field(default_factory=dict)
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:

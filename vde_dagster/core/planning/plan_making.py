@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -18,6 +18,7 @@ from vde_dagster.core.ledger.schema_changes import (
 from vde_dagster.core.model.snapshot import Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import reads_changed_source
+from vde_dagster.core.planning.bound_reasons import effective, why_bounded
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
@@ -57,7 +58,7 @@ class Findings:
     are the columns of the tables of the plan's versions, as rows were written to them last.
     ``behind`` is what of versions that come back is behind, by model, and ``staleness`` what is of
     those that stay. ``dropped_views``, ``lost_tables``, ``dropped_tables``, ``unfinished``,
-    ``shown_heads`` and ``pauses`` are those of `Plan`.
+    ``shown_heads``, ``pauses`` and ``effective_from`` are those of `Plan`.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class Findings:
     unfinished: tuple[ModelName, ...] = ()
     shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
     pauses: tuple[PausedModel, ...] = ()
+    effective_from: Mapping[ModelName, datetime] = field(default_factory=dict)
 
 
 def make_plan(
@@ -133,6 +135,7 @@ def make_plan(
         unfinished=findings.unfinished,
         shown_heads=findings.shown_heads,
         pauses=findings.pauses,
+        effective_from=findings.effective_from,
     )
 
 
@@ -146,7 +149,11 @@ def _changes(
     """The change of each model of the project, then of those that are in it no more."""
     for node in graph:
         found, until = resolved[node.name], complete_to[node.name]
-        yield _change(graph, node, shown, found, complete_to=until, findings=findings)
+        change = _change(graph, node, shown, found, complete_to=until, findings=findings)
+        reasons = why_bounded(shown.snapshots.get(node.name), found.snapshot)
+        if node.name in findings.effective_from:
+            reasons = (*reasons, effective(findings.effective_from[node.name]))
+        yield replace(change, reasons=(*reasons, *change.reasons)) if reasons else change
     yield from (_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph)
 
 
@@ -187,14 +194,20 @@ def _change(
         schema_changes=_schema_changes(node, shown, snapshot, findings),
         behind=findings.behind.get(node.name),
         staleness=findings.staleness.get(node.name),
+        bounded=snapshot.bounded,
     )
 
 
 def _is_only_downstream(graph: Graph, node: Node, shown: Shown, found: Resolved) -> bool:
-    """Whether a model is as it was, and gets another version for what it reads (rule R6)."""
+    """Whether a model is as it was, and gets another version for what it reads (rule R6).
+
+    What is bounded adopts nothing, and nothing adopts it.
+    """
     before = shown.snapshots.get(node.name)
     return (
         before is not None
+        and before.bounded is None
+        and found.snapshot.bounded is None
         and not node.model.kind.is_view  # which is made at no cost
         and (found.difference.category is Category.INDIRECT_BREAKING or _gives_back(before, found))
         and found.snapshot.version != before.version
@@ -208,6 +221,8 @@ def _gives_back(before: ModelSnapshot | None, found: Resolved) -> bool:
     return (
         before is not None
         and before.is_adopted
+        and before.bounded is None
+        and found.snapshot.bounded is None
         and found.difference.keeps_rows
         and found.snapshot.version != before.version
     )

@@ -12,7 +12,7 @@ from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.planning.work_text import CHANGE_WORDS, late_or_changed
+from vde_dagster.core.planning.work_text import CHANGE_WORDS, bound_text, late_or_changed
 from vde_dagster.core.time.intervals import format_instant
 
 MOST: Final = 20
@@ -51,7 +51,8 @@ def matters(plan: Plan, change: ModelChange) -> bool:
     if is_source(plan, change):
         return change.change not in (Change.NONE, Change.ADDED)
     work = change.missing or change.restated or change.skipped or change.behind
-    return change.change is not Change.NONE or bool(work)
+    other = change.version != change.previous_version
+    return change.change is not Change.NONE or bool(work) or (other and bool(change.reasons))
 
 
 def totals(plan: Plan) -> Iterator[str]:
@@ -81,6 +82,9 @@ def remarks(plan: Plan) -> Iterator[str]:
     for found in column_findings(plan):
         yield f"{'Cannot be applied' if found.refuses else 'Warning'}: {found}"
     yield from map(_paused, plan.pauses)
+    bounded = [each for each in plan.changes if each.bounded is not None]
+    if bounded:
+        yield f"Begins later than its model, and is never promoted: {_bounds(bounded)}."
     if plan.unfinished:
         yield f"Begun by an earlier process, and finished or undone: {_names(plan.unfinished)}."
     for change in plan.changes if plan.is_empty else ():
@@ -92,6 +96,11 @@ def remarks(plan: Plan) -> Iterator[str]:
     if plan.gaps:
         less = _names([each.name for each in plan.gaps])
         yield f"Less than is shown now will be loaded of {less}."
+
+
+def _bounds(changes: Sequence[ModelChange]) -> str:
+    said = [f"{each.name} ({bound_text(each.bounded)})" for each in changes if each.bounded]
+    return ", ".join(said[:MOST]) + (f" and {len(said) - MOST:,} more" if len(said) > MOST else "")
 
 
 def _paused(paused: PausedModel) -> str:

@@ -82,14 +82,15 @@ def missing_intervals(
 def _outside(model: Model, within: Interval | None) -> tuple[Interval, ...]:
     """The times at which a model is not evaluated where evaluations are bounded.
 
-    The start bounds models whose intervals are independent of each other. All others are made from
-    their own start, since what they hold builds on what comes before.
+    The start bounds models that are loaded interval by interval. What is made as a whole is made
+    from where the model begins, which is later where its version is bounded
+    (`vde_dagster.core.planning.bounds`).
     """
     if within is None:
         return ()
     after = Interval(within.end, END_OF_TIME) if within.end < END_OF_TIME else None
     before = Interval(EVER.start, within.start) if within.start > EVER.start else None
-    bounds = [before if model.kind.is_partitioned else None, after]
+    bounds = [before if model.kind.is_by_interval else None, after]
     return tuple(each for each in bounds if each is not None)
 
 
@@ -192,7 +193,8 @@ def blocked_by_parents(
     blocked: dict[ModelName, tuple[Interval, ...]] = {}
     for name, found in read.items():
         parent = graph[name].model
-        lacks = lacking(parent, there[name]) if parent.kind.is_by_interval else ()
+        by_interval = parent.kind.is_by_interval
+        lacks = lacking(parent, there[name], since=node.bounded_from) if by_interval else ()
         if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there.get(name, ())):
             blocked[name] = (EVER,)
         elif isinstance(found, WholeTable) or node.model.kind.is_whole:

@@ -257,14 +257,23 @@ def _decided_from(difference: Difference, shown: Shown) -> str:
 
 
 def view_versions(
-    graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    moved: Collection[ModelName] | None = None,
 ) -> dict[ModelName, ModelSnapshot]:
-    """Snapshots in which each VIEW has the version that follows from those of what it reads."""
+    """Snapshots in which each VIEW has the version that follows from those of what it reads.
+
+    Only views that read one of these, also through others, if it is said which have ``moved``.
+    """
     found = dict(snapshots)
+    reached = set(moved or ())
     for node in graph:
-        if node.model.kind.is_view:
+        if not node.model.kind.is_view:
+            continue
+        if moved is None or not reached.isdisjoint(stored_parents(graph, node.name)):
             version = _view_version(graph, node.name, found.__getitem__)
             found[node.name] = replace(found[node.name], version=version)
+            reached.add(node.name)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.ranges import count, counted
-from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.model.snapshot import Bounded, Category
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.plan import Behind, ModelChange, Plan, Staleness
 from vde_dagster.core.time.intervals import Interval, format_instant
@@ -41,9 +41,16 @@ def words(category: Category) -> str:
 def version_text(change: ModelChange) -> str:
     """The versions of a model before and after; empty for one without any."""
     new, old = (change.version or "")[:8], (change.previous_version or "")[:8]
+    bound = f" ({bound_text(change.bounded)})" if change.bounded is not None else ""
     if not new or not old:
-        return new or old
-    return f"{old} stays" if old == new else f"{old} -> {new}"
+        return f"{new or old}{bound}"
+    return f"{old} stays{bound}" if old == new else f"{old} -> {new}{bound}"
+
+
+def bound_text(bounded: Bounded) -> str:
+    """What a version is that is bounded, and from when on."""
+    what = "preview" if bounded.is_preview else "bounded"
+    return f"{what} from {format_instant(bounded.since)}"
 
 
 def work_text(plan: Plan, change: ModelChange) -> Iterator[str]:

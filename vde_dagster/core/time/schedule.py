@@ -193,14 +193,17 @@ def _cut(interval: Interval, unit: IntervalUnit, size: int) -> list[Interval]:
     return pieces
 
 
-def lacking(model: Scheduled, holds: Sequence[Interval]) -> tuple[Interval, ...]:
+def lacking(
+    model: Scheduled, holds: Sequence[Interval], *, since: datetime | None = None
+) -> tuple[Interval, ...]:
     """The times that a model has not loaded yet and will load one day: all before its end.
 
-    Nothing is lacking before its start and after its end.
+    Nothing is lacking before its start and after its end, nor of units that begin before ``since``.
     """
-    if model.start >= END_OF_TIME:
+    first = model.start if since is None else max(model.start, since)
+    if first >= END_OF_TIME:
         return ()
-    start = model.unit.ceil(model.start)
+    start = model.unit.ceil(first)
     end = END_OF_TIME if model.end is None else model.unit.floor(min(model.end, END_OF_TIME))
     return subtract([Interval(start, end)], holds) if start < end else ()
 

@@ -34,6 +34,31 @@ class ReasonKind(Enum):
         "forward-only: it keeps its rows, and goes on with what it reads now",
     )
     EQUAL_ROWS = ("equal_rows", "its table is the same, since its rows were found to be equal")
+    EFFECTIVE_FROM = (
+        "effective_from",
+        "it counts from {after} on: what is loaded since then is computed again",
+    )
+    BOUNDED = (
+        "bounded",
+        "bounded: it begins at {after}, and is never promoted",
+    )
+    BOUND_ENDS = ("bound_ends", "not bounded any more: it began at {before}")
+    BOUND_STAYS = (
+        "bound_stays",
+        "what {before} shows of it begins at {after}, and is never promoted: this one has it all",
+    )
+    PREVIEW = (
+        "preview",
+        "preview from {after} on, in a table of its own that is never promoted",
+    )
+    PREVIEW_ENDS = (
+        "preview_ends",
+        "no preview any more: it was one from {before} on",
+    )
+    PREVIEW_STAYS = (
+        "preview_stays",
+        "what {before} shows of it is a preview from {after} on, which is never promoted",
+    )
     DRIFTED = (
         "drifted",
         "some of its rows were computed before a forward-only change: all is computed again",

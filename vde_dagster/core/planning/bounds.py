@@ -1,0 +1,199 @@
+"""Which versions of a plan are bounded: they begin at an instant, and production never shows them.
+
+Outside of production a plan may leave out all that is before its start. An interval that is loaded
+by itself has the rows that it has anyway. What builds on all that is before it, or reads a whole
+table of which something is left out, has not: it gets a version of its own, and so does all that
+reads such a version. A forward-only change is shown in the same way, from the instant on that it
+is to count from, where its table is another environment's (rules R9 and R11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import reads_of, tables_read
+from vde_dagster.core.model.fingerprint import bounded_version, follows_from_range
+from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.resolution import Resolved, view_versions
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import WholeTable
+from vde_dagster.core.time.intervals import EPOCH, EVER, Interval, common
+from vde_dagster.core.time.schedule import due_interval, lacking
+
+Snapshots = Mapping[ModelName, ModelSnapshot]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What decides which versions of a plan are bounded. It is never one of production.
+
+    - ``start`` is the instant before which the plan evaluates nothing; None for no bound.
+    - ``effective_from`` is when its forward-only changes are to count from; None where nobody says.
+    - ``stays`` are the bounds that models have already and keep.
+    - ``writes`` are the models whose unbounded version the environment may write (rule R9), and
+      ``loaded`` is what those versions hold.
+    - ``production`` is what production shows, and ``now`` the project's clock.
+    """
+
+    start: datetime | None
+    effective_from: datetime | None
+    stays: Mapping[ModelName, Bounded]
+    writes: Collection[ModelName]
+    loaded: Mapping[ModelName, tuple[Interval, ...]]
+    production: Snapshots
+    now: datetime | None
+
+
+def since_of(snapshots: Snapshots) -> dict[ModelName, datetime]:
+    """The instants from which snapshots are bounded; those that are not are absent."""
+    return {name: each.bounded.since for name, each in snapshots.items() if each.bounded}
+
+
+def unbounded_snapshots(graph: Graph, snapshots: Snapshots) -> dict[ModelName, ModelSnapshot]:
+    """What an environment would show of its models if nothing was bounded.
+
+    Args:
+        graph: The models.
+        snapshots: What it shows.
+    """
+    moved = since_of(snapshots)
+    if not moved:
+        return dict(snapshots)
+    found = {name: each.unbounded for name, each in snapshots.items()}
+    return view_versions(graph, found, moved)
+
+
+def with_bounds(
+    graph: Graph, resolved: Mapping[ModelName, Resolved], bounds: Bounds
+) -> dict[ModelName, Resolved]:
+    """The snapshots of a plan, those bounded that have to be; views follow what they read.
+
+    Args:
+        graph: The models, none of them bounded.
+        resolved: Their snapshots, without bounds but for those that are taken as they are.
+        bounds: What decides.
+    """
+    bounding = _Bounding(graph=graph, resolved=resolved, bounds=bounds)
+    for node in graph:
+        bounding.visit(node)
+    moved = {n: e for n, e in bounding.bounded.items() if resolved[n].snapshot.bounded is None}
+    if not moved:
+        return dict(resolved)
+    every = {name: each.snapshot for name, each in resolved.items()} | moved
+    found = view_versions(graph, every, moved)
+    return {name: replace(each, snapshot=found[name]) for name, each in resolved.items()}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Bounding:
+    """The bounded snapshots of a graph's models, parents first.
+
+    ``left_out`` is what the plan leaves out of versions that are not bounded, by model.
+    """
+
+    graph: Graph
+    resolved: Mapping[ModelName, Resolved]
+    bounds: Bounds
+    bounded: dict[ModelName, ModelSnapshot] = field(default_factory=dict)
+    left_out: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
+
+    def visit(self, node: Node) -> None:
+        """Decide about a model, those upstream being decided."""
+        snapshot = self.resolved[node.name].snapshot
+        if not node.model.kind.stores_rows:
+            return
+        if snapshot.bounded is not None:
+            self.bounded[node.name] = snapshot
+            return
+        preview = self._preview(node)
+        if preview is None and node.name not in self.bounds.writes:
+            return  # another environment's version is shown as it is
+        read = [each for each in tables_read(self.graph, node) if each in self.bounded]
+        since = max(self._instants(node, read, preview), default=None)
+        if since is not None:
+            self.bounded[node.name] = self._snapshot(node, since, read, is_preview=bool(preview))
+        elif self.bounds.start is not None and node.model.kind.is_partitioned:
+            self.left_out[node.name] = self._before_start(node)
+
+    def _snapshot(
+        self, node: Node, since: datetime, read: Iterable[ModelName], *, is_preview: bool
+    ) -> ModelSnapshot:
+        snapshot = self.resolved[node.name].snapshot
+        tables = [self.bounded[each].key.table for each in read]
+        return replace(
+            snapshot,
+            version=bounded_version(node.fingerprint.data_version, since, tables),
+            bounded=Bounded(since=since, instead_of=snapshot.version, is_preview=is_preview),
+        )
+
+    def _instants(
+        self, node: Node, read: Iterable[ModelName], preview: datetime | None
+    ) -> Iterable[datetime]:
+        """The instants before which nothing can be computed of a model that is shown here."""
+        yield from self._since(read)
+        kept, start = self.bounds.stays.get(node.name), self.bounds.start
+        if preview is not None:
+            yield preview
+        elif kept is not None and not kept.is_preview:
+            yield kept.since
+        if start is not None and (
+            preview is not None or self._begins_later(node) or self._reads_less(node)
+        ):
+            yield start
+
+    def _since(self, names: Iterable[ModelName]) -> Iterable[datetime]:
+        for name in names:
+            found = self.bounded[name].bounded
+            if found is not None:
+                yield found.since
+
+    def _preview(self, node: Node) -> datetime | None:
+        """From when on a forward-only change is shown in a table of its own; None if it is not.
+
+        That is only where the table that is kept is another environment's. The preview goes on
+        until production has the model, or another change is not forward-only.
+        """
+        found, kept = self.resolved[node.name], self.bounds.stays.get(node.name)
+        shown = self.bounds.production.get(node.name)
+        if node.name in self.bounds.writes or (
+            shown is not None and shown.fingerprint.data_version == node.fingerprint.data_version
+        ):
+            return None
+        before = kept if kept is not None and kept.is_preview else None
+        goes_on = before is not None and found.snapshot.version == before.instead_of
+        if found.difference.category is not Category.FORWARD_ONLY and not goes_on:
+            return None
+        return self.bounds.effective_from or (before.since if before is not None else None)
+
+    def _begins_later(self, node: Node) -> bool:
+        """Whether the plan leaves something out that all later rows of a model build on."""
+        model, start = node.model, self.bounds.start
+        if start is None or start <= model.start:
+            return False
+        if model.kind.is_whole:
+            return follows_from_range(model) and not self.bounds.loaded[node.name]
+        is_built_up = model.kind.is_sequential or model.reads_itself
+        return is_built_up and bool(self._before_start(node))
+
+    def _reads_less(self, node: Node) -> bool:
+        """Whether a model reads a whole table of which the plan leaves something out."""
+        less = [each for each in tables_read(self.graph, node) if self.left_out.get(each)]
+        if not (less and node.model.kind.is_by_interval):
+            return bool(less)
+        unit = node.model.unit
+        first = Interval(unit.floor(EPOCH), unit.following(EPOCH))
+        ranges = reads_of(self.graph, node.name).ranges(Moments.between(first, first))
+        return any(isinstance(ranges.get(each), WholeTable) for each in less)
+
+    def _before_start(self, node: Node) -> tuple[Interval, ...]:
+        """What is due of a model's unbounded version, is not loaded, and is before the start."""
+        start, now = self.bounds.start, self.bounds.now
+        due = due_interval(node.model, now) if now is not None else None
+        if start is None or due is None or start <= EVER.start:
+            return ()
+        lacks = lacking(node.model, self.bounds.loaded[node.name])
+        return common(common(lacks, [due]), [Interval(EVER.start, start)])
