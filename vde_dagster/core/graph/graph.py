@@ -46,8 +46,8 @@ class Node:
     A source that nobody declared has none, nor has a model that reads all columns of one: which
     there are is not known (see `vde_dagster.core.sql.canonical.CanonicalQuery`).
 
-    ``bounded_from`` is the instant before which the model, and all that it reads, counts as without
-    anything; None for none. Then the model starts no earlier, and ``own_start`` is where it would.
+    ``bounded_from`` is the instant before which nothing is needed, of the model and of what it
+    reads; None for none. Then the model starts no earlier, and ``own_start`` is where it would.
     """
 
     model: Model

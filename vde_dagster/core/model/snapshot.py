@@ -81,10 +81,10 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
-    """That a version has nothing from before an instant, and nothing that follows from that.
+    """That a version needs nothing from before an instant, so that it may lack what follows from it.
 
-    It is computed as if the model, and what is bounded upstream, began ``since``. No plan of
-    production, and no promotion, ever takes such a version: it is shown ``instead_of`` the one
+    It is computed as if its model began ``since``, from what is there of what that reads. No plan
+    of production, and no promotion, ever takes such a version: it is shown ``instead_of`` the one
     that the snapshot has everywhere else. It ``is_preview`` if that one is kept by a forward-only
     change, and is another environment's to write (rules R9 and R11).
     """

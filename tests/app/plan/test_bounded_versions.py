@@ -1,0 +1,369 @@
+"""A plan with a start computes every kind from there; what needs more gets a version of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from tests.app.memory_world import (
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    made_once,
+)
+from tests.app.read_models import reading_once
+from tests.app.shop_world import (
+    EDITED,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    TOTAL,
+    TOTAL_NAME,
+    TRIPLE,
+    TRIPLE_NAME,
+    asked,
+    change,
+    day,
+    done,
+    entries,
+    shop_in_production,
+    work,
+)
+from tests.depth import cuts
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.plan.planned_again import planned_again
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.entries import loaded_intervals
+from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.reason_values import sentences
+
+PARENT, CHILD = ModelName("a", "p"), ModelName("a", "c")
+SINCE: Final = day(2).start
+BY_DAY: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+BY_KEY: Final = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
+HISTORY: Final = "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))"
+SAME_DAY: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
+AMOUNTS: Final = {10, 5, 7}
+
+
+def shown(world: MemoryWorld, name: ModelName, environment: str = "dev") -> ModelSnapshot:
+    return bound(world.services(), environment).snapshots[name]
+
+
+def total(world: MemoryWorld, environment: str = "dev") -> list[tuple[object, ...]]:
+    return world.rows("mart.total" if environment == "prod" else f"mart__{environment}.total")
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+# What is bounded
+def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
+    world: MemoryWorld,
+) -> None:
+    plan = asked(world.services(), graph_of(EDITED), start=SINCE)
+    found = change(plan, "mart.total")
+    assert (found.missing, found.bounded) == (
+        (day(2, 3),),
+        Bounded(since=SINCE, instead_of=plan.graph[TOTAL_NAME].fingerprint.data_version),
+    )
+    assert sentences(found.reasons)[0] == "bounded: it begins at 2024-01-02, and is never promoted"
+    assert not found.may_adopt
+    apply_plan(world.services(), plan, lambda _: None)
+    assert total(world) == [(360,)]
+    assert total(world, "prod") == [(66,)]
+    assert loaded_intervals(entries(world, "dev", TOTAL_NAME)) == (day(2, 3),)
+    assert asked(world.services(), graph_of(EDITED), start=SINCE).is_empty
+
+
+def test_what_is_loaded_day_by_day_has_the_version_that_it_has_anyway(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(EDITED), start=SINCE)
+    for name in (SALES_NAME, TRIPLE_NAME):
+        found = shown(world, name)
+        assert (found.bounded, found.version) == (None, found.fingerprint.data_version)
+
+
+def test_nothing_is_bounded_where_nothing_is_left_out(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph)
+    world.land((80, 4), until=96)
+    plan = asked(services, graph, start=day(4).start)
+    assert work(plan)["total"] == [day(1, 4)]
+    assert all(each.bounded is None for each in plan.changes)
+    other = asked(services, graph_of(SHOP), "other", start=SINCE)
+    assert all(each.bounded is None for each in other.changes)  # it is all production's
+
+
+def project(parent: str, child: str, view: bool = False) -> dict[str, str]:
+    """A parent of a kind, and a child that reads all of it, perhaps through a view."""
+    reads = SAME_DAY if child in (BY_KEY, "INCREMENTAL_UNMANAGED") else ""
+    storage = ", partitioned_by (id)" if child == "INCREMENTAL_BY_PARTITION" else ""
+    texts = {
+        "p": f"MODEL (name a.p, kind {parent}, cron '@daily'); "
+        f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {SAME_DAY}",
+        "v": "MODEL (name a.v, kind VIEW); SELECT id AS id, at AS at, amount AS amount FROM a.p",
+        "c": f"MODEL (name a.c, kind {child}, cron '@daily'{storage}); "
+        f"SELECT id AS id, at AS at, amount AS amount FROM a.{'v' if view else 'p'} {reads}",
+    }
+    return texts if view else {name: text for name, text in texts.items() if name != "v"}
+
+
+@pytest.mark.parametrize(
+    "parent, child, view",
+    [
+        (BY_DAY, "FULL", True),
+        (BY_DAY, "MANAGED", False),
+        (BY_DAY, BY_DAY, False),
+        (BY_DAY, BY_KEY, False),
+        (BY_DAY, "INCREMENTAL_BY_PARTITION", False),
+        (BY_DAY, "INCREMENTAL_UNMANAGED", False),
+        (BY_DAY, HISTORY, False),
+        (BY_KEY, "FULL", True),
+        (BY_KEY, BY_DAY, False),
+        ("INCREMENTAL_UNMANAGED", BY_KEY, False),
+    ],
+)
+def test_every_kind_begins_at_the_start_and_never_gets_to_production(
+    parent: str, child: str, view: bool
+) -> None:
+    world, graph = MemoryWorld(), graph_of(project(parent, child, view))
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph, start=SINCE)
+    assert {row[2] for row in world.rows("a__dev.c")} == {5, 7}
+    bounded = shown(world, CHILD)
+    assert bounded.bounded is not None
+    assert bounded.bounded.since == SINCE
+    # production
+    taken = plan_promotion(world.services(), "dev", "prod")
+    assert all(each.bounded is None for each in taken.changes)
+    why = "what dev shows of it begins at 2024-01-02, and is never promoted: this one has it all"
+    assert why in sentences(change(taken, "a.c").reasons)
+    apply_plan(world.services(), taken, lambda _: None)
+    assert {row[2] for row in world.rows("a.c")} == AMOUNTS
+    assert shown(world, CHILD, "prod").version == bounded.bounded.instead_of != bounded.version
+    assert {row[2] for row in world.rows("a__dev.c")} == {5, 7}
+    # and without a start
+    build(world.services(), graph, "dev")
+    assert {row[2] for row in world.rows("a__dev.c")} == AMOUNTS
+    assert shown(world, CHILD).key == shown(world, CHILD, "prod").key
+    assert plan_run(world.services(), "prod").is_empty
+
+
+def test_what_reads_a_bounded_table_is_bounded_whatever_it_reads_of_it() -> None:
+    """A day of a table that is computed with less has other rows, too."""
+    keyed = "SELECT id AS id, at AS at, amount AS amount FROM raw.events"
+    graph = graph_of(
+        {
+            "p": f"MODEL (name a.p, kind {BY_KEY}, cron '@daily'); {keyed} {SAME_DAY}",
+            "d": f"MODEL (name a.d, kind {BY_DAY}, cron '@daily'); {keyed} "
+            f"CROSS JOIN (SELECT MAX(id) AS top FROM a.p) {SAME_DAY}",
+            "c": f"MODEL (name a.c, kind {BY_DAY}, cron '@daily'); "
+            f"SELECT id AS id, at AS at, amount AS amount FROM a.d {SAME_DAY}",
+        }
+    )
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    plan = asked(world.services(), graph, start=SINCE)
+    assert {str(e.name): e.bounded is not None for e in plan.changes if e.name.schema == "a"} == {
+        "a.p": True,
+        "a.d": True,
+        "a.c": True,
+    }
+
+
+def test_a_full_model_begins_at_the_start_only_if_its_query_follows_from_it() -> None:
+    texts = {
+        "p": "MODEL (name a.p, kind FULL, cron '@daily'); "
+        f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {SAME_DAY}",
+        "c": "MODEL (name a.c, kind FULL, cron '@daily'); SELECT amount AS amount FROM raw.events",
+    }
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(texts), start=SINCE)
+    assert [row[2] for row in world.rows("a__dev.p")] == [5]
+    assert {row[0] for row in world.rows("a__dev.c")} == {5, 10}
+    assert shown(world, CHILD).bounded is None
+
+
+# Never adopted, and nobody else's
+def test_another_environment_computes_all_of_it(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(EDITED), start=SINCE)
+    done(world.services(), graph_of(EDITED), "other")
+    assert total(world, "other") == [(660,)]
+    assert shown(world, TOTAL_NAME, "other").bounded is None
+    services = world.services()
+    keys = {env: bound(services, env).key(TOTAL_NAME) for env in ("dev", "other")}
+    assert services.state.owners(keys.values()) == {keys["dev"]: "dev", keys["other"]: "other"}
+    assert total(world) == [(360,)]
+
+
+def test_two_environments_with_one_start_share_what_is_bounded(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(EDITED), start=SINCE)
+    plan = asked(world.services(), graph_of(EDITED), "other", start=SINCE)
+    assert "total" not in work(plan)
+    apply_plan(world.services(), plan, lambda _: None)
+    assert shown(world, TOTAL_NAME, "other").key == shown(world, TOTAL_NAME).key
+
+
+def test_what_is_stored_is_the_version_that_it_has_elsewhere(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(EDITED), start=SINCE)
+    found = shown(world, TOTAL_NAME)
+    services = world.services()
+    asked_for = [(TOTAL_NAME, found.fingerprint)]
+    (stored,) = services.state.snapshots(asked_for).values()
+    assert (stored.version, stored.bounded) == (found.fingerprint.data_version, None)
+    assert services.state.versions(asked_for) == {stored.key: (stored.key,)}
+    assert services.state.owners([stored.key]) == {}
+
+
+def test_production_refuses_what_is_bounded_before_anything_is_recorded(
+    world: MemoryWorld,
+) -> None:
+    plan = asked(world.services(), graph_of(EDITED), start=SINCE)
+    services = world.services()
+    lease = services.state.acquire_lease("environment:prod", holder="me", ttl=services.lease_ttl)
+    services.state.store_snapshots(tuple(plan.snapshots.values()), environment="dev")
+    with pytest.raises(Refused, match=r"prod never shows a version that is bounded.*mart\.total"):
+        services.state.begin_promotion(
+            "prod",
+            expected_revision=1,
+            plan_id="p",
+            snapshots=tuple(plan.snapshots.values()),
+            lease=lease,
+        )
+    found = services.state.environment("prod")
+    assert found is not None
+    assert found.revision == 1
+
+
+# What stays, and what does not
+def test_a_run_goes_on_with_what_is_bounded_and_moves_no_view(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(EDITED), start=SINCE)
+    before = shown(world, TOTAL_NAME)
+    world.land((80, 4), until=96)
+    plan = plan_run(world.services(), "dev")
+    assert not plan.promotes
+    apply_plan(world.services(), plan, lambda _: None)
+    assert shown(world, TOTAL_NAME) == before
+    assert total(world) == [(780,)]  # from what is there by now, the first day with it
+
+
+def test_a_later_start_begins_later_and_no_start_ends_it(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, start=SINCE)
+    done(services, graph, start=day(3).start)
+    later = shown(world, TOTAL_NAME).bounded
+    assert later is not None
+    assert (later.since, total(world)) == (day(3).start, [(360,)])  # of all that is there
+    plan = asked(services, graph)
+    why = "not bounded any more: it began at 2024-01-03"
+    assert sentences(change(plan, "mart.total").reasons) == (why,)
+    apply_plan(services, plan, lambda _: None)
+    assert shown(world, TOTAL_NAME).bounded is None
+    assert total(world) == [(660,)]
+
+
+def test_what_is_not_selected_stays_bounded(world: MemoryWorld) -> None:
+    services = world.services()
+    done(services, graph_of(EDITED), start=SINCE)
+    triple = {**EDITED, "sales": EDITED["sales"].replace("* 10", "* 20")}
+    plan = asked(services, graph_of(triple), select=("mart.sales",), start=SINCE)
+    assert change(plan, "mart.total").bounded == shown(world, TOTAL_NAME).bounded
+    more = {**EDITED, "more": TOTAL.replace("mart.total", "mart.more").replace("SUM", "MAX")}
+    plan = asked(services, graph_of(more), select=("mart.more",))
+    assert change(plan, "mart.total").bounded == shown(world, TOTAL_NAME).bounded
+    assert change(plan, "mart.total").version == shown(world, TOTAL_NAME).version
+
+
+def test_a_reviewed_plan_is_what_it_was_when_it_is_planned_again(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, start=SINCE)
+    more = {**EDITED, "more": TOTAL.replace("mart.total", "mart.more")}
+    for options in ({"start": SINCE}, {"select": ("mart.more",)}):
+        reviewed = asked(services, graph_of(more), **options)  # type: ignore[arg-type]
+        again = planned_again(services, reviewed)
+        assert again.snapshots == reviewed.snapshots
+        assert [e.bounded for e in again.changes] == [e.bounded for e in reviewed.changes]
+
+
+def test_going_back_shows_what_was_bounded_of_what_is_there_by_now(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, start=SINCE)
+    before = shown(world, TOTAL_NAME)
+    done(services, graph)
+    done(services, graph_of(SHOP))
+    plan = plan_rollback(services, "dev", 1)
+    apply_plan(services, plan, lambda _: None)
+    assert shown(world, TOTAL_NAME) == before
+    assert total(world) == [(660,)]
+
+
+def test_a_bounded_model_is_evaluated_by_itself_as_in_a_plan(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(EDITED), start=SINCE)
+    services = world.services()
+    evaluate_range(services, bound(services, "dev"), TOTAL_NAME, day(2, 3), force=True)
+    assert total(world) == [(360,)]
+
+
+def test_versions_that_may_have_gaps_are_refused_where_none_are_wanted(world: MemoryWorld) -> None:
+    plan = asked(world.services(), graph_of(EDITED), start=SINCE, no_gaps=True)
+    assert {str(gap.name): gap.intervals for gap in plan.gaps}["mart.total"] == (day(1),)
+
+
+def test_the_tables_in_whose_place_something_is_shown_are_kept(world: MemoryWorld) -> None:
+    services = world.services()
+    done(services, graph_of(EDITED), start=SINCE)
+    found = shown(world, TOTAL_NAME)
+    assert found.bounded is not None
+    (kept,) = (e for e in services.state.references().revisions if e.revision.environment == "dev")
+    assert {found.key, VersionKey(TOTAL_NAME, found.bounded.instead_of)} <= kept.versions
+
+
+# Power cuts
+START_OPTION: Final[dict[str, Any]] = {"start": SINCE}
+KEYED_SHOP: Final = graph_of(
+    {
+        "sales": SALES,
+        "triple": TRIPLE.replace("mart.shown", "mart.sales"),
+        "total": TOTAL,
+    }
+)
+
+
+@made_once
+def landed() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    return world
+
+
+def calls() -> list[Any]:
+    fuse = Fuse()
+    with reading_once():
+        done(landed().services(fuse), KEYED_SHOP, **START_OPTION)
+    return cuts(fuse.names, fuse.changing)
+
+
+@pytest.mark.parametrize("call", calls())
+def test_a_bounded_plan_that_dies_at_any_call_is_completed_by_the_next(call: int) -> None:
+    world = landed()
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_at=call, after=True)), KEYED_SHOP, **START_OPTION)
+    world.reboot()
+    done(world.services(), KEYED_SHOP, **START_OPTION)
+    assert total(world) == [(15,)]
+    world.reboot()
+    done(world.services(), KEYED_SHOP, "prod")
+    assert total(world, "prod") == [(45,)]
+    assert plan_run(world.services(), "prod").is_empty
+    assert asked(world.services(), KEYED_SHOP, **START_OPTION).is_empty

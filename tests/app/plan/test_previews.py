@@ -1,0 +1,336 @@
+"""A forward-only change is tried in a table of its own; the one that it keeps stays as it is."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Final
+
+import pytest
+
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of, made_once
+from tests.app.read_models import reading_once
+from tests.app.shop_world import (
+    ALWAYS,
+    AMOUNTS,
+    DAYS,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    TOTAL,
+    TOTAL_NAME,
+    TRIPLE_NAME,
+    asked,
+    change,
+    day,
+    done,
+    work,
+)
+from tests.depth import cuts
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.promote.taking import plan_promotion
+from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.reason_values import sentences
+from vde_dagster.core.planning.options import OptionsRefused
+from vde_dagster.core.time.intervals import Interval
+
+SINCE: Final = day(2).start
+KEPT: Final = SALES.replace("time_column day)", "time_column day, forward_only true)")
+FIRST: Final = {**SHOP, "sales": KEPT}
+TENFOLD: Final = {**FIRST, "sales": KEPT.replace("SUM(amount)", "SUM(amount * 10)")}
+HUNDREDFOLD: Final = {**FIRST, "sales": KEPT.replace("SUM(amount)", "SUM(amount * 100)")}
+KEYED: Final = """
+MODEL (name mart.keyed, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true),
+  cron '@daily');
+SELECT id AS id, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+HALVES: Final = [(DAYS[0], 10), (DAYS[1], 50), (DAYS[2], 70)]
+
+
+@made_once
+def in_production() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(FIRST), "prod")
+    return world
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return in_production()
+
+
+def shown(world: MemoryWorld, name: ModelName, environment: str = "dev") -> ModelSnapshot:
+    return bound(world.services(), environment).snapshots[name]
+
+
+def previewed(world: MemoryWorld, texts: dict[str, str] | None = None, **options: Any) -> None:
+    options = {"effective_from": SINCE} | options
+    done(world.services(), graph_of(texts or TENFOLD), **options)
+
+
+def promoted(world: MemoryWorld, target: str = "prod") -> dict[str, list[Interval]]:
+    plan = plan_promotion(world.services(), "dev", target)
+    apply_plan(world.services(), plan, lambda _: None)
+    return work(plan)
+
+
+# In dev
+def test_a_forward_only_change_is_shown_in_a_table_of_its_own(world: MemoryWorld) -> None:
+    kept = shown(world, SALES_NAME, "prod")
+    services = world.services()
+    head = services.state.heads([kept.key])
+    plan = asked(services, graph_of(TENFOLD), effective_from=SINCE)
+    found = change(plan, "mart.sales")
+    assert found.category is Category.FORWARD_ONLY
+    assert found.bounded == Bounded(since=SINCE, instead_of=kept.version, is_preview=True)
+    why = "preview from 2024-01-02 on, in a table of its own that is never promoted"
+    assert why in sentences(found.reasons)
+    assert work(plan) == {"sales": [day(2, 3)], "shown": [ALWAYS]}
+    assert plan.not_restated == ()
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.sales") == world.rows("mart__dev.shown") == HALVES[1:]
+    assert world.rows("mart.sales") == AMOUNTS
+    assert services.state.heads([kept.key]) == head
+    keys = [shown(world, SALES_NAME).key, kept.key]
+    assert services.state.owners(keys) == {keys[0]: "dev", keys[1]: "prod"}
+    assert shown(world, TRIPLE_NAME).key == shown(world, TRIPLE_NAME, "prod").key
+    assert asked(services, graph_of(TENFOLD), effective_from=SINCE).is_empty
+
+
+def test_without_an_instant_the_kept_table_is_shown(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(TENFOLD))
+    assert shown(world, SALES_NAME).key == shown(world, SALES_NAME, "prod").key
+    assert shown(world, SALES_NAME).bounded is None
+
+
+def test_it_goes_on_by_runs_and_plans_that_say_nothing_of_it(world: MemoryWorld) -> None:
+    previewed(world)
+    before = shown(world, SALES_NAME)
+    assert asked(world.services(), graph_of(TENFOLD)).is_empty
+    world.land((80, 4), until=96)
+    plan = plan_run(world.services(), "dev")
+    assert (plan.promotes, work(plan)) == (False, {"sales": [day(4)]})
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart__dev.sales") == [*HALVES[1:], (date(2024, 1, 4), 40)]
+    assert shown(world, SALES_NAME) == before
+
+
+def test_another_edit_is_another_preview_from_the_same_instant(world: MemoryWorld) -> None:
+    previewed(world)
+    before = shown(world, SALES_NAME)
+    done(world.services(), graph_of(HUNDREDFOLD))
+    after = shown(world, SALES_NAME)
+    assert (after.bounded, after.version == before.version) == (before.bounded, False)
+    assert world.rows("mart__dev.sales") == [(DAYS[1], 500), (DAYS[2], 700)]
+    previewed(world, HUNDREDFOLD, effective_from=day(3).start)
+    assert world.rows("mart__dev.sales") == [(DAYS[2], 700)]
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_a_change_of_metadata_keeps_the_preview_and_its_table(world: MemoryWorld) -> None:
+    previewed(world)
+    owned = {**TENFOLD, "sales": TENFOLD["sales"].replace("cron", "owner 'me', cron")}
+    plan = asked(world.services(), graph_of(owned))
+    assert (plan.promotes, work(plan)) == (True, {})
+    assert change(plan, "mart.sales").bounded == shown(world, SALES_NAME).bounded
+
+
+def test_a_change_that_is_not_forward_only_ends_the_preview(world: MemoryWorld) -> None:
+    previewed(world)
+    done(world.services(), graph_of(HUNDREDFOLD), decisions={SALES_NAME: Category.BREAKING})
+    assert shown(world, SALES_NAME).bounded is None
+    assert [row[1] for row in world.rows("mart__dev.sales")] == [1000, 500, 700]
+
+
+def test_going_back_to_what_production_has_ends_the_preview(world: MemoryWorld) -> None:
+    previewed(world)
+    plan = asked(world.services(), graph_of(FIRST))
+    assert "no preview any more" in sentences(change(plan, "mart.sales").reasons)[0]
+    apply_plan(world.services(), plan, lambda _: None)
+    assert shown(world, SALES_NAME).key == shown(world, SALES_NAME, "prod").key
+    assert world.rows("mart__dev.sales") == AMOUNTS
+
+
+def test_what_is_edited_below_a_preview_reads_it_and_is_bounded(world: MemoryWorld) -> None:
+    triple = SHOP["triple"].replace("* 3", "* 4")
+    previewed(world, {**TENFOLD, "triple": triple})
+    found = shown(world, TRIPLE_NAME).bounded
+    assert found is not None
+    assert (found.since, found.is_preview) == (SINCE, False)
+    assert world.rows("mart__dev.triple") == [(DAYS[1], 200), (DAYS[2], 280)]
+    assert world.rows("mart__dev.total") == [(480,)]
+    assert shown(world, TOTAL_NAME).bounded is not None
+    promoted(world)
+    assert world.rows("mart.triple") == [(DAYS[0], 40), (DAYS[1], 200), (DAYS[2], 280)]
+    assert world.rows("mart.total") == [(520,)]
+
+
+def test_a_kind_that_builds_on_its_rows_begins_without_any() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of({"keyed": KEYED}), "prod")
+    edited = graph_of({"keyed": KEYED.replace("amount AS", "amount * 10 AS")})
+    done(world.services(), edited, effective_from=SINCE)
+    assert [row[1] for row in world.rows("mart__dev.keyed")] == [50]
+    plan = plan_promotion(world.services(), "dev", "prod")
+    (left,) = plan.not_restated
+    assert (str(left.name), left.reason) == (
+        "mart.keyed",
+        "INCREMENTAL_BY_UNIQUE_KEY builds each interval on the ones before it, so that its change "
+        "counts from now on",
+    )
+    apply_plan(world.services(), plan, lambda _: None)
+    assert [row[1] for row in world.rows("mart.keyed")] == [10, 5]
+    world.land((50, 7), until=72)
+    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    assert [row[1] for row in world.rows("mart.keyed")] == [10, 5, 70]
+
+
+def test_what_keeps_its_table_under_another_parent_is_previewed_as_well() -> None:
+    below = """
+    MODEL (name mart.below, kind INCREMENTAL_BY_TIME_RANGE (time_column day, forward_only true),
+      cron '@daily');
+    SELECT day AS day, amount + 1 AS amount FROM mart.sales
+    WHERE day BETWEEN @start_ds AND @end_ds
+    """
+    texts = {"sales": SALES, "below": below}
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(texts), "prod")
+    edited = {**texts, "sales": SALES.replace("SUM(amount)", "SUM(amount * 10)")}
+    previewed(world, edited)
+    assert world.rows("mart__dev.below") == [(DAYS[1], 51)]
+    assert world.rows("mart.below") == [(DAYS[0], 11), (DAYS[1], 6)]
+    promoted(world)
+    assert world.rows("mart.below") == [(DAYS[0], 11), (DAYS[1], 51)]
+
+
+# Promoting
+def test_a_promotion_keeps_the_table_and_computes_it_again_from_the_instant_on(
+    world: MemoryWorld,
+) -> None:
+    kept = shown(world, SALES_NAME, "prod").key
+    previewed(world)
+    plan = plan_promotion(world.services(), "dev", "prod")
+    found = change(plan, "mart.sales")
+    assert (found.version, found.bounded, found.restated) == (kept.version, None, (day(2, 3),))
+    assert "it counts from 2024-01-02 on: what is loaded since then is computed again" in (
+        sentences(found.reasons)
+    )
+    assert dict(plan.effective_from) == {SALES_NAME: SINCE}
+    apply_plan(world.services(), plan, lambda _: None)
+    assert shown(world, SALES_NAME, "prod").key == kept
+    assert world.rows("mart.sales") == world.rows("mart.shown") == HALVES
+    assert world.rows("mart.total") == [(390,)]
+    assert plan_promotion(world.services(), "dev", "prod").is_empty
+    assert plan_run(world.services(), "prod").is_empty
+
+
+def test_once_production_has_the_change_dev_shows_its_table(world: MemoryWorld) -> None:
+    previewed(world)
+    promoted(world)
+    done(world.services(), graph_of(TENFOLD))
+    assert shown(world, SALES_NAME).key == shown(world, SALES_NAME, "prod").key
+    assert world.rows("mart__dev.sales") == HALVES
+
+
+def test_files_are_planned_in_production_from_an_instant_on(world: MemoryWorld) -> None:
+    plan = asked(world.services(), graph_of(TENFOLD), "prod", effective_from=SINCE)
+    assert work(plan) == {"sales": [day(2, 3)], "triple": [day(2, 3)], "total": [day(1, 3)]}
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.sales") == HALVES
+    assert asked(world.services(), graph_of(TENFOLD), "prod", effective_from=SINCE).is_empty
+
+
+def test_an_environment_changes_a_table_of_its_own_in_place() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(FIRST))
+    before = shown(world, SALES_NAME)
+    previewed(world)
+    assert (shown(world, SALES_NAME).key, shown(world, SALES_NAME).bounded) == (before.key, None)
+    assert world.rows("mart__dev.sales") == HALVES
+
+
+def test_another_environment_takes_the_change_as_a_preview(world: MemoryWorld) -> None:
+    previewed(world)
+    assert promoted(world, "staging") == {}
+    assert shown(world, SALES_NAME, "staging") == shown(world, SALES_NAME)
+    assert world.rows("mart__staging.sales") == HALVES[1:]
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+@pytest.mark.parametrize(
+    "texts, options, why",
+    [
+        (TENFOLD, {"effective_from": day(9).start}, "lies in the future"),
+        (
+            {**FIRST, "total": TOTAL.replace("SUM", "MAX")},
+            {"effective_from": SINCE},
+            r"there is none: mart\.total is breaking\. Plan with --forward-only, or with --decide "
+            r"mart\.total=forward_only",
+        ),
+        (TENFOLD, {"effective_from": SINCE, "skip_backfill": True}, "leave one of them out"),
+    ],
+)
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_an_instant_that_says_nothing_is_refused(
+    world: MemoryWorld, texts: dict[str, str], options: dict[str, Any], why: str, environment: str
+) -> None:
+    with pytest.raises(OptionsRefused, match=why):
+        asked(world.services(), graph_of(texts), environment, **options)
+
+
+# Power cuts
+PREVIEW: Final[dict[str, Any]] = {"effective_from": SINCE}
+CHANGED: Final = graph_of(TENFOLD)
+
+
+@made_once
+def with_preview() -> MemoryWorld:
+    world = in_production()
+    done(world.services(), CHANGED, **PREVIEW)
+    return world
+
+
+def calls_of_preview() -> list[Any]:
+    fuse = Fuse()
+    with reading_once():
+        done(in_production().services(fuse), CHANGED, **PREVIEW)
+    return cuts(fuse.names, fuse.changing)
+
+
+def calls_of_promotion() -> list[Any]:
+    fuse = Fuse()
+    with reading_once():
+        services = with_preview().services(fuse)
+        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+    return cuts(fuse.names, fuse.changing)
+
+
+@pytest.mark.parametrize("call", calls_of_preview())
+def test_a_preview_that_dies_at_any_call_is_completed_by_the_next_plan(call: int) -> None:
+    world = in_production()
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_at=call, after=True)), CHANGED, **PREVIEW)
+    assert world.rows("mart.sales") == AMOUNTS
+    world.reboot()
+    done(world.services(), CHANGED, **PREVIEW)
+    assert world.rows("mart__dev.sales") == HALVES[1:]
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+@pytest.mark.parametrize("call", calls_of_promotion())
+def test_a_promotion_that_dies_at_any_call_is_completed_by_the_next(call: int) -> None:
+    world = with_preview()
+    services = world.services(Fuse(cut_at=call, after=True))
+    with pytest.raises(PowerCut):
+        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+    world.reboot()
+    again = plan_promotion(world.services(), "dev", "prod")
+    apply_plan(world.services(), again, lambda _: None)
+    assert world.rows("mart.sales") == HALVES
+    assert world.rows("mart.total") == [(390,)]
+    assert plan_promotion(world.services(), "dev", "prod").is_empty
