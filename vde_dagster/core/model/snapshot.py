@@ -81,7 +81,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
-    """That a version needs nothing from before an instant, so that it may lack what follows from it.
+    """That a version needs nothing from before an instant, and may lack what follows from that.
 
     It is computed as if its model began ``since``, from what is there of what that reads. No plan
     of production, and no promotion, ever takes such a version: it is shown ``instead_of`` the one
