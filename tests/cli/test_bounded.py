@@ -1,0 +1,117 @@
+"""What is bounded, and what is a preview, is said by every command that shows an environment."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.app.memory_world import MemoryWorld, build, graph_of
+from tests.app.shop_world import EDITED, SALES, SHOP, day, done, shop_in_production
+from tests.cli.calling import call
+from tests.cli.changing import facts, serve
+
+KEPT = {**SHOP, "sales": SALES.replace("time_column day)", "time_column day, forward_only true)")}
+DAY = "2024-01-02T00:00:00+00:00"
+BOUNDED = "bounded from 2024-01-02"
+PREVIEW = "preview from 2024-01-02"
+
+
+def written(folder: Path, texts: dict[str, str]) -> Path:
+    """The files of a project."""
+    (folder / "models").mkdir(parents=True)
+    (folder / "vde.yaml").write_text(
+        "name: shop\ndefaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
+    )
+    (folder / "external_models.yaml").write_text(
+        "- name: raw.events\n  columns: {id: bigint, at: timestamp, amount: bigint}\n"
+    )
+    for name, text in texts.items():
+        (folder / "models" / f"{name}.sql").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose edit dev shows from the second day on."""
+    world = shop_in_production()
+    done(world.services(), graph_of(EDITED), start=day(2).start)
+    serve(world, monkeypatch)
+    return written(tmp_path / "shop", EDITED)
+
+
+@pytest.fixture
+def previewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose forward-only edit dev shows in a table of its own."""
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    build(world.services(), graph_of(KEPT))
+    changed = {**KEPT, "sales": KEPT["sales"].replace("SUM(amount)", "SUM(amount * 10)")}
+    done(world.services(), graph_of(changed), effective_from=day(2).start)
+    serve(world, monkeypatch)
+    return written(tmp_path / "shop", changed)
+
+
+def advised(text: str) -> list[str]:
+    return shlex.split(re.findall(r"`(vde [^`]+)`", text)[-1])[1:]
+
+
+def test_a_plan_says_what_begins_later(bounded: Path) -> None:
+    where = ("--no-apply", "--project", bounded)
+    text = call("plan", "other", "--start", "2024-01-02", *where).stdout
+    assert f"({BOUNDED})" in text
+    assert "bounded: it begins at 2024-01-02, and is never promoted" in text
+    end = f"Begins later than its model, and is never promoted: mart.total ({BOUNDED})."
+    assert end in " ".join(text.split())
+    found = facts("plan", "other", "--start", "2024-01-02", *where)
+    said = {each["name"]: (each["bounded_from"], each["preview"]) for each in found["changes"]}
+    assert said["mart.total"] == (DAY, False)
+    assert said["mart.sales"] == (None, False)
+
+
+def test_a_promotion_says_what_it_does_not_take(bounded: Path) -> None:
+    text = " ".join(call("promote", "dev", "--no-apply", "--project", bounded).stdout.split())
+    assert "what dev shows of it begins at 2024-01-02, and is never promoted" in text
+
+
+def test_status_names_what_begins_later_and_the_command_that_shows_all_of_it(
+    bounded: Path,
+) -> None:
+    text = call("status", "dev", "--project", bounded).stdout
+    (line,) = [each for each in text.splitlines() if BOUNDED in each]
+    (found,) = facts("status", "dev", "--project", bounded)["bounded"]
+    assert (found["model"], found["bounded_from"]) == ("mart.total", DAY)
+    carried_out = call(*advised(line), "--auto-apply")
+    assert carried_out.exit_code == 0, carried_out.output
+    assert facts("status", "dev", "--project", bounded)["bounded"] == []
+
+
+def test_status_names_a_preview_and_the_command_that_promotes_its_change(previewed: Path) -> None:
+    text = call("status", "dev", "--project", previewed).stdout
+    (line,) = [each for each in text.splitlines() if PREVIEW in each]
+    (found,) = facts("status", "dev", "--project", previewed)["bounded"]
+    assert (found["model"], found["preview"]) == ("mart.sales", True)
+    carried_out = call(*advised(line), "--auto-apply")
+    assert carried_out.exit_code == 0, carried_out.output
+    rows = facts("diff", "dev", "prod", "--project", previewed)["models"]
+    (sales,) = (each for each in rows if each["name"] == "mart.sales")
+    assert sales["bounded_before"] == {"bounded_from": DAY, "preview": True}
+    assert (sales["bounded_after"], sales["change"], sales["rows"]) == (None, "none", "equal")
+
+
+def test_a_preview_is_in_history_and_in_a_comparison(previewed: Path) -> None:
+    found = facts("history", "dev", "--project", previewed)["revisions"][0]
+    assert (found["bounded"], found["previews"]) == ([], ["mart.sales"])
+    text = " ".join(call("history", "dev", "--project", previewed).stdout.split())
+    assert "preview of mart.sales" in text
+    text = call("diff", "prod", "dev", "--project", previewed).stdout
+    assert f"dev: {PREVIEW}, and never promoted" in text
+
+
+def test_what_is_bounded_is_in_history_and_in_a_comparison(bounded: Path) -> None:
+    found = facts("history", "dev", "--project", bounded)["revisions"][0]
+    assert (found["bounded"], found["previews"]) == (["mart.total"], [])
+    text = call("diff", "prod", "dev", "--project", bounded).stdout
+    assert f"dev: {BOUNDED}, and never promoted" in text
