@@ -404,6 +404,21 @@ def test_what_a_model_will_hold_one_day_and_does_not_hold_yet(
     assert lacking(model(start=start, end=end), spans(holds)) == spans(expected)
 
 
+@pytest.mark.parametrize(
+    "since, expected",
+    [
+        ("2023-12-01", "2024-01-01 9999-01-01"),
+        ("2024-01-03", "2024-01-03 9999-01-01"),
+        ("2024-01-03T00:01", "2024-01-04 9999-01-01"),  # the day that begins before is left out
+        ("9999-01-01", ""),
+    ],
+)
+def test_nothing_is_lacking_of_units_that_begin_before_an_instant(
+    since: str, expected: str
+) -> None:
+    assert lacking(model(start="2024-01-01"), (), since=utc(since)) == spans(expected)
+
+
 # Who reads all of a daily parent for a time up to t needs all of its days that ended by then.
 @pytest.mark.parametrize(
     "unit,lacks,expected",
