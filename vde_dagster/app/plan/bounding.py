@@ -12,7 +12,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.graph.bounded import bounded_graph
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.planning.bounds import Bounds, since_of, with_bounds
+from vde_dagster.core.planning.bounds import Bounds, is_of, since_of, with_bounds
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import OptionsRefused
 from vde_dagster.core.time.intervals import format_instant
@@ -35,9 +35,9 @@ def bounded_models(
         services: The ports.
         basis: What the plan starts from.
         models: Its models, with the versions that they have where nothing is bounded.
-        stays: The bounds that models keep. For None these are the previews that the environment
-            shows, and the bounds of models that are not selected: it is planned by a person, who
-            says again what else is to be bounded.
+        stays: The bounds that models keep. For None these are those of models that are not
+            selected, and the previews whose change production does not have yet: it is planned by
+            a person, who says again what else is to be bounded.
 
     Raises:
         OptionsRefused: There is no forward-only change that ``effective_from`` could be about, or
@@ -71,10 +71,17 @@ def bounded_models(
 
 def _stay_by_themselves(basis: Basis, models: Models) -> dict[ModelName, Bounded]:
     """The bounds that stay if nobody says otherwise."""
+    graph, selected = models.graph, models.selected
+    theirs = basis.production.snapshots if basis.production is not None else {}
     return {
         name: each
         for name, each in bounds_of(basis.snapshots).items()
-        if each.is_preview or (models.selected is not None and name not in models.selected)
+        if (selected is not None and name not in selected)
+        or (
+            each.is_preview
+            and name in graph
+            and not (name in theirs and is_of(theirs[name], graph[name]))
+        )
     }
 
 

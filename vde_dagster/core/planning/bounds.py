@@ -18,6 +18,7 @@ from vde_dagster.core.graph.render_model import reads_of, tables_read
 from vde_dagster.core.model.fingerprint import bounded_version, follows_from_range
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.resolution import Resolved, view_versions
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
@@ -46,6 +47,11 @@ class Bounds:
     loaded: Mapping[ModelName, tuple[Interval, ...]]
     production: Snapshots
     now: datetime | None
+
+
+def is_of(snapshot: ModelSnapshot, node: Node) -> bool:
+    """Whether a snapshot is one of a model as it is, whatever its metadata."""
+    return snapshot.fingerprint.data_version == node.fingerprint.data_version
 
 
 def since_of(snapshots: Snapshots) -> dict[ModelName, datetime]:
@@ -110,7 +116,7 @@ class _Bounding:
             self.bounded[node.name] = snapshot
             return
         preview = self._preview(node)
-        if preview is None and node.name not in self.bounds.writes:
+        if preview is None and not (node.name in self.bounds.writes or self._stays(node)):
             return  # another environment's version is shown as it is
         read = [each for each in tables_read(self.graph, node) if each in self.bounded]
         since = max(self._instants(node, read, preview), default=None)
@@ -145,6 +151,11 @@ class _Bounding:
         ):
             yield start
 
+    def _stays(self, node: Node) -> bool:
+        """Whether a model is unchanged, and keeps the bound that it has."""
+        change = self.resolved[node.name].difference.change
+        return change is Change.NONE and node.name in self.bounds.stays
+
     def _since(self, names: Iterable[ModelName]) -> Iterable[datetime]:
         for name in names:
             found = self.bounded[name].bounded
@@ -154,20 +165,22 @@ class _Bounding:
     def _preview(self, node: Node) -> datetime | None:
         """From when on a forward-only change is shown in a table of its own; None if it is not.
 
-        That is only where the table that is kept is another environment's. The preview goes on
-        until production has the model, or another change is not forward-only.
+        That begins only where the table that is kept is another environment's. It goes on while
+        that is kept, unless a change leads to what production has.
         """
         found, kept = self.resolved[node.name], self.bounds.stays.get(node.name)
-        shown = self.bounds.production.get(node.name)
-        if node.name in self.bounds.writes or (
-            shown is not None and shown.fingerprint.data_version == node.fingerprint.data_version
-        ):
+        if found.difference.change is not Change.NONE and self._is_in_production(node):
             return None
         before = kept if kept is not None and kept.is_preview else None
         goes_on = before is not None and found.snapshot.version == before.instead_of
-        if found.difference.category is not Category.FORWARD_ONLY and not goes_on:
+        is_forward = found.difference.category is Category.FORWARD_ONLY
+        if not goes_on and not (is_forward and node.name not in self.bounds.writes):
             return None
         return self.bounds.effective_from or (before.since if before is not None else None)
+
+    def _is_in_production(self, node: Node) -> bool:
+        shown = self.bounds.production.get(node.name)
+        return shown is not None and is_of(shown, node)
 
     def _begins_later(self, node: Node) -> bool:
         """Whether the plan leaves something out that all later rows of a model build on."""

@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.schema_changes import (
     SchemaChange,
     schema_changes,
 )
-from vde_dagster.core.model.snapshot import Category, ModelSnapshot
+from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import reads_changed_source
 from vde_dagster.core.planning.bound_reasons import effective, why_bounded
@@ -157,8 +157,10 @@ def _changes(
     yield from (_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph)
 
 
-def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str, str]]:
-    return {(each.name, each.fingerprint.digest, each.version) for each in snapshots}
+def _identities(
+    snapshots: Iterable[ModelSnapshot],
+) -> set[tuple[ModelName, str, str, Bounded | None]]:
+    return {(e.name, e.fingerprint.digest, e.version, e.bounded) for e in snapshots}
 
 
 def _change(
