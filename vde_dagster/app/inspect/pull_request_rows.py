@@ -10,7 +10,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.planning.pull_request import ComparedRows, PullRequest
-from vde_dagster.core.planning.work_text import counted_ranges
+from vde_dagster.core.planning.work_text import bound_text, counted_ranges
 
 _NOTHING: Final = Saved()
 
@@ -72,4 +72,6 @@ def _said(model: ModelDiff, request: PullRequest) -> str:
         )
         if ranges
     ]
-    return "; ".join([said, *lacking])
+    bounded = model.after.bounded
+    bound = [f"{bound_text(bounded)}, and never promoted"] if bounded is not None else []
+    return "; ".join([said, *bound, *lacking])

@@ -9,7 +9,7 @@ is to count from, where its table is another environment's (rules R9 and R11).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -138,7 +138,7 @@ class _Bounding:
 
     def _instants(
         self, node: Node, read: Iterable[ModelName], preview: datetime | None
-    ) -> Iterable[datetime]:
+    ) -> Iterator[datetime]:
         """The instants before which nothing can be computed of a model that is shown here."""
         yield from self._since(read)
         kept, start = self.bounds.stays.get(node.name), self.bounds.start
@@ -156,7 +156,7 @@ class _Bounding:
         change = self.resolved[node.name].difference.change
         return change is Change.NONE and node.name in self.bounds.stays
 
-    def _since(self, names: Iterable[ModelName]) -> Iterable[datetime]:
+    def _since(self, names: Iterable[ModelName]) -> Iterator[datetime]:
         for name in names:
             found = self.bounded[name].bounded
             if found is not None:
