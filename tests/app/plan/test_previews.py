@@ -266,7 +266,7 @@ def test_another_environment_takes_the_change_as_a_preview(world: MemoryWorld) -
         (
             {**FIRST, "total": TOTAL.replace("SUM", "MAX")},
             {"effective_from": SINCE},
-            r"there is none: mart\.total is breaking\. .*--decide mart\.total=forward_only",
+            r"there is none: mart\.total is non_breaking\. .*--decide mart\.total=forward_only",
         ),
         (TENFOLD, {"effective_from": SINCE, "skip_backfill": True}, "leave one of them out"),
     ],
