@@ -13,9 +13,11 @@ import pyarrow as pa
 from tests.worlds.changes import change_of, instants_of, mark_of, snapshots_after, times_of
 from tests.worlds.clock import ManualClock
 from tests.worlds.frames import Frame
+from tests.worlds.maintenance import MemoryMaintenance
 from tests.worlds.physical_layer import MemoryPhysicalLayer
 from tests.worlds.tables import Row, Snapshot, Table
 from tests.worlds.writes import requested
+from vde_dagster.core.clean_up.expiry import REPAIR_TAG
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
@@ -37,7 +39,7 @@ from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import TableRows
 
 
-class MemoryCatalog(MemoryPhysicalLayer):
+class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
     """Implements `vde_dagster.ports.catalog.Catalog` in memory, for one process.
 
     The methods beyond the port land and change source rows, as other writers would. ``clock`` gives
@@ -150,7 +152,7 @@ class MemoryCatalog(MemoryPhysicalLayer):
                     f"no branch of {name} is at the staged Iceberg snapshot {staged} any more, "
                     "since its unit of work was given up; nothing was published"
                 )
-            table.head = staged
+            table.move(staged, self.clock.now())
 
     def restore(self, name: TableName, *, found: int | None, recorded: int) -> None:
         """Make a recorded snapshot the current one of a table again; see the port."""
@@ -168,7 +170,9 @@ class MemoryCatalog(MemoryPhysicalLayer):
                 raise TableMoved(
                     f"the Iceberg snapshot {recorded} of {name} has expired; nothing was changed"
                 )
-            table.head = recorded
+            if found is not None and found not in (each.id for each in table.line(recorded)):
+                table.tags[f"{REPAIR_TAG}{found}"] = found
+            table.move(recorded, self.clock.now())
 
     def missing_files(self, name: TableName, iceberg_snapshot_id: int) -> tuple[str, ...]:
         """The files that `lose_file` took away; see the port."""
@@ -379,7 +383,8 @@ class MemoryCatalog(MemoryPhysicalLayer):
     def roll_back(self, name: TableName, snapshot_id: int) -> None:
         """Move `main` back to an older snapshot."""
         with self.lock:
-            self.tables[name].head = self.tables[name].snapshots[snapshot_id].id
+            table = self.tables[name]
+            table.move(table.snapshots[snapshot_id].id, self.clock.now())
 
     def expire(self, name: TableName) -> None:
         """Forget every snapshot but the head of `main`."""
@@ -434,10 +439,11 @@ class MemoryCatalog(MemoryPhysicalLayer):
     ) -> int:
         with self.lock:
             table = self.tables[name]
-            table.head = self.commit(
+            moved = self.commit(
                 name, parent=table.head, operation=operation, rows=rows, added=added
             )
-            return table.head
+            table.move(moved, self.clock.now())
+            return moved
 
     def _fitting(self, view: ViewDefinition) -> ViewDefinition:
         table = self.tables.get(view.target)

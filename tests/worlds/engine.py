@@ -16,6 +16,7 @@ from tests.worlds.frames import Frame, UserRows, sum_of
 from tests.worlds.histories import with_validity
 from tests.worlds.tables import Row
 from tests.worlds.writes import Written, inside, requested, unit_sums, written
+from vde_dagster.core.clean_up.compaction import Compaction
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
@@ -44,7 +45,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.question import QueryOverRows, Question
-from vde_dagster.ports.engine import EngineProgress, Sought, TableRows
+from vde_dagster.ports.engine import Compacted, EngineProgress, Sought, TableRows
 from vde_dagster.ports.physical_layer import STATE
 
 if TYPE_CHECKING:
@@ -95,6 +96,12 @@ class MemoryEngine:
                 columns=table.columns,
                 audits=run_audits(Frame(table.columns, processed), staging.audits, inputs),
             )
+
+    def compact(self, name: TableName, wanted: Compaction) -> Compacted:
+        """Rewrite the small files of a table; see the port. All of its files become one."""
+        with self._catalog.lock, failures(str(name)):
+            self._catalog.compact(name)
+            return Compacted(files=wanted.files, files_after=wanted.files_after)
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
         """The sums of stored rows; see the port. All algorithms are the same here."""

@@ -37,6 +37,14 @@ class MemoryPhysicalLayer:
                 self._stored(name) for name in names if name.namespace.startswith(PHYSICAL_PREFIX)
             )
 
+    def stored(self, name: TableName) -> StoredTable | None:
+        """A table or view by its name, wherever it is; see the port."""
+        with self.lock:
+            if name in self._views:
+                return self._stored(name, str(self._views[name].target))
+            there = name in self.tables or name in self.queries
+            return self._stored(name) if there else None
+
     def reading_views(self) -> tuple[StoredTable, ...]:
         """All views elsewhere whose text names something in these schemas; see the port."""
         with self.lock:
@@ -51,7 +59,10 @@ class MemoryPhysicalLayer:
     def files(self, stored: StoredTable) -> StoredFiles:
         """The files of a table or view."""
         with self.lock:
-            count = len(self.tables[stored.name].snapshots) if stored.name in self.tables else 1
+            table = self.tables.get(stored.name)
+            count = 1
+            if table is not None:
+                count = len(table.snapshots) + len(table.expired) + len(table.strays)
             return StoredFiles(count=count, size=1000 * count)
 
     def drop_physical(self, name: TableName, *, uuid: str, location: str) -> bool:

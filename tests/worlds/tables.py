@@ -29,7 +29,12 @@ class Snapshot:
 
 @dataclass(slots=True, kw_only=True)
 class Table:
-    """A table: its schema, its snapshots by id, and the snapshots of `main` and the branches."""
+    """A table: its schema, its snapshots by id, and the snapshots of `main`, branches and tags.
+
+    ``left_at`` is when `main` left a snapshot. An expiry is ``announced`` by a token, with the
+    snapshots that are about to expire; ``expired`` are those whose file is still there. ``strays``
+    are files that nothing names, by when they were written.
+    """
 
     columns: tuple[Column, ...]
     properties: dict[str, str]
@@ -39,6 +44,11 @@ class Table:
     branches: dict[str, int] = field(default_factory=dict)
     head: int | None = None
     sequence: int = 0
+    tags: dict[str, int] = field(default_factory=dict)
+    left_at: dict[int, datetime] = field(default_factory=dict)
+    announced: tuple[str, frozenset[int]] | None = None
+    expired: frozenset[int] = frozenset()
+    strays: dict[str, datetime] = field(default_factory=dict)
 
     def copied(self) -> Table:
         """A table with the same Iceberg snapshots, which can go another way."""
@@ -47,11 +57,20 @@ class Table:
             properties=dict(self.properties),
             snapshots=dict(self.snapshots),
             branches=dict(self.branches),
+            tags=dict(self.tags),
+            left_at=dict(self.left_at),
+            strays=dict(self.strays),
         )
 
     def rows_at(self, snapshot_id: int | None) -> tuple[Row, ...]:
         """All rows at a snapshot; none for None."""
         return () if snapshot_id is None else self.snapshots[snapshot_id].rows
+
+    def move(self, head: int, at: datetime) -> None:
+        """Let `main` be at another snapshot."""
+        if self.head is not None and self.head != head:
+            self.left_at[self.head] = at
+        self.head = head
 
     def widen(self, columns: tuple[Column, ...]) -> None:
         """Add columns after the existing ones, NULL in every row so far."""

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.catalog import load_catalog
-from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table import Table
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
@@ -26,6 +24,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
+from vde_dagster.lakehouse.maintenance import IcebergMaintenance
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish, restore
 from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
@@ -96,7 +95,7 @@ def _prepared_sqlite(uri: str) -> str:
     return url.render_as_string(hide_password=False)
 
 
-class IcebergCatalog:
+class IcebergCatalog(IcebergMaintenance):
     """Implements `vde_dagster.ports.catalog.Catalog` over pyiceberg.
 
     Args:
@@ -249,6 +248,10 @@ class IcebergCatalog:
         """All tables and views in the schemas of physical tables; see the port."""
         return tuple(self._sql_layer().tables())
 
+    def stored(self, name: TableName) -> StoredTable | None:
+        """A table or view by its name, wherever it is; None if there is none."""
+        return self._sql_layer().stored(name)
+
     def reading_views(self) -> Sequence[StoredTable]:
         """All views elsewhere whose text names something in these schemas; see the port."""
         return tuple(self._sql_layer().reading_views())
@@ -261,26 +264,7 @@ class IcebergCatalog:
         """Drop a physical table or view with all of its files; see the port."""
         return self._sql_layer().drop(name, uuid=uuid, location=location)
 
-    def _load(self, name: TableName) -> Table | None:
-        if name.catalog not in ("", self._catalog.name):
-            return None  # the catalog of an environment has views alone
-        try:
-            return self._catalog.load_table((name.namespace, name.name))
-        except NoSuchTableError:
-            return None
-
     def _sql_views(self) -> SqlViews:
         if self._views is None:
             raise self._unsupported()
         return self._views
-
-    def _sql_layer(self) -> SqlPhysicalLayer:
-        if self._layer is None:
-            raise self._unsupported()
-        return self._layer
-
-    def _unsupported(self) -> Refused:
-        return Refused(
-            f"views in a catalog of type {type(self._catalog).__name__} are not supported yet",
-            advice="use a SQL catalog (SQLite or Postgres)",
-        )

@@ -24,6 +24,7 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late.listed import ListedMark, ListedSession
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import TableName
+from vde_dagster.ports.late_tables import KEPT
 
 _KIND: Final = "vde.kind"
 _LISTED: Final = "vde.sessions"
@@ -33,8 +34,6 @@ _PROPERTIES: Final = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
-_KEPT: Final = 5
-"""So many Iceberg snapshots of each table are kept: pyiceberg copies all of them in each commit."""
 
 _TEXT: Final = pa.string()
 _COUNT: Final = pa.int64()
@@ -115,6 +114,11 @@ class IcebergLateTables:
         self._catalog = catalog
         self._sessions = sessions
         self._marks = marks
+
+    @property
+    def names(self) -> tuple[TableName, ...]:
+        """The names of both tables."""
+        return self._sessions, self._marks
 
     def create(self) -> None:
         """Create both tables where there are none yet; see the port."""
@@ -217,8 +221,8 @@ def _of_version(key: VersionKey) -> str:
 def _expire(table: Table) -> None:
     """Let the oldest Iceberg snapshots go, many at once."""
     snapshots = sorted(table.metadata.snapshots, key=lambda each: each.sequence_number or 0)
-    if len(snapshots) > 2 * _KEPT:
-        old = [each.snapshot_id for each in snapshots[:-_KEPT]]
+    if len(snapshots) > 2 * KEPT:  # pyiceberg copies all of them in each commit
+        old = [each.snapshot_id for each in snapshots[:-KEPT]]
         table.maintenance.expire_snapshots().by_ids(old).commit()
 
 

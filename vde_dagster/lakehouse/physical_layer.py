@@ -9,20 +9,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
-from pyarrow import fs as arrow
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.io.pyarrow import PyArrowFileIO
 from sqlalchemy import Connection, Engine, Row, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
+from vde_dagster.lakehouse.folders import Folder
 from vde_dagster.lakehouse.publish import branches
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles
 from vde_dagster.ports.physical_layer import STATE, StoredFiles, StoredTable
@@ -73,6 +70,11 @@ class SqlPhysicalLayer:
                     beside = _beside(row, inside.get(_plain(found.location), ()))
                     yield replace(found, beside=beside)
 
+    def stored(self, name: TableName) -> StoredTable | None:
+        """A table or view by its name; None if there is none."""
+        row = self._row(name)
+        return None if row is None else self._described(row)
+
     def reading_views(self) -> Iterator[StoredTable]:
         """All views elsewhere, of any catalog in this database, that name something there."""
         for row in self._rows():
@@ -84,8 +86,13 @@ class SqlPhysicalLayer:
 
     def files(self, stored: StoredTable) -> StoredFiles:
         """The files in the folder of a table or view."""
-        found = self._listed(stored.location)
+        found = self._folder(stored.location).files()
         return StoredFiles(count=len(found), size=sum(each.size or 0 for each in found))
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """The metadata file of a table or view; None if there is none of this name."""
+        row = self._row(name)
+        return None if row is None else str(row.metadata_location)
 
     def drop(self, name: TableName, *, uuid: str, location: str) -> bool:
         """Drop a table or view with its files; see the port."""
@@ -97,14 +104,15 @@ class SqlPhysicalLayer:
             return False
         self._refuse_shared(name, location)
         # Only these are deleted: files of a table that is made here later are not among them.
-        files = self._listed(location)
+        folder = self._folder(location)
+        files = [each.path for each in folder.files()]
         if row is None:
             if self._row(name) is not None:
                 return False
         else:
             self._delete_row(name, row)
         try:
-            self._delete(location, files)
+            self._delete(folder, files)
         except OSError as error:
             raise Refused(
                 f"files of {name}, which is dropped, cannot be deleted: {error}",
@@ -187,26 +195,12 @@ class SqlPhysicalLayer:
         if done.rowcount != 1:
             raise Conflict(f"somebody else changes {name} right now; nothing was dropped")
 
-    def _listed(self, location: str) -> list[arrow.FileInfo]:
-        system, path = self._folder(location)
-        chosen = arrow.FileSelector(path, recursive=True, allow_not_found=True)
-        return [each for each in system.get_file_info(chosen) if each.is_file]
+    def _delete(self, folder: Folder, files: list[str]) -> None:
+        folder.delete(files)
+        folder.remove_empty()
 
-    def _delete(self, location: str, files: list[arrow.FileInfo]) -> None:
-        system, path = self._folder(location)
-        for each in files:
-            with suppress(FileNotFoundError):
-                system.delete_file(each.path)
-        if isinstance(system, arrow.LocalFileSystem):
-            folders = [each for each in Path(path).rglob("*") if each.is_dir()]
-            for folder in [*sorted(folders, reverse=True), Path(path)]:
-                with suppress(OSError):  # something is in it
-                    folder.rmdir()
-
-    def _folder(self, location: str) -> tuple[arrow.FileSystem, str]:
-        properties = self._catalog.properties
-        scheme, host, path = PyArrowFileIO.parse_location(location.rstrip("/"), properties)
-        return PyArrowFileIO(properties).fs_by_scheme(scheme, host), path
+    def _folder(self, location: str) -> Folder:
+        return Folder(location, self._catalog.properties)
 
 
 def _by_folder(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:

@@ -25,6 +25,7 @@ from pyiceberg.table.update import (
 )
 from sqlalchemy.exc import DBAPIError
 
+from vde_dagster.core.clean_up.expiry import REPAIR_TAG
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
 from vde_dagster.ports.catalog import TableMoved
@@ -32,9 +33,9 @@ from vde_dagster.ports.catalog import TableMoved
 _ATTEMPTS = 4
 _PAUSE = 0.05
 _PREFIX: Final = "w_"
-_KEPT: Final = "before_repair_"
 
-_Change = tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]
+Change = tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]
+"""What a commit requires of the table, and what it changes."""
 
 
 def branch_name(work_id: str) -> str:
@@ -57,7 +58,7 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
         OutcomeUnknown: The answer was lost, and the table could not be read again.
     """
 
-    def change(table: Table) -> _Change | None:
+    def change(table: Table) -> Change | None:
         head = _head(table)
         if head == staged or (staged != base and _descends(table, head, staged)):
             return None
@@ -87,7 +88,7 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
             (_set_branch(MAIN_BRANCH, staged, kept),),
         )
 
-    _commit(catalog, name, change, what=f"the publication of {staged} in {name}")
+    commit(catalog, name, change, what=f"the publication of {staged} in {name}")
 
 
 def restore(
@@ -103,7 +104,7 @@ def restore(
         OutcomeUnknown: The answer was lost, and the table could not be read again.
     """
 
-    def change(table: Table) -> _Change | None:
+    def change(table: Table) -> Change | None:
         head = _head(table)
         if head == recorded:
             return None
@@ -116,11 +117,11 @@ def restore(
         kept = table.metadata.refs.get(MAIN_BRANCH)
         updates: list[TableUpdate] = [_set_branch(MAIN_BRANCH, recorded, kept)]
         if found is not None and not _descends(table, recorded, found):
-            updates.append(_set_tag(f"{_KEPT}{found}", found))
+            updates.append(_set_tag(f"{REPAIR_TAG}{found}", found))
         needed = (AssertTableUUID(uuid=table.metadata.table_uuid), _ref_is(MAIN_BRANCH, found))
         return needed, tuple(updates)
 
-    _commit(catalog, name, change, what=f"the return of {name} to {recorded}")
+    commit(catalog, name, change, what=f"the return of {name} to {recorded}")
 
 
 def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> None:
@@ -130,21 +131,38 @@ def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> Non
         OutcomeUnknown: The answer was lost, and the table could not be read again.
     """
     branch = branch_name(work_id)
+    _drop_ref(catalog, name, branch, what=f"the removal of branch {branch} of {name}")
 
-    def change(table: Table) -> _Change | None:
-        ref = table.metadata.refs.get(branch)
-        if ref is None:
+
+def drop_tag(
+    catalog: PyIcebergCatalog, name: TableName, tag: str, iceberg_snapshot_id: int
+) -> None:
+    """Remove a tag, if it still is at an Iceberg snapshot.
+
+    Raises:
+        Conflict: Others change the table all the time; nothing was changed.
+        OutcomeUnknown: The answer was lost, and the table could not be read again.
+    """
+    what = f"the removal of the tag {tag} of {name}"
+    _drop_ref(catalog, name, tag, what=what, at=iceberg_snapshot_id)
+
+
+def _drop_ref(
+    catalog: PyIcebergCatalog, name: TableName, ref: str, *, what: str, at: int | None = None
+) -> None:
+    """Remove a branch or tag; nothing to do where there is none, or if it is elsewhere."""
+
+    def change(table: Table) -> Change | None:
+        found = table.metadata.refs.get(ref)
+        if found is None or at not in (None, found.snapshot_id):
             return None
         return (
-            (
-                AssertTableUUID(uuid=table.metadata.table_uuid),
-                _ref_is(branch, ref.snapshot_id),
-            ),
-            (RemoveSnapshotRefUpdate.model_validate({"ref-name": branch}),),
+            (AssertTableUUID(uuid=table.metadata.table_uuid), _ref_is(ref, found.snapshot_id)),
+            (RemoveSnapshotRefUpdate.model_validate({"ref-name": ref}),),
         )
 
     with suppress(TableMoved):  # there is no such table
-        _commit(catalog, name, change, what=f"the removal of branch {branch} of {name}")
+        commit(catalog, name, change, what=what)
 
 
 def _work_branch(table: Table, staged: int) -> str | None:
@@ -159,16 +177,22 @@ def branches(table: Table) -> tuple[str, ...]:
     return tuple(name.removeprefix(_PREFIX) for name in names)
 
 
-def _commit(
+def commit(
     catalog: PyIcebergCatalog,
     name: TableName,
-    change: Callable[[Table], _Change | None],
+    change: Callable[[Table], Change | None],
     *,
     what: str,
 ) -> None:
     """Decide on the newest metadata and commit, until it is done or the decision refuses.
 
     After a commit that failed or whose answer was lost, ``change`` decides again on what is there.
+    It returns None if there is nothing to do.
+
+    Raises:
+        TableMoved: The table does not exist any more.
+        Conflict: Others change it all the time; nothing was changed.
+        OutcomeUnknown: The answer was lost, and the table could not be read again.
     """
     lost: Exception | None = None
     for attempt in range(_ATTEMPTS):

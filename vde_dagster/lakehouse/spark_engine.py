@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from vde_dagster.core.clean_up.compaction import Compaction
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
@@ -28,7 +29,7 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.question import FunctionOverRows, Question
 from vde_dagster.lakehouse.session import add_catalog, restore, result_settings, settle
-from vde_dagster.ports.engine import EngineProgress, Sought, TableRows
+from vde_dagster.ports.engine import Compacted, EngineProgress, Sought, TableRows
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -110,6 +111,14 @@ class SparkEngine:
             query = unsubstituted(qualified(sql, self._catalog))
             spark.sql(f"CREATE OR REPLACE VIEW {target}{clause}{made_by(self._state())} AS {query}")
             return columns_of(spark.table(target).schema)
+
+    def compact(self, name: TableName, wanted: Compaction) -> Compacted:
+        """Rewrite the small files of a table; see the port."""
+        from vde_dagster.lakehouse.compacting import compact
+        from vde_dagster.lakehouse.evaluation import failures
+
+        with self._lock, failures(str(name)):
+            return compact(self._settled(), self._catalog, name, wanted, self._load(name))
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
         """The sums of a table's rows; see the port."""

@@ -16,6 +16,7 @@ from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.engine import ArrowRows, TableRows
+from vde_dagster.ports.maintenance import Maintenance
 from vde_dagster.ports.physical_layer import PhysicalLayer
 
 
@@ -79,7 +80,7 @@ class TableMoved(Conflict):
     """A table is not where a unit of work was staged, so that work can never be published."""
 
 
-class Catalog(PhysicalLayer, Protocol):
+class Catalog(PhysicalLayer, Maintenance, Protocol):
     """Tables and views, what happened to tables, and rows of tables for users' own code."""
 
     def table(self, name: TableName) -> TableState | None:

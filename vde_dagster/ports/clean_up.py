@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
+from vde_dagster.core.clean_up.pinning import Named
 from vde_dagster.core.clean_up.references import ReadingView, References, Times, Tombstone
 from vde_dagster.core.clean_up.sweeping import Sweep
 from vde_dagster.core.errors import Conflict
@@ -81,6 +82,23 @@ class CleanUp(Protocol):
 
     def finish_drop(self, key: VersionKey) -> None:
         """Record that nothing is left of a version. Doing it again is no error."""
+        ...
+
+    def named_snapshots(self) -> Named:
+        """Everything that names Iceberg snapshots now."""
+        ...
+
+    def named_since(self, number: int, key: VersionKey | None = None) -> Named:
+        """What may name Iceberg snapshots of a version, or of others, since `named_snapshots`.
+
+        That is units of work that began after the one of this number, whatever became of them, and
+        all that may publish, as such; the marks; and the head and entries of the version itself,
+        whose lease the caller holds. Those of other versions name nothing of it.
+
+        Args:
+            number: That of the newest unit of work then.
+            key: The version; None for a table of no model.
+        """
         ...
 
     def closed_before(self, work_ids: Collection[str], ttl: timedelta) -> frozenset[str]:

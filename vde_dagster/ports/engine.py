@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from vde_dagster.core.clean_up.compaction import Compaction
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.unit_of_work import Input, RowSource, SqlRows, Staged, Staging
@@ -105,6 +106,14 @@ class UserFrame(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """How many files a compaction has replaced, and by how many."""
+
+    files: int
+    files_after: int
+
+
 class Engine(Protocol):
     """Computes rows. It is expensive to start: adapters do so at the first call that needs it."""
 
@@ -140,6 +149,18 @@ class Engine(Protocol):
 
         Raises:
             EvaluationFailed: The query does not fit what it reads.
+        """
+        ...
+
+    def compact(self, name: TableName, wanted: Compaction) -> Compacted:
+        """Rewrite the small files of a table in one commit that changes no row.
+
+        Only partitions with so many of them are rewritten. A table whose files are sorted by
+        columns is sorted by them again.
+
+        Raises:
+            EvaluationFailed: Its files cannot be read or written, or somebody else changed them
+                meanwhile; nothing was changed.
         """
         ...
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from vde_dagster.core.ledger.late.listed import ListedMark, ListedSession
 from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import TableName
+
+KEPT: Final = 5
+"""So many Iceberg snapshots of each table stay: the newest ones say which sessions they added."""
 
 
 class LateTables(Protocol):
     """Both tables. They are created when there is something for them; no JVM is started."""
+
+    @property
+    def names(self) -> tuple[TableName, ...]:
+        """The names of both, whether they exist or not."""
+        ...
 
     def create(self) -> None:
         """Create both tables where there are none yet, for somebody who is about to read them.

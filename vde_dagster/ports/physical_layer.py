@@ -48,6 +48,10 @@ class PhysicalLayer(Protocol):
         """All tables and views in the schemas of physical tables, whoever made them, by name."""
         ...
 
+    def stored(self, name: TableName) -> StoredTable | None:
+        """A table or view by its name, wherever it is; None if there is none."""
+        ...
+
     def reading_views(self) -> Sequence[StoredTable]:
         """All views elsewhere whose text names something in these schemas, by name."""
         ...

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from vde_dagster.core.clean_up.pinning import Named
 from vde_dagster.core.clean_up.references import ReadingView, References, Times, Tombstone
 from vde_dagster.core.clean_up.sweeping import Sweep
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Environment, Lease
-from vde_dagster.state import clean_up, environments, leases, reference_lock, references
+from vde_dagster.state import clean_up, environments, leases, named, reference_lock, references
 from vde_dagster.state.database import Database
 
 
@@ -90,6 +91,20 @@ class SqlCleanUp:
         """Record that nothing is left of a version."""
         with self._database.write() as connection:
             clean_up.finish_drop(connection, key)
+
+    def named_snapshots(self) -> Named:
+        """Everything that names Iceberg snapshots now."""
+        with self._database.write() as connection:
+            # No unit of work of a lower number is recorded after this.
+            reference_lock.while_deciding(connection)
+            number = named.newest_number(connection)
+        with self._database.read() as connection:
+            return named.everything(connection, number)
+
+    def named_since(self, number: int, key: VersionKey | None = None) -> Named:
+        """What may name Iceberg snapshots of a version, or of others, since a moment ago."""
+        with self._database.read() as connection:
+            return named.since(connection, number, key)
 
     def closed_before(self, work_ids: Collection[str], ttl: timedelta) -> frozenset[str]:
         """Those of these units of work that were closed longer ago than this."""

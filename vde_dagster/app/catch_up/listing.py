@@ -18,7 +18,8 @@ from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.ports.late_tables import LateTables
 
 _BATCH: Final = 100
-_RESOURCE: Final = "late data tables"
+RESOURCE: Final = "late data tables"
+"""The name of the lease under which the tables are written."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -33,7 +34,7 @@ def list_late_data(services: Services) -> None:
         return
     holder = holder_of(services.ids, "list late data")
     try:
-        with leased(services.state, _RESOURCE, holder=holder, ttl=services.lease_ttl):
+        with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
             while found := services.state.unlisted(limit=_BATCH):
                 _list(services, tables, found)
     except Conflict:

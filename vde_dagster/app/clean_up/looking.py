@@ -31,7 +31,8 @@ class Look:
     """What there is to clean up.
 
     ``stored`` are the tables and views of versions that the state knows, ``views`` all views that
-    read versions. ``expired`` are environments whose time to live is over.
+    read versions, and ``elsewhere`` those of them that are not in the schemas of versions.
+    ``expired`` are environments whose time to live is over.
     """
 
     found: References
@@ -40,6 +41,7 @@ class Look:
     stored: Mapping[VersionKey, StoredTable]
     expired: tuple[str, ...]
     left: tuple[Left, ...]
+    elsewhere: tuple[StoredTable, ...] = ()
 
     def files(self, services: Services, key: VersionKey) -> StoredFiles:
         """The files of a version."""
@@ -70,6 +72,7 @@ def look(services: Services, times: Times) -> Look:
         stored=stored,
         expired=expired(found, services.state.environments(), times),
         left=tuple(_left(services, layer, found, swept)),
+        elsewhere=tuple(elsewhere),
     )
 
 
@@ -99,13 +102,13 @@ def _left(
         if key is None or key not in found.known | dropping:
             yield Left(table=each.name, reason="this state knows nothing of it")
         elif key in unreachable:
-            why = _why_not_ours(each, state, heads.get(key))
+            why = why_not_ours(each, state, heads.get(key))
             if why is not None:
                 yield Left(table=each.name, reason=why)
 
 
-def _why_not_ours(stored: StoredTable, state: str, head: int | None) -> str | None:
-    """Why a table or view may not be dropped; None if it is known that this state made it.
+def why_not_ours(stored: StoredTable, state: str, head: int | None) -> str | None:
+    """Why a table or view may not be touched; None if it is known that this state made it.
 
     Tables of earlier releases carry no id. They are known by the Iceberg snapshot that was recorded
     last.

@@ -13,6 +13,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.ledger_changes import changes_of, traced
+from vde_dagster.app.evaluate.pins_stay import check_pins_stay, read_beside
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.reuse import (
     FIRST_BUILD,
@@ -111,11 +112,13 @@ def _tried(
     started = services.clock.now()
     key = binding.key(node.name)
     reason = _why(services, key, prepared)
-    services.state.record_intent(_intent(binding, key, prepared, base, started), lease=lease)
     algorithm = _algorithm(services, key, prepared)
     staging = _prepared(
         services, binding, node, prepared, base=base, algorithm=algorithm, started=started
     )
+    intent = _intent(binding, key, prepared, base, started, beside=read_beside(staging))
+    services.state.record_intent(intent, lease=lease)
+    check_pins_stay(services, staging, lease=lease)
     staged = _staged(services, key, staging, lease)
     written = changes_of(prepared, staged, _rebase(services, key, prepared, staged, base=base))
     kept = prepared.reuse.kept if prepared.reuse is not None else {}
@@ -178,7 +181,13 @@ def _why(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
 
 
 def _intent(
-    binding: Binding, key: VersionKey, prepared: PreparedUnit, base: int | None, started: datetime
+    binding: Binding,
+    key: VersionKey,
+    prepared: PreparedUnit,
+    base: int | None,
+    started: datetime,
+    *,
+    beside: tuple[int, ...],
 ) -> Intent:
     """What is recorded before anything is staged (rule R5)."""
     return Intent(
@@ -195,6 +204,7 @@ def _intent(
         execution_time=started,
         session=prepared.session,
         drifted=binding.snapshots[key.model].holds_others,
+        beside=beside,
     )
 
 

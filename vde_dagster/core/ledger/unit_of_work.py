@@ -244,7 +244,8 @@ class Intent:
 
     ``drifted`` where it writes rows of another definition than that of the rows that are there: its
     snapshot keeps a version against its own definition. One with ``accepted`` stages nothing: it
-    publishes what another one staged.
+    publishes what another one staged. ``beside`` are the Iceberg snapshots of other models that its
+    audits and statements read: they are kept as long as it runs (rule R3).
     """
 
     work_id: str
@@ -257,6 +258,7 @@ class Intent:
     session: Load | None = None
     drifted: bool = False
     accepted: Acceptance | None = None
+    beside: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

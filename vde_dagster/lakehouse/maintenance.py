@@ -1,0 +1,116 @@
+"""Maintaining tables and views of a SQL catalog: histories, expiries and files of nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+from vde_dagster.core.clean_up.compaction import DataFile
+from vde_dagster.core.clean_up.expiry import TableHistory
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse import expiring, stray_files
+from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
+from vde_dagster.lakehouse.publish import drop_tag
+from vde_dagster.lakehouse.reachable import data_files, history_of
+from vde_dagster.ports.maintenance import StrayFile
+from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
+
+
+class IcebergMaintenance:
+    """Implements `vde_dagster.ports.maintenance.Maintenance` over pyiceberg.
+
+    ``_layer`` is None for a catalog that is no SQL catalog.
+    """
+
+    _catalog: PyIcebergCatalog
+    _layer: SqlPhysicalLayer | None
+
+    def table_history(self, name: TableName) -> TableHistory | None:
+        """The Iceberg snapshots that a table retains; None if there is no table."""
+        table = self._load(name)
+        if table is None:
+            return None
+        announced = expiring.announcement(table)
+        return history_of(table, frozenset() if announced is None else announced.ids)
+
+    def data_files(self, name: TableName) -> Sequence[DataFile]:
+        """The data files of a table's current Iceberg snapshot, from metadata alone."""
+        table = self._load(name)
+        return () if table is None else tuple(data_files(table))
+
+    def stays(self, name: TableName, iceberg_snapshot_id: int) -> bool:
+        """Whether a table retains an Iceberg snapshot, and no expiry of it is announced."""
+        table = self._load(name)
+        if table is None or table.snapshot_by_id(iceberg_snapshot_id) is None:
+            return False
+        announced = expiring.announcement(table)
+        return announced is None or iceberg_snapshot_id not in announced.ids
+
+    def announce_expiry(
+        self, name: TableName, ids: Collection[int], *, token: str, metadata: str
+    ) -> None:
+        """Announce that some Iceberg snapshots are about to expire; see the port."""
+        expiring.announce(self._catalog, name, ids, token=token, metadata=metadata)
+
+    def expire_announced(self, name: TableName, *, token: str) -> StoredFiles:
+        """Remove the announced Iceberg snapshots with their files; see the port."""
+        return expiring.expire(self._catalog, name, self._loaded(name), token=token)
+
+    def settle_expiry(self, name: TableName) -> StoredFiles:
+        """End what an earlier process announced; see the port."""
+        table = self._load(name)
+        return StoredFiles() if table is None else expiring.settle(self._catalog, name, table)
+
+    def files_of(self, name: TableName, ids: Collection[int]) -> StoredFiles:
+        """The files that only these of a table's Iceberg snapshots have."""
+        table = self._load(name)
+        return StoredFiles() if table is None else expiring.files_of(self._catalog, table, ids)
+
+    def drop_tag(self, name: TableName, tag: str, iceberg_snapshot_id: int) -> None:
+        """Remove a tag, if it still is at an Iceberg snapshot; see the port."""
+        drop_tag(self._catalog, name, tag, iceberg_snapshot_id)
+
+    def stray_files(self, stored: StoredTable, *, before: datetime) -> Sequence[StrayFile]:
+        """The files in the folder of a table or view that nothing names; see the port."""
+        name, layer = stored.name, self._sql_layer()
+        if stored.is_view:
+            return stray_files.strays_of_view(
+                self._catalog, stored, lambda: layer.metadata_location(name), before=before
+            )
+        return stray_files.strays_of_table(
+            self._catalog, stored, lambda: self._loaded(name), before=before
+        )
+
+    def delete_files(self, stored: StoredTable, files: Collection[StrayFile]) -> None:
+        """Delete files in the folder of a table or view; see the port."""
+        stray_files.delete_files(self._catalog, stored, files)
+
+    def _loaded(self, name: TableName) -> Table:
+        try:
+            return self._catalog.load_table((name.namespace, name.name))
+        except NoSuchTableError as error:
+            raise Conflict(f"{name} was dropped meanwhile") from error
+
+    def _load(self, name: TableName) -> Table | None:
+        if name.catalog not in ("", self._catalog.name):
+            return None  # the catalog of an environment has views alone
+        try:
+            return self._catalog.load_table((name.namespace, name.name))
+        except NoSuchTableError:
+            return None
+
+    def _sql_layer(self) -> SqlPhysicalLayer:
+        if self._layer is None:
+            raise self._unsupported()
+        return self._layer
+
+    def _unsupported(self) -> Refused:
+        return Refused(
+            f"views in a catalog of type {type(self._catalog).__name__} are not supported yet",
+            advice="use a SQL catalog (SQLite or Postgres)",
+        )

@@ -1,0 +1,159 @@
+"""Files in the folders of our tables and views that nothing names, found without a JVM.
+
+A folder is listed before the metadata is read, so what is committed meanwhile is not in the list.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pyarrow import fs as arrow
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.table import Table
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.time.intervals import EPOCH
+from vde_dagster.lakehouse.folders import Folder, with_checksums, without_checksum
+from vde_dagster.lakehouse.reachable import reached
+from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, target_of
+from vde_dagster.ports.maintenance import StrayFile
+from vde_dagster.ports.physical_layer import StoredTable
+
+_NUMBERED: Final = re.compile(r"\d+-.*\.metadata\.json")
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def strays_of_table(
+    catalog: PyIcebergCatalog, stored: StoredTable, load: Callable[[], Table], *, before: datetime
+) -> list[StrayFile]:
+    """The files of a table that neither its metadata nor its Iceberg snapshots name; see the port.
+
+    Args:
+        catalog: Its properties open the files.
+        stored: The table.
+        load: Reads its metadata as it is now.
+        before: Files of this time or later stay.
+    """
+    folder = _own_folder(catalog, stored)
+    listed = folder.files()
+    table = load()
+    metadata = table.metadata
+    found = reached(table.io, metadata, metadata.snapshots)
+    files = {*map(folder.path_of, found.all)}
+    there = {each.path for each in listed}
+    missing = sorted(each for each in files if folder.has(each) and each not in there)
+    if missing:
+        raise Refused(
+            f"{stored.name} names {len(missing)} files that are not in its folder, such as "
+            f"{missing[0]}; none of its files was deleted",
+            advice="`vde repair MODEL` says what is wrong.",
+        )
+    locations = [table.metadata_location, *(each.metadata_file for each in metadata.metadata_log)]
+    files.update(map(folder.path_of, locations))
+    return [
+        StrayFile(path=each.path, size=each.size or 0)
+        for each in sorted(listed, key=lambda each: str(each.path))
+        if without_checksum(each.path) not in files and _is_older(each, before)
+    ]
+
+
+def strays_of_view(
+    catalog: PyIcebergCatalog,
+    stored: StoredTable,
+    current: Callable[[], str | None],
+    *,
+    before: datetime,
+) -> list[StrayFile]:
+    """The earlier metadata files of a view; see the port.
+
+    The name of each begins with a number, one higher than that of the file that it replaced. So one
+    is replaced for certain once there is a file two numbers higher, whoever wrote that: it was made
+    from the one between them. Files of an earlier view of the name are replaced once there is one
+    of this view. Files of tables, and of views of others, stay.
+
+    Args:
+        catalog: Its properties open the files.
+        stored: The view.
+        current: Finds its metadata file as it is now; None if there is no view any more.
+        before: Files that were replaced at this time or later stay.
+    """
+    folder = _own_folder(catalog, stored)
+    listed = [each for each in folder.files() if _NUMBERED.fullmatch(each.base_name)]
+    location = current()
+    if location is None:
+        return []
+    beside, now = location.rpartition("/")[0], folder.path_of(location)
+    files = MetadataFiles(catalog)
+    found = [(each, _metadata_of(files, f"{beside}/{each.base_name}")) for each in listed]
+    own = [each for each, metadata in found if metadata.get("view-uuid") == stored.uuid]
+    former = [
+        each
+        for each, metadata in found
+        if metadata.get("view-uuid") not in (None, stored.uuid) and target_of(metadata) is not None
+    ]
+    replaced = [
+        *((each, _first(own, after=_number(each) + 1)) for each in own),
+        *((each, _first(own)) for each in former),
+    ]
+    return [
+        StrayFile(path=each.path, size=each.size or 0)
+        for each, at in sorted(replaced, key=lambda found: str(found[0].path))
+        if each.path != now and at < before
+    ]
+
+
+def delete_files(
+    catalog: PyIcebergCatalog, stored: StoredTable, files: Collection[StrayFile]
+) -> None:
+    """Delete files of a table or view; see the port."""
+    folder = _own_folder(catalog, stored)
+    outside = [each.path for each in files if not folder.has(each.path)]
+    if outside:
+        raise Refused(f"{outside[0]} is not in the folder of {stored.name}; nothing was deleted")
+    try:
+        folder.delete(with_checksums(each.path for each in files))
+    except OSError as error:
+        raise Refused(
+            f"files of {stored.name} that nothing names cannot be deleted: {error}",
+            advice=f"let this user delete what is in {stored.location}, and run `vde maintain` "
+            "again.",
+        ) from error
+
+
+def _own_folder(catalog: PyIcebergCatalog, stored: StoredTable) -> Folder:
+    if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
+        raise Refused(f"{stored.name} is in {stored.location}, which is no folder of its own")
+    return Folder(stored.location, catalog.properties)
+
+
+def _metadata_of(files: MetadataFiles, location: str) -> Json:
+    """The metadata in a file beside that of a view; empty if it is none."""
+    try:
+        found: object = files.read(location)
+    except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number(file: arrow.FileInfo) -> int:
+    return int(str(file.base_name).partition("-")[0])
+
+
+def _first(files: Iterable[arrow.FileInfo], *, after: int = -1) -> datetime:
+    """When the first of the files with a higher number was written; never if there is none."""
+    return min((_written(each) for each in files if _number(each) > after), default=_NEVER)
+
+
+def _is_older(file: arrow.FileInfo, before: datetime) -> bool:
+    return file.mtime_ns is not None and _written(file) < before
+
+
+def _written(file: arrow.FileInfo) -> datetime:
+    """When a file was written; one of which that is not known counts as new."""
+    if file.mtime_ns is None:
+        return _NEVER
+    return EPOCH + timedelta(microseconds=file.mtime_ns // 1000)
