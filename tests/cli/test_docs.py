@@ -147,7 +147,12 @@ def test_every_key_of_the_configuration_is_documented_and_read(
         monkeypatch.setenv(name, f"canary-{name}")
     (tmp_path / "vde.yaml").write_text(f"name: shop\n{secrets}")
     assert "canary" not in repr(read_configuration(tmp_path))
-    files = ("configuration.py", "environment_settings.py", "clean_up_settings.py")
+    files = (
+        "configuration.py",
+        "environment_settings.py",
+        "clean_up_settings.py",
+        "maintain_settings.py",
+    )
     source = "".join((ROOT / "vde_dagster" / "project" / each).read_text() for each in files)
     lists = re.findall(r"reader\.known\(\w+, \((.*?)\)|_KEYS: Final = \((.*?)\)", source, re.DOTALL)
     keys = {key for found in lists for key in re.findall(r'"(\w+)"', "".join(found))}

@@ -144,6 +144,10 @@ COMMANDS: Final = {
         module="vde_dagster.cli.janitor",
         summary="Drop what nothing refers to any more.",
     ),
+    "maintain": Listed(
+        module="vde_dagster.cli.maintain",
+        summary="Rewrite small files, and remove old Iceberg snapshots and files.",
+    ),
     "state": Listed(
         module="vde_dagster.cli.state",
         summary="Check the state, move it forward, and copy it to another database.",

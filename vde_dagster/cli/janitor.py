@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, instant, print_json
+from vde_dagster.cli.clean_up_view import bytes_text, print_work, size_of
+from vde_dagster.cli.printing import instant, print_json
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from vde_dagster.core.model.snapshot import Revision, VersionKey
     from vde_dagster.ports.physical_layer import StoredFiles
 
-_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
-_STEP: Final = 1000
 _BEGUN: Final = "its removal was begun"
 
 
@@ -127,17 +126,19 @@ def _print_look(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> None:
         ("drop", [key for key in swept.due if seen.may_drop(key)]),
         ("mark", swept.marked),
     ):
-        rows += [(what, str(key.table), "nothing refers to it", _size(files[key])) for key in keys]
+        rows += [
+            (what, str(key.table), "nothing refers to it", size_of(files[key])) for key in keys
+        ]
     rows += [
-        ("wait", str(key.table), f"nothing refers to it; until {_time(at)}", _size(files[key]))
+        ("wait", str(key.table), f"nothing refers to it; until {_time(at)}", size_of(files[key]))
         for key, at in swept.waiting.items()
     ]
     dropping = sorted(each.key for each in seen.found.tombstones.values() if each.is_dropping)
     rows += [("finish", str(key.table), "its drop was begun", "") for key in dropping]
     rows += [("leave", str(each.table), each.reason, "") for each in seen.left]
-    _print(rows)
+    print_work(rows)
     total = sum(files[key].size for key in swept.due if seen.may_drop(key))
-    click.echo(f"Nothing was changed. {_bytes(total)} would be free now.")
+    click.echo(f"Nothing was changed. {bytes_text(total)} would be free now.")
 
 
 def _print_work(done: Cleaned) -> None:
@@ -148,7 +149,7 @@ def _print_work(done: Cleaned) -> None:
     ]
     rows += [("forgot", str(each), "its time was over", "") for each in swept.forgotten]
     rows += [
-        ("dropped", str(each.key.table), "nothing referred to it", _size(each.files))
+        ("dropped", str(each.key.table), "nothing referred to it", size_of(each.files))
         for each in done.dropped
     ]
     rows += [("finished", str(key.table), "its drop was begun", "") for key in done.finished]
@@ -162,13 +163,13 @@ def _print_work(done: Cleaned) -> None:
     ]
     rows += [("left", str(each.table), each.reason, "") for each in done.left]
     rows += [("failed", str(each.table), each.reason, "") for each in done.failed]
-    _print(rows)
+    print_work(rows)
     click.echo("\n".join(_summary(done)))
 
 
 def _summary(done: Cleaned) -> Iterator[str]:
     total = sum(each.files.size for each in done.dropped)
-    yield f"{len(done.dropped):,} versions were dropped: {_bytes(total)}."
+    yield f"{len(done.dropped):,} versions were dropped: {bytes_text(total)}."
     if done.branches or done.records:
         yield (
             f"{len(done.branches):,} branches of closed work and {done.records:,} old records were "
@@ -176,34 +177,5 @@ def _summary(done: Cleaned) -> Iterator[str]:
         )
 
 
-def _print(rows: Iterable[tuple[str, str, str, str]]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    listed = list(rows)
-    if not listed:
-        return
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("", no_wrap=True)
-    table.add_column("what", overflow="fold")
-    table.add_column("why", overflow="fold")
-    table.add_column("size", justify="right", no_wrap=True)
-    for row in listed:
-        table.add_row(*row)
-    console().print(table)
-
-
 def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
-def _size(files: StoredFiles) -> str:
-    return _bytes(files.size) if files.count else "no files"
-
-
-def _bytes(size: int) -> str:
-    """Bytes for people, in the largest unit of which there is at least one."""
-    shown, unit = float(size), 0
-    while shown >= _STEP and unit < len(_UNITS) - 1:
-        shown, unit = shown / _STEP, unit + 1
-    return f"{shown:,.0f} {_UNITS[unit]}" if unit == 0 else f"{shown:,.1f} {_UNITS[unit]}"

@@ -28,10 +28,10 @@ def read_clean_up(entry: Entry | None, environments: Entry | None, reader: Reade
     written = entry.children if entry is not None else {}
     expires = _length_or_never(written.get("environments"), DEFAULT_TIMES.environment, reader)
     return Times(
-        history=_length(written.get("history"), DEFAULT_TIMES.history, reader),
+        history=length(written.get("history"), DEFAULT_TIMES.history, reader),
         environment=expires,
         environments=_own(environments, reader),
-        grace=_length(written.get("grace"), DEFAULT_TIMES.grace, reader),
+        grace=length(written.get("grace"), DEFAULT_TIMES.grace, reader),
     )
 
 
@@ -62,7 +62,8 @@ def _length_or_never(
     return _read(entry, default, reader, f"or `{NEVER}`")
 
 
-def _length(entry: Entry | None, default: timedelta, reader: Reader) -> timedelta:
+def length(entry: Entry | None, default: timedelta, reader: Reader) -> timedelta:
+    """A length of time, or the default if none is written."""
     found = _read(entry, default, reader, "")
     assert found is not None, "there is a default"
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.clean_up.references import DEFAULT_TIMES, Times
+from vde_dagster.core.clean_up.upkeep import DEFAULT_UPKEEP, Upkeep
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.ledger.dsha import ALGORITHMS, DEFAULT_ALGORITHM
 from vde_dagster.core.model.session_settings import changing_results
@@ -40,6 +41,7 @@ from vde_dagster.project.environment_settings import (
 )
 from vde_dagster.project.forward_only_settings import read_patterns
 from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
+from vde_dagster.project.maintain_settings import read_maintain
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -58,6 +60,7 @@ _KEYS: Final = (
     "environments",
     "forward_only",
     "late_data",
+    "maintain",
     "name",
     "spark",
     "state",
@@ -93,7 +96,7 @@ class Configuration:
     names of variables whose value is, or contains, that of an environment variable.
     ``translator`` is the dotted path of the class that says how models look in Dagster, ``pool``
     the name of the Dagster pool of all of their steps. ``late_data`` is where sessions are listed.
-    ``clean_up`` is how long what nobody uses is kept.
+    ``clean_up`` is how long what nobody uses is kept, ``maintain`` when tables are maintained.
     ``default_environment`` is where a plan goes that names no environment.
     ``forward_only`` has the place of each pattern in ``defaults.forward_only``.
     """
@@ -117,6 +120,7 @@ class Configuration:
     pool: str | None = None
     late_data: LateDataSettings = field(default_factory=LateDataSettings)
     clean_up: Times = DEFAULT_TIMES
+    maintain: Upkeep = DEFAULT_UPKEEP
     default_environment: str = PRODUCTION
     forward_only: Mapping[str, Place] = field(default_factory=dict)
 
@@ -227,6 +231,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         pool=dagster.get("pool"),
         late_data=read_late_data(keys.get("late_data"), catalog.name, reader),
         clean_up=read_clean_up(keys.get("clean_up"), keys.get("environments"), reader),
+        maintain=read_maintain(keys.get("maintain"), reader),
         default_environment=read_default_environment(keys.get("default_environment"), reader),
         forward_only=patterns,
     )

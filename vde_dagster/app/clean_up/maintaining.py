@@ -8,7 +8,7 @@ see `vde_dagster.core.clean_up.pinning`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vde_dagster.app.clean_up.due import Decider
 from vde_dagster.app.clean_up.looking import NO_FILES, Left
@@ -65,7 +65,20 @@ class Maintenance:
     busy: tuple[Left, ...]
 
 
-Report = Callable[[Maintained], None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A table or view whose turn it is, the ``number``th of ``count``; ``done`` once that is over.
+
+    ``done`` stays None for one that is left, or that others write.
+    """
+
+    target: Target
+    number: int
+    count: int
+    done: Maintained | None = None
+
+
+Report = Callable[[Progress], None]
 
 
 def maintain(
@@ -113,7 +126,9 @@ def _each(
     found = find_targets(services, times, models)
     decider = Decider.of(services, times, upkeep, found.look.found)
     done, left, busy = list[Maintained](), list(found.left), list[Left]()
-    for target in found.targets:
+    for number, target in enumerate(found.targets, start=1):
+        turn = Progress(target=target, number=number, count=len(found.targets))
+        report(turn)
         try:
             done.append(do(decider, target))
         except (Conflict, OutcomeUnknown) as error:
@@ -121,7 +136,7 @@ def _each(
         except (Refused, EvaluationFailed) as error:
             left.append(Left(table=target.stored.name, reason=str(error)))
         else:
-            report(done[-1])
+            report(replace(turn, done=done[-1]))
     return Maintenance(done=tuple(done), left=tuple(left), busy=tuple(busy))
 
 

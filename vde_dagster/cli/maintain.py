@@ -1,0 +1,161 @@
+"""`vde maintain`: compaction, expiry of Iceberg snapshots, and files of nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.clean_up_view import bytes_text, print_work
+from vde_dagster.cli.printing import console, note, print_json
+
+if TYPE_CHECKING:
+    from vde_dagster.app.clean_up.looking import Left
+    from vde_dagster.app.clean_up.maintaining import Maintained, Maintenance, Progress, Report
+    from vde_dagster.ports.physical_layer import StoredFiles
+
+
+@click.command(
+    "maintain", short_help="Rewrite small files, and remove old Iceberg snapshots and files."
+)
+@click.argument("models", nargs=-1, metavar="[MODEL ...]")
+@click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, models: tuple[str, ...], dry_run: bool, output: str, folder: Path) -> None:
+    """Maintain the tables and views of this project's state.
+
+    Small files are rewritten where that makes fewer of them. Iceberg snapshots that nothing names
+    any more expire with the files that only they have. Files in the folders of our tables that
+    nothing names, and earlier metadata files of our views, are removed once they are old enough. No
+    row changes, and nobody computes anything again. Spark starts only if files are rewritten.
+
+    Without MODEL these are all tables and views, and the tables of late data; `*` and `?` in a name
+    stand for any text and any character. A table that cannot be maintained is listed with the
+    reason, and stops no other. The times are in vde.yaml.
+    """
+    from vde_dagster.app.clean_up.maintaining import look_at_upkeep, maintain
+    from vde_dagster.composition import VdeProject
+
+    project = VdeProject.load(folder)
+    configuration, services = project.configuration, project.services
+    times, upkeep = configuration.clean_up, configuration.maintain
+    if dry_run:
+        found = look_at_upkeep(services, times, upkeep, models=models)
+    else:
+        with _progress() as report:
+            found = maintain(services, times, upkeep, models=models, report=report)
+    if output == "json":
+        print_json(_facts(found, dry_run=dry_run))
+    else:
+        _print(found, dry_run=dry_run)
+
+
+@contextmanager
+def _progress() -> Iterator[Report]:
+    """A bar on a terminal; else a line for each table of which something was removed."""
+    screen = console(err=True)
+    if not screen.is_terminal:
+        yield _line
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, TimeElapsedColumn(), console=screen, transient=True) as bar:
+        task = bar.add_task("looking at tables", total=None)
+
+        def report(turn: Progress) -> None:
+            name = str(turn.target.stored.name)
+            bar.update(task, total=turn.count, completed=turn.number - 1, description=name)
+
+        yield report
+
+
+def _line(turn: Progress) -> None:
+    if turn.done is not None and turn.done.is_changed:
+        note(f"maintained table={turn.target.stored.name} number={turn.number} of={turn.count}")
+
+
+def _facts(found: Maintenance, *, dry_run: bool) -> dict[str, object]:
+    return {
+        "dry_run": dry_run,
+        "tables": [_table(each) for each in found.done],
+        "left": [_left(each) for each in found.left],
+        "busy": [_left(each) for each in found.busy],
+    }
+
+
+def _table(each: Maintained) -> dict[str, object]:
+    key, compacted = each.target.key, each.compacted
+    return {
+        "table": str(each.target.stored.name),
+        "model": None if key is None else str(key.model),
+        "version": None if key is None else key.version,
+        "is_view": each.target.stored.is_view,
+        "files_rewritten": 0 if compacted is None else compacted.files,
+        "files_written": 0 if compacted is None else compacted.files_after,
+        "not_rewritten": each.not_compacted or None,
+        "tags_removed": list(each.tags),
+        "expired": list(each.expired),
+        "expired_files": _files(each.expired_files),
+        "kept": [
+            {"iceberg_snapshot_id": at, "reason": why} for at, why in sorted(each.kept.items())
+        ],
+        "stray_files": _files(each.strays),
+    }
+
+
+def _files(files: StoredFiles) -> dict[str, object]:
+    return {"files": files.count, "bytes": files.size}
+
+
+def _left(each: Left) -> dict[str, object]:
+    return {"table": str(each.table), "reason": each.reason}
+
+
+def _print(found: Maintenance, *, dry_run: bool) -> None:
+    rows = [row for each in found.done for row in _rows(each, dry_run=dry_run)]
+    words = ("leave", "busy") if dry_run else ("left", "busy")
+    for word, listed in zip(words, (found.left, found.busy), strict=True):
+        rows += [(word, str(each.table), each.reason, "") for each in listed]
+    print_work(rows)
+    files = [each.expired_files for each in found.done] + [each.strays for each in found.done]
+    size = bytes_text(sum(each.size for each in files))
+    if dry_run:
+        click.echo(f"Nothing was changed. {size} would be free now.")
+    else:
+        changed = sum(each.is_changed for each in found.done)
+        click.echo(f"{changed:,} of {len(found.done):,} tables and views were maintained: {size}.")
+
+
+def _rows(each: Maintained, *, dry_run: bool) -> Iterator[tuple[str, str, str, str]]:
+    name = str(each.target.stored.name)
+    rewrite, remove, keep = ("rewrite", "remove", "keep") if dry_run else _DONE
+    if each.compacted is not None:
+        about = "about " if dry_run else ""
+        why = f"{each.compacted.files:,} small files become {about}{each.compacted.files_after:,}"
+        yield rewrite, name, why, ""
+    if each.not_compacted:
+        yield keep, name, f"small files stay: {each.not_compacted}", ""
+    for tag in each.tags:
+        yield remove, name, f"the time of the tag {tag} is over", ""
+    if each.expired:
+        count = len(each.expired)
+        snapshots = "Iceberg snapshot that nothing names" if count == 1 else _SNAPSHOTS
+        yield remove, name, f"{count:,} {snapshots}", bytes_text(each.expired_files.size)
+    elif each.expired_files.count:
+        why = "files of Iceberg snapshots that an earlier run removed"
+        yield remove, name, why, bytes_text(each.expired_files.size)
+    if each.strays.count:
+        files = "file that nothing names" if each.strays.count == 1 else "files that nothing names"
+        yield remove, name, f"{each.strays.count:,} {files}", bytes_text(each.strays.size)
+
+
+_DONE = ("rewrote", "removed", "kept")
+_SNAPSHOTS = "Iceberg snapshots that nothing names"
