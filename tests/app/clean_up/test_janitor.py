@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from tests.app.clean_up.between import Between
 from tests.app.memory_world import (
     WRITING,
     Fuse,
@@ -39,7 +38,6 @@ from vde_dagster.app.inspect.history import history
 from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
-from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import Revision, VersionKey
@@ -296,49 +294,6 @@ def test_r12_a_janitor_in_the_middle_of_which_somebody_plans_drops_nothing_that_
     passed(world, 1.1)
     assert world.rows("mart.shown") == AMOUNTS
     assert world.rows("mart.total") == [(66,)]
-
-
-class Between:
-    """A process that lets something else happen at its first call of a method."""
-
-    def __init__(
-        self, world: MemoryWorld, method: str, *, after: bool, then: Callable[[], object]
-    ) -> None:
-        self.world, self.method, self.after, self.then = world, method, after, then
-        self.came = False
-
-    def services(self) -> Services:
-        found = self.world.services()
-        wired: dict[str, Any] = {
-            "state": Halted(self, found.state),
-            "catalog": Halted(self, found.catalog),
-        }
-        return replace(found, **wired)
-
-    def happen(self) -> None:
-        if not self.came:
-            self.came = True
-            self.then()
-
-
-class Halted:
-    def __init__(self, between: Between, port: object) -> None:
-        self._between, self._port = between, port
-
-    def __getattr__(self, name: str) -> Any:
-        between, found = self._between, getattr(self._port, name)
-        if name != between.method:
-            return found
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if not between.after:
-                between.happen()
-            result = found(*args, **kwargs)
-            if between.after:
-                between.happen()
-            return result
-
-        return call
 
 
 @pytest.mark.parametrize("then", ["plan", "remove"])
