@@ -92,7 +92,8 @@ def expire(catalog: PyIcebergCatalog, name: TableName, table: Table, *, token: s
         named = [ref for ref, each in now.metadata.refs.items() if each.snapshot_id in ids]
         if named:
             raise Conflict(f"{', '.join(named)} of {name} needs an Iceberg snapshot of the expiry")
-        return (_as_read(now),), (RemoveSnapshotsUpdate(snapshot_ids=there),)
+        removal = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": there})
+        return (_as_read(now),), (removal,)
 
     commit(catalog, name, change, what=f"the expiry in {name}")
     deleted = _delete(catalog, table, files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from vde_dagster.core.clean_up.expiry import IcebergSnapshot, TableHistory
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.time.intervals import EPOCH
 
-_Read = TypeVar("_Read")
+_Found = TypeVar("_Found")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,19 +68,19 @@ def reached(
     for each in metadata.snapshots:
         if each.snapshot_id in wanted:
             found.lists.add(each.manifest_list)
-            for manifest in _there(lambda each=each: each.manifests(io), removed=removed):
+            for manifest in _read(each.manifests, io, removed=removed):
                 if manifest.manifest_path not in found.manifests:
                     found.manifests.add(manifest.manifest_path)
-                    found.rows.update(_there(lambda one=manifest: _rows(one, io), removed=removed))
+                    found.rows.update(_read(partial(_rows, manifest), io, removed=removed))
     for statistics in (*metadata.statistics, *metadata.partition_statistics):
         if statistics.snapshot_id in wanted:
             found.rows.add(statistics.statistics_path)
     return found
 
 
-def _there(read: Callable[[], list[_Read]], *, removed: bool) -> list[_Read]:
+def _read(read: Callable[[FileIO], list[_Found]], io: FileIO, *, removed: bool) -> list[_Found]:
     try:
-        return read()
+        return read(io)
     except FileNotFoundError as error:
         if removed:
             return []

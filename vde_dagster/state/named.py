@@ -25,7 +25,9 @@ _MAY_PUBLISH: Final[ColumnElement[bool]] = or_(
         _work.c.state == UnitOfWorkState.ABANDONED.value, _work.c.publication_json.is_not(None)
     ),
 )
-_HEADS: Final = select(_work.c.model, _work.c.version, _work.c.iceberg_snapshot_id).where(
+_HEADS: Final[Select[Any]] = select(
+    _work.c.model, _work.c.version, _work.c.iceberg_snapshot_id
+).where(
     _work.c.iceberg_snapshot_id.is_not(None),
     _work.c.number.in_(
         select(func.max(_work.c.number))
@@ -33,14 +35,16 @@ _HEADS: Final = select(_work.c.model, _work.c.version, _work.c.iceberg_snapshot_
         .group_by(_work.c.model, _work.c.version)
     ),
 )
-_ENTRIES: Final = select(
+_ENTRIES: Final[Select[Any]] = select(
     _ledger.c.model,
     _ledger.c.version,
     _ledger.c.iceberg_snapshot_id,
     _ledger.c.work_id,
     _ledger.c.trace_json,
 )
-_WORK: Final = select(_work.c.work_id, _work.c.state, _work.c.intent_json, _work.c.publication_json)
+_WORK: Final[Select[Any]] = select(
+    _work.c.work_id, _work.c.state, _work.c.intent_json, _work.c.publication_json
+)
 
 
 def newest_number(connection: Connection) -> int:
@@ -127,7 +131,7 @@ def _named(rows: Iterable[Row[Any]], *, as_open: bool = False) -> Iterator[Named
 
 
 def _all_marks(connection: Connection) -> Iterator[NamedMark]:
-    for row in connection.execute(select(_marks.c.model, _marks.c.version, _marks.c.mark_json)):
+    for row in connection.execute(select(_marks)):
         found = codec.decode_mark(row.mark_json)
         yield NamedMark(key=_key(row), iceberg_snapshot_id=found.iceberg_snapshot_id)
 

@@ -1,0 +1,115 @@
+"""An engine for processes that are killed: DuckDB computes, pyiceberg stages, and no JVM starts.
+
+It has what FULL models need that read each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    RemoveSnapshotRefUpdate,
+    SetSnapshotRefUpdate,
+)
+from sqlglot import parse_one
+
+from tests.worlds.frames import Frame, sum_of
+from vde_dagster.core.clean_up.compaction import Compaction
+from vde_dagster.core.ledger.unit_of_work import AsOf, Input, SqlRows, Staged, Staging
+from vde_dagster.core.model.writes import ReplaceTable
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.iceberg_types import columns_of
+from vde_dagster.lakehouse.publish import branch_name
+from vde_dagster.ports.engine import Compacted
+from vde_dagster.ports.physical_layer import STATE
+
+_PROPERTIES: Final = {"format-version": "2"}
+_REWRITTEN: Final = "rewritten"
+"""The branch on which files are rewritten."""
+
+
+class ArrowEngine:
+    """Implements what FULL models need of `vde_dagster.ports.engine.Engine`.
+
+    Args:
+        iceberg: The catalog.
+        state: The id of the state whose tables are made.
+    """
+
+    def __init__(self, iceberg: PyIcebergCatalog, state: str) -> None:
+        self._iceberg = iceberg
+        self._state = state
+
+    def stage(self, staging: Staging) -> Staged:
+        """Replace all rows, on the branch of a unit of work; see the port."""
+        (part,) = staging.parts
+        assert isinstance(part.rows, SqlRows)
+        assert isinstance(part.write, ReplaceTable)
+        rows = self._rows(part.rows, {**part.inputs})
+        table = self._opened(staging.target.table, rows.schema)
+        branch = branch_name(staging.work_id)
+        if staging.base is None:
+            table.append(rows[:1], branch=branch)
+        else:
+            table.manage_snapshots().create_branch(staging.base, branch).commit()
+            table.overwrite(rows[:1], branch=branch)
+        if rows.num_rows > 1:  # in a file of its own
+            table.append(rows[1:], branch=branch)
+        table = self._load(staging.target.table)
+        return Staged(
+            iceberg_snapshot_id=table.metadata.refs[branch].snapshot_id,
+            sums=({part.write.interval: sum_of(Frame.of(rows).rows)},),
+            columns=columns_of(table.schema()),
+        )
+
+    def compact(self, name: TableName, wanted: Compaction) -> Compacted:
+        """Rewrite all files as one in a commit that changes no row; see the port."""
+        table = self._load(name)
+        head = table.current_snapshot()
+        assert head is not None
+        table.manage_snapshots().create_branch(head.snapshot_id, _REWRITTEN).commit()
+        table.overwrite(table.scan().to_arrow(), branch=_REWRITTEN)
+        table = self._load(name)
+        written = table.snapshot_by_name(_REWRITTEN)
+        assert written is not None
+        fields = {
+            "snapshot_id": table.metadata.new_snapshot_id(),
+            "parent_snapshot_id": head.snapshot_id,
+            "sequence_number": table.metadata.last_sequence_number + 1,
+            "timestamp_ms": written.timestamp_ms + 1,
+            "summary": Summary(Operation.REPLACE),
+        }
+        snapshot = written.model_copy(update=fields)
+        moved = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
+        updates = (
+            AddSnapshotUpdate(snapshot=snapshot),
+            SetSnapshotRefUpdate.model_validate(moved),
+            RemoveSnapshotRefUpdate.model_validate({"ref-name": _REWRITTEN}),
+        )
+        self._iceberg.commit_table(table, (), updates)
+        return Compacted(files=wanted.files, files_after=wanted.files_after)
+
+    def _rows(self, rows: SqlRows, inputs: dict[str, Input]) -> pa.Table:
+        with duckdb.connect() as connection:
+            for view, each in inputs.items():
+                assert isinstance(each, AsOf)
+                scan = self._load(each.table).scan(snapshot_id=each.iceberg_snapshot_id)
+                connection.register(view, scan.to_arrow())
+            sql = parse_one(rows.sql, dialect="spark").sql(dialect="duckdb")
+            return connection.execute(sql).fetch_arrow_table()
+
+    def _opened(self, name: TableName, schema: pa.Schema) -> Table:
+        self._iceberg.create_namespace_if_not_exists(name.namespace)
+        properties = {**_PROPERTIES, STATE: self._state}
+        return self._iceberg.create_table_if_not_exists(
+            (name.namespace, name.name), schema, properties=properties
+        )
+
+    def _load(self, name: TableName) -> Table:
+        return self._iceberg.load_table((name.namespace, name.name))

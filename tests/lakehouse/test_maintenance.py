@@ -1,0 +1,431 @@
+"""Histories, expiries and stray files, on Iceberg and in memory; and the files on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.lakehouse.catalog_worlds import AT, ID, IcebergWorld, MemoryWorld, World
+from vde_dagster.core.clean_up.compaction import DataFile
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.names import ModelName, TableName, physical_table
+from vde_dagster.lakehouse import expiring
+from vde_dagster.lakehouse.folders import Folder
+from vde_dagster.ports.catalog import Catalog, ViewDefinition
+from vde_dagster.ports.physical_layer import StoredTable
+
+START: Final = datetime(2013, 1, 1, tzinfo=UTC)
+HOUR: Final = timedelta(hours=1)
+ONE: Final = physical_table(ModelName("s", "one"), "1" * 32)
+SHOWN: Final = TableName("s", "one")
+
+
+@pytest.fixture(params=["memory", "iceberg"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    found = MemoryWorld() if request.param == "memory" else IcebergWorld(tmp_path)
+    found.create(ONE)
+    return found
+
+
+@pytest.fixture
+def iceberg(tmp_path: Path) -> IcebergWorld:
+    found = IcebergWorld(tmp_path)
+    found.create(ONE)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "warehouse" / ONE.namespace / ONE.name
+
+
+def filled(world: World, count: int = 3) -> list[int]:
+    """Iceberg snapshots with one row more each."""
+    return [world.append(ONE, [(number, START + number * HOUR)]) for number in range(count)]
+
+
+def announce(world: World, *ids: int, token: str = "mine") -> None:
+    history = world.catalog.table_history(ONE)
+    assert history is not None
+    world.catalog.announce_expiry(ONE, ids, token=token, metadata=history.metadata)
+
+
+def retained(world: World) -> set[int]:
+    history = world.catalog.table_history(ONE)
+    assert history is not None
+    return set(history.snapshots)
+
+
+def stored(catalog: Catalog, name: TableName = ONE) -> StoredTable:
+    found = catalog.stored(name)
+    assert found is not None
+    return found
+
+
+def files_in(folder: Path) -> set[Path]:
+    return {each for each in folder.rglob("*") if each.is_file()}
+
+
+# Histories
+def test_a_history_has_the_line_and_what_branches_and_tags_name(world: World) -> None:
+    first, second = filled(world, 2)
+    world.branch(ONE, "x", first)
+    compacted = world.compact(ONE)
+    history = world.catalog.table_history(ONE)
+    assert history is not None
+    assert [each.id for each in history.line(history.head)][:3] == [compacted, second, first]
+    assert [each.is_compaction for each in history.line(history.head)][:3] == [True, False, False]
+    assert history.branches == {"w_x": first}
+    assert history.tags == {}
+    assert history.left_at.keys() >= {first, second}
+    assert compacted not in history.left_at
+    assert history.left_at[first] <= history.left_at[second]
+    assert history.announced == frozenset()
+
+
+def test_a_table_that_is_not_there_has_no_history_and_no_files(world: World) -> None:
+    nobody = TableName("s", "nobody")
+    assert world.catalog.table_history(nobody) is None
+    assert list(world.catalog.data_files(nobody)) == []
+    assert not world.catalog.stays(nobody, 1)
+    assert world.catalog.settle_expiry(nobody).count == 0
+    assert world.catalog.stored(nobody) is None
+
+
+def test_the_tag_of_a_repair_is_dropped_only_where_it_is(world: World) -> None:
+    first, second = filled(world, 2)
+    world.roll_back(ONE, first)
+    world.catalog.restore(ONE, found=first, recorded=second)
+    world.roll_back(ONE, first)
+    other = world.append(ONE, [(9, START)])
+    world.catalog.restore(ONE, found=other, recorded=second)
+    tag = f"before_repair_{other}"
+    history = world.catalog.table_history(ONE)
+    assert history is not None
+    assert history.tags == {tag: other}
+    world.catalog.drop_tag(ONE, tag, second)
+    assert world.catalog.table_history(ONE) == history
+    world.catalog.drop_tag(ONE, tag, other)
+    world.catalog.drop_tag(ONE, tag, other)
+    after = world.catalog.table_history(ONE)
+    assert after is not None
+    assert after.tags == {}
+
+
+# Expiries (rule R3)
+def test_what_is_announced_does_not_stay_and_does_again_when_that_is_taken_back(
+    world: World,
+) -> None:
+    first, second, last = filled(world)
+    announce(world, first)
+    assert [world.catalog.stays(ONE, each) for each in (first, second, last)] == [
+        False,
+        True,
+        True,
+    ]
+    assert world.catalog.retains(ONE, first)
+    assert world.catalog.settle_expiry(ONE).count == 0
+    assert world.catalog.stays(ONE, first)
+    assert retained(world) >= {first, second, last}
+
+
+def test_what_was_announced_expires_with_its_files_and_all_else_stays(world: World) -> None:
+    first, second, last = filled(world)
+    overwritten = world.overwrite(ONE, [(7, START)])
+    before = retained(world)
+    gone = before - {second, overwritten}
+    measured = world.catalog.files_of(ONE, gone)
+    announce(world, *gone)
+    deleted = world.catalog.expire_announced(ONE, token="mine")
+    assert deleted == measured
+    assert deleted.count > 0
+    assert retained(world) == {second, overwritten}
+    assert not world.catalog.stays(ONE, first)
+    assert not world.catalog.stays(ONE, last)
+    history = world.catalog.table_history(ONE)
+    assert history is not None
+    assert (history.head, history.announced) == (overwritten, frozenset())
+
+
+def test_a_table_that_changed_since_it_was_looked_at_is_not_announced(world: World) -> None:
+    first, _ = filled(world, 2)
+    history = world.catalog.table_history(ONE)
+    assert history is not None
+    world.append(ONE, [(9, START)])
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        world.catalog.announce_expiry(ONE, [first], token="mine", metadata=history.metadata)
+    assert world.catalog.stays(ONE, first)
+
+
+def test_of_two_announcements_the_first_stands(world: World) -> None:
+    first, second, _ = filled(world)
+    announce(world, first)
+    with pytest.raises(Conflict):
+        announce(world, second, token="other")
+    with pytest.raises(Conflict, match="another process has ended"):
+        world.catalog.expire_announced(ONE, token="other")
+    assert world.catalog.stays(ONE, second)
+    world.catalog.expire_announced(ONE, token="mine")
+    assert first not in retained(world)
+
+
+def test_who_sleeps_until_the_announcement_is_taken_back_removes_nothing(world: World) -> None:
+    first, second, _ = filled(world)
+    announce(world, first)
+    world.catalog.settle_expiry(ONE)
+    announce(world, first, token="other")
+    with pytest.raises(Conflict):
+        world.catalog.expire_announced(ONE, token="mine")
+    assert {first, second} <= retained(world)
+
+
+def test_what_a_branch_names_by_now_does_not_expire(world: World) -> None:
+    first, _, _ = filled(world)
+    announce(world, first)
+    world.branch(ONE, "late", first)
+    with pytest.raises(Conflict, match="needs"):
+        world.catalog.expire_announced(ONE, token="mine")
+    assert first in retained(world)
+
+
+def test_other_commits_between_announcement_and_expiry_do_no_harm(world: World) -> None:
+    first, _, _ = filled(world)
+    announce(world, first)
+    world.append(ONE, [(9, START)])
+    world.catalog.expire_announced(ONE, token="mine")
+    assert first not in retained(world)
+
+
+# On disk
+def named(world: IcebergWorld) -> set[Path]:
+    """What the table names, as pyiceberg's own tables of metadata say it."""
+    table = world._load(ONE)
+    lists = [each.manifest_list for each in table.metadata.snapshots]
+    manifests = table.inspect.all_manifests().column("path").to_pylist()
+    files = table.inspect.all_files().column("file_path").to_pylist()
+    log = [each.metadata_file for each in table.metadata.metadata_log]
+    every = [*lists, *manifests, *files, *log, table.metadata_location]
+    return {Path(each.removeprefix("file://")) for each in every}
+
+
+def test_exactly_the_files_that_only_expired_ones_had_are_deleted(
+    iceberg: IcebergWorld, folder: Path
+) -> None:
+    _, second, _ = filled(iceberg)
+    iceberg.overwrite(ONE, [(7, START)])
+    last = iceberg.append(ONE, [(8, START)])
+    assert files_in(folder) >= named(iceberg)
+    before = files_in(folder)
+    gone = retained(iceberg) - {second, last}
+    announce(iceberg, *gone)
+    deleted = iceberg.catalog.expire_announced(ONE, token="mine")
+    after = files_in(folder)
+    assert named(iceberg) <= after
+    assert len(before - after) == deleted.count
+    assert {each for each in after if each.suffix in (".parquet", ".avro")} == {
+        each for each in named(iceberg) if each.suffix in (".parquet", ".avro")
+    }
+    rows = iceberg._load(ONE).scan().to_arrow().column("id").to_pylist()
+    assert sorted(rows) == [7, 8]
+    earlier = iceberg._load(ONE).scan(snapshot_id=second).to_arrow().column("id").to_pylist()
+    assert sorted(earlier) == [0, 1]
+
+
+def test_files_whose_deletion_was_cut_are_deleted_by_whoever_comes_next(
+    iceberg: IcebergWorld, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(iceberg)
+    last = iceberg.overwrite(ONE, [(7, START)])
+    wanted = {each for each in named(iceberg) if each.suffix == ".parquet"}
+    delete, done = Folder.delete, list[str]()
+
+    def cut(self: Folder, paths: Iterator[str]) -> None:
+        for path in paths:
+            if len(done) == 4:
+                raise PermissionError(13, "Permission denied")
+            delete(self, [path])
+            done.append(path)
+
+    announce(iceberg, *retained(iceberg) - {last})
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "delete", cut)
+        with pytest.raises(Refused, match="cannot be deleted"):
+            iceberg.catalog.expire_announced(ONE, token="mine")
+    assert retained(iceberg) == {last}
+    assert iceberg.catalog.settle_expiry(ONE).count > 0
+    left = {each for each in files_in(folder) if each.suffix in (".parquet", ".avro")}
+    assert left == {each for each in named(iceberg) if each.suffix in (".parquet", ".avro")}
+    assert len(left & wanted) == 1
+    assert iceberg.catalog.settle_expiry(ONE).count == 0
+
+
+def test_an_expiry_whose_answer_was_lost_is_ended(iceberg: IcebergWorld, folder: Path) -> None:
+    first, _, _ = filled(iceberg)
+    iceberg.overwrite(ONE, [(7, START)])
+    announce(iceberg, first)
+    iceberg._load(ONE).maintenance.expire_snapshots().by_ids([first]).commit()
+    before = files_in(folder)
+    assert iceberg.catalog.expire_announced(ONE, token="mine").count > 0
+    assert files_in(folder) < before
+    assert expiring.announcement(iceberg._load(ONE)) is None
+
+
+def test_nothing_expires_where_metadata_of_what_stays_is_gone(
+    iceberg: IcebergWorld, folder: Path
+) -> None:
+    first, _, _ = filled(iceberg)
+    announce(iceberg, first)
+    last = iceberg._load(ONE).current_snapshot()
+    assert last is not None
+    Path(last.manifest_list.removeprefix("file://")).unlink()
+    with pytest.raises(Refused, match="nothing is known for certain"):
+        iceberg.catalog.expire_announced(ONE, token="mine")
+    assert first in retained(iceberg)
+
+
+def test_data_files_are_told_by_partition_and_size(iceberg: IcebergWorld, folder: Path) -> None:
+    filled(iceberg, 2)
+    iceberg.append(ONE, [(9, START)])
+    found = iceberg.catalog.data_files(ONE)
+    sizes = sorted(each.stat().st_size for each in folder.rglob("*.parquet"))
+    assert sorted(each.size for each in found) == sizes
+    partitions = sorted(each.partition for each in found)
+    assert (len(partitions), len(set(partitions))) == (3, 2)
+    assert all(isinstance(each, DataFile) for each in found)
+
+
+# Stray files
+def aged(path: Path, days: float) -> Path:
+    at = (datetime.now(UTC) - timedelta(days=days)).timestamp()
+    os.utime(path, (at, at))
+    return path
+
+
+def three_days_ago() -> datetime:
+    return datetime.now(UTC) - timedelta(days=3)
+
+
+def test_old_files_that_nothing_names_are_found_and_deleted_and_no_other(
+    iceberg: IcebergWorld, folder: Path
+) -> None:
+    filled(iceberg)
+    iceberg.overwrite(ONE, [(7, START)])
+    for each in files_in(folder):
+        aged(each, 30)
+        checksum = each.with_name(f".{each.name}.crc")
+        checksum.write_bytes(b"c")
+        aged(checksum, 30)
+    kept = files_in(folder)
+    strays = [folder / "data" / "stray.parquet", folder / "metadata" / "stray-m0.avro"]
+    strays.append(folder / "data" / ".stray.parquet.crc")
+    for each in strays:
+        each.write_bytes(b"xy")
+        aged(each, 3.1)
+    young = folder / "data" / "young.parquet"
+    young.write_bytes(b"x")
+    aged(young, 2.9)
+    table = stored(iceberg.catalog)
+    found = iceberg.catalog.stray_files(table, before=three_days_ago())
+    assert {Path(each.path) for each in found} == set(strays)
+    assert {each.size for each in found} == {2}
+    iceberg.catalog.delete_files(table, found)
+    iceberg.catalog.delete_files(table, found)
+    assert files_in(folder) == kept | {young}
+    assert iceberg._load(ONE).scan().to_arrow().column("id").to_pylist() == [7]
+
+
+def test_nothing_is_stray_where_the_table_names_files_that_are_not_there(
+    iceberg: IcebergWorld, folder: Path
+) -> None:
+    """Where names in metadata and in storage do not agree, no file is certain to be of nobody."""
+    filled(iceberg)
+    stray = folder / "data" / "stray.parquet"
+    stray.write_bytes(b"x")
+    aged(stray, 30)
+    iceberg.lose_file(ONE)
+    with pytest.raises(Refused, match="names 1 files that are not in its folder"):
+        iceberg.catalog.stray_files(stored(iceberg.catalog), before=three_days_ago())
+
+
+def test_only_files_in_the_folder_of_a_table_are_deleted(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    from vde_dagster.ports.maintenance import StrayFile
+
+    filled(iceberg)
+    outside = tmp_path / "warehouse" / "precious"
+    outside.write_bytes(b"x")
+    table = stored(iceberg.catalog)
+    for path in (str(outside), f"{tmp_path}/warehouse/{ONE.namespace}/{ONE.name}/../../precious"):
+        with pytest.raises(Refused, match="is not in the folder"):
+            iceberg.catalog.delete_files(table, [StrayFile(path=path, size=1)])
+    assert outside.exists()
+
+
+# Views
+def show(world: IcebergWorld, *columns: str) -> None:
+    chosen = tuple(each for each in (ID, AT) if each.name in columns)
+    world.catalog.swap_views([ViewDefinition(name=SHOWN, target=ONE, columns=chosen)], [])
+
+
+def view_files(tmp_path: Path) -> list[Path]:
+    found = files_in(tmp_path / "warehouse" / "s" / "one" / "metadata")
+    return sorted(found, key=lambda each: each.name)
+
+
+def strays(world: IcebergWorld) -> list[Path]:
+    found = world.catalog.stray_files(stored(world.catalog, SHOWN), before=three_days_ago())
+    return [Path(each.path) for each in found]
+
+
+def test_metadata_files_that_a_view_has_moved_on_from_long_ago_are_found(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    """The one before the current one may have been replaced just now, whenever it was written."""
+    filled(iceberg)
+    for columns in (("id",), ("id", "at"), ("at",), ("id",)):
+        show(iceberg, *columns)
+    first, second, third, last = view_files(tmp_path)
+    assert strays(iceberg) == []
+    for each in (first, second, third, last):
+        aged(each, 30)
+    assert strays(iceberg) == [first, second]
+    aged(last, 1)
+    assert strays(iceberg) == [first]
+    aged(third, 1)
+    assert strays(iceberg) == []
+    for each in (third, last):
+        aged(each, 30)
+    view = stored(iceberg.catalog, SHOWN)
+    found = iceberg.catalog.stray_files(view, before=three_days_ago())
+    iceberg.catalog.delete_files(view, found)
+    assert view_files(tmp_path) == [third, last]
+    assert iceberg.catalog.view(SHOWN) is not None
+
+
+def test_files_of_an_earlier_view_of_the_name_go_and_those_of_others_stay(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    filled(iceberg)
+    show(iceberg, "id")
+    (former,) = view_files(tmp_path)
+    iceberg.catalog.swap_views([], [SHOWN])
+    show(iceberg, "at")
+    (current,) = set(view_files(tmp_path)) - {former}
+    theirs = former.with_name("00007-theirs.metadata.json")
+    theirs.write_text(former.read_text().replace("vde.target", "other"))
+    broken = former.with_name("00008-broken.metadata.json")
+    broken.write_text("{")
+    for each in (former, current, theirs, broken):
+        aged(each, 30)
+    text = former.read_text().replace('"view-uuid": "', '"view-uuid": "another-')
+    theirs.write_text(text.replace("vde.target", "other"))
+    aged(theirs, 30)
+    assert strays(iceberg) == [former]
+    aged(current, 1)
+    assert strays(iceberg) == []
