@@ -70,9 +70,6 @@ def _made(folder: Path) -> None:
     services = services_of(VdeProject.load(folder))
     remove_environment(services, "dev")
     cleaned(str(folder), "janitor")
-    layer = physical(folder)
-    for each in sorted(layer.values()):
-        stray(each)
 
 
 def stray(folder: Path) -> None:
@@ -87,13 +84,19 @@ def stray(folder: Path) -> None:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
     folder = tmp_path_factory.mktemp("clean_up") / "project"
     _made(folder)
-    return KeptFolder(folder)
+    return KeptFolder.of(folder)
 
 
 @pytest.fixture
 def folder(kept: KeptFolder) -> Path:
-    """Production shows one version of each model; nothing refers to the ones before."""
-    return kept.restored()
+    """Production shows one version of each model, and nothing refers to the ones before.
+
+    In each folder there is an old file of nobody.
+    """
+    found = kept.put_back()
+    for each in sorted(physical(found).values()):
+        stray(each)
+    return found
 
 
 @contextmanager

@@ -1,0 +1,130 @@
+"""`vde maintain`: what it lists and does, and its settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
+from tests.cli.promoted import promote
+from tests.cli.test_docs import CLI
+from vde_dagster.core.clean_up.upkeep import DEFAULT_UPKEEP
+from vde_dagster.project.configuration import read_configuration
+
+AT_ONCE = (
+    "clean_up: {history: 0 seconds}\nmaintain: {snapshots: 0 seconds, small_files: 2}\n"
+    "catalog: {name: maintained}\n"
+)
+
+
+def facts(*arguments: str | Path) -> dict[str, Any]:
+    done = call(*arguments, "--format", "json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_tables_that_are_not_as_recorded_are_listed_with_what_mends_them_and_views_maintained(
+    project: Path, without_java: WithoutJava
+) -> None:
+    """In this project there is something in place of each table."""
+    promote(project, loaded=True)
+    found = facts("maintain", "--dry-run", "--project", project)
+    assert found["dry_run"] is True
+    assert {each["is_view"] for each in found["tables"]} == {True}
+    assert {each["table"].rsplit("__", 1)[0] for each in found["left"]} >= {
+        "vde__mart.mart__revenue"
+    }
+    assert all("`vde repair" in each["reason"] for each in found["left"])
+    done = without_java("maintain", "--project", project)
+    assert done.returncode == 0, done.stderr
+    assert "vde repair" in done.stdout
+    assert re.search(r"0 of \d+ tables and views were maintained: 0 bytes", done.stdout)
+
+
+def test_what_its_json_has_is_in_the_table_of_the_docs(project: Path) -> None:
+    promote(project, loaded=True)
+    (row,) = re.findall(r"^\| `maintain` \| (.*) \|$", CLI, flags=re.MULTILINE)
+    found = facts("maintain", "--project", project)
+    fields = {*found} | {field for each in found["tables"] for field in each}
+    fields |= {field for each in found["left"] for field in each}
+    assert fields - {"version"} <= set(re.findall(r"`([a-z_]+)`", row))
+
+
+def test_a_model_that_has_no_table_is_refused_with_the_nearest_name(project: Path) -> None:
+    promote(project, loaded=True)
+    done = call("maintain", "mart.revenu", "--project", project)
+    assert done.exit_code == 1
+    assert "there is no table or view of mart.revenu" in done.stderr
+    assert "Did you mean mart.revenue?" in done.stderr
+    chosen = facts("maintain", "MART.rev*", "--dry-run", "--project", project)
+    assert {each["model"] for each in chosen["tables"]} == {"mart.revenue"}
+
+
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        ("{snapshots: soon}", "'soon' is no length of time"),
+        ("{orphans: 10 minutes}", "orphans is less than an hour"),
+        ("{small_files: 1}", "small_files is a number of files, at least 2"),
+        ("{small_files: many}", "not 'many'"),
+        ("{file_size: 128}", "file_size is a number of MB or GB"),
+        ("{file_size: 0 MB}", "file_size is a number of MB or GB"),
+        ("{files: 1}", "unknown key 'files'"),
+    ],
+)
+def test_a_setting_that_is_none_is_refused_with_its_line(
+    project: Path, text: str, said: str
+) -> None:
+    settings = project / "vde.yaml"
+    settings.write_text(f"{settings.read_text()}maintain: {text}\n")
+    done = call("maintain", "--project", project)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert "vde.yaml:" in done.stderr
+
+
+def test_settings_are_read(project: Path) -> None:
+    assert read_configuration(project).maintain == DEFAULT_UPKEEP
+    settings = project / "vde.yaml"
+    text = "maintain: {snapshots: 1 day, orphans: 2 days, small_files: 3, file_size: 1 GB}\n"
+    settings.write_text(settings.read_text() + text)
+    found = read_configuration(project).maintain
+    assert (found.snapshots.days, found.orphans.days) == (1, 2)
+    assert (found.small_files, found.file_size) == (3, 1_000_000_000)
+
+
+@pytest.mark.spark
+@pytest.mark.full  # the parts: tests/app/clean_up, tests/lakehouse/test_compacting.py
+@pytest.mark.usefixtures("spark")
+def test_what_a_look_lists_is_done_and_queries_answer_as_before(project: Path) -> None:
+    settings = project / "vde.yaml"
+    settings.write_text(settings.read_text() + AT_ONCE)
+
+    def planned(*options: str) -> None:
+        done = call("plan", "prod", "--auto-apply", *options, "--project", project)
+        assert done.exit_code == 0, done.output
+
+    planned()
+    for _ in range(2):
+        planned("--restate-model", "mart.revenue")
+    query = ("query", "SELECT SUM(revenue) FROM mart.best_customers", "--project", project)
+    rows = facts(*query)["rows"]
+    seen = facts("maintain", "--dry-run", "--project", project)
+    expired = {each["table"]: each["expired"] for each in seen["tables"] if each["expired"]}
+    assert len(expired) >= 1
+    assert "would be free now" in call("maintain", "--dry-run", "--project", project).stdout
+    done = facts("maintain", "--project", project)
+    assert {each["table"]: each["expired"] for each in done["tables"] if each["expired"]} == expired
+    files = {each["table"]: each["expired_files"] for each in seen["tables"]}
+    assert {each["table"]: each["expired_files"] for each in done["tables"]} == files
+    assert facts(*query)["rows"] == rows
+    after = facts("plan", "prod", "--no-apply", "--project", project)
+    assert after["changes"] == [] or all(not each["missing_intervals"] for each in after["changes"])
+    assert "0 of" in call("maintain", "--project", project).stdout
