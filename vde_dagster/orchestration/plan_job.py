@@ -37,8 +37,8 @@ class ApplyConfig(dg.Config):
     """What `vde apply` takes."""
 
     file: str = Field(
-        description="A plan that `vde plan --save FILE`, or vde_plan with `save`, wrote. A relative "
-        "path is one in the project's folder."
+        description="A plan that `vde plan --save FILE`, or vde_plan with `save`, wrote. A "
+        "relative path is one in the project's folder."
     )
 
 

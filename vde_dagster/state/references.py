@@ -120,9 +120,7 @@ class _Chosen:
     connection: Connection
     among: Collection[VersionKey] | None
 
-    def rows(
-        self, query: Select[Any], table: Table, column: str = "version"
-    ) -> Iterator[Row[Any]]:
+    def rows(self, query: Select[Any], table: Table, column: str = "version") -> Iterator[Row[Any]]:
         """The rows of a query on a table that are of these versions, by a column that has one."""
         if self.among is None:
             yield from self.connection.execute(query)
