@@ -239,6 +239,9 @@ def _keep_classes(session: SparkSession) -> None:
 _OPENED: Final = pytest.StashKey[tuple["SparkSession", dict[str, str]]]()
 
 
+_LAKE: Final = "spark.sql.catalog.lake"
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _settings_of_the_session(request: pytest.FixtureRequest) -> Iterator[None]:
     """No file finds what projects of another one have set, whichever files a process has run."""
@@ -246,10 +249,18 @@ def _settings_of_the_session(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.path not in request.config.stash[_WITH_SPARK] or _OPENED not in request.config.stash:
         return
     session, opened = request.config.stash[_OPENED]
-    for key, value in session.conf.getAll.items():
+    settings = session.conf.getAll
+    taken = [
+        key for key in settings if key.startswith(_LAKE) and settings[key] != opened.get(key)
+    ]
+    for key, value in settings.items():
         if value == opened.get(key) or not session.conf.isModifiable(key):
             continue
         if key in opened:
             session.conf.set(key, opened[key])
         elif not key.startswith("spark.sql.catalog."):
             session.conf.unset(key)
+    assert not taken, (
+        f"a project of this file took the catalog of the session ({', '.join(taken)}): Spark reads "
+        "a catalog's settings once, so give it a name of its own (`catalog: {name: ...}`)"
+    )

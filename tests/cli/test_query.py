@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from vde_dagster.app.inspect import local_answers
@@ -146,11 +147,11 @@ def test_spark_answers_where_it_is_asked_to(plain: Path, without_java: WithoutJa
 
 
 def test_rows_that_are_too_many_for_memory_go_to_spark(
-    plain: Path, without_java: WithoutJava, monkeypatch: pytest.MonkeyPatch
+    plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local_answers, "MOST_BYTES", 10)
     sql = "SELECT id FROM raw.plain"
-    done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
+    done = call("query", sql, "--engine", "duckdb", "--project", plain)
     assert "MiB of files" in done.stderr
 
 
