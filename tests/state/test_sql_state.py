@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import create_engine, event, insert, inspect, select
+from sqlalchemy import create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import make_url
 
 from tests.depth import is_full
@@ -23,7 +25,7 @@ from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.state import schema
+from vde_dagster.state import leases, reference_lock, schema
 from vde_dagster.state.database import Database, now, open_engine
 from vde_dagster.state.sql_state import SqlState
 
@@ -236,6 +238,35 @@ def test_a_refusal_shows_no_password() -> None:
     with pytest.raises(Refused, match="cannot be opened") as refused:
         SqlState.open("postgresql://me:hunter2@127.0.0.1:1/vde")
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.postgres
+def test_what_waited_for_a_lock_sees_what_was_committed_meanwhile_whatever_the_default_is(
+    postgres_url: str,
+) -> None:
+    engine = create_engine(postgres_url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        name = connection.engine.url.database
+        change = "SET default_transaction_isolation TO 'repeatable read'"
+        connection.exec_driver_sql(f"ALTER DATABASE {name} {change}")
+    engine.dispose()
+    one, other = (SqlState.open(postgres_url) for _ in range(2))
+    with ThreadPoolExecutor(1) as pool:
+        with one._database.write() as connection:
+            reference_lock.while_deciding(connection)
+            waiting = pool.submit(_leases_seen_while_deciding, other)
+            while not connection.scalar(text("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")):
+                time.sleep(0.01)
+            leases.acquire(connection, "r", holder="me", ttl=MINUTE)
+        assert waiting.result() == 1
+    for state in (one, other):
+        state.close()
+
+
+def _leases_seen_while_deciding(state: SqlState) -> int:
+    with state._database.write() as connection:
+        reference_lock.while_deciding(connection)
+        return len(leases.held(connection))
 
 
 # Clock and scale

@@ -169,7 +169,14 @@ def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
     if url.drivername == "postgresql":  # SQLAlchemy's default driver is not the same in 2.0 and 2.1
         url = url.set(drivername="postgresql+psycopg2")
     try:
-        return create_engine(url, connect_args={"options": options}, pool_pre_ping=True)
+        # Whatever the database's own default is: after waiting for a lock, a transaction that
+        # writes has to see what was committed meanwhile.
+        return create_engine(
+            url,
+            connect_args={"options": options},
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+        )
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the driver for Postgres is missing ({error.name})",
