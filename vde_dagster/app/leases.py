@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 
-from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.errors import VdeError
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import Lease, LeaseLost, State
@@ -46,7 +46,7 @@ def leased(state: State, resource: str, *, holder: str, ttl: timedelta = TTL) ->
     finally:
         done.set()
         renewing.join(timeout=ttl.total_seconds())
-        with suppress(Conflict, OutcomeUnknown):  # if it is not given back, it expires by itself
+        with suppress(VdeError):  # if it is not given back, it expires by itself
             state.release_lease(lease)
 
 

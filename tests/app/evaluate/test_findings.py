@@ -28,6 +28,7 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.leases import leased
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote import promotion as promote
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
@@ -39,7 +40,7 @@ from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.state import environment_resource
+from vde_dagster.ports.state import Lease, State, environment_resource
 
 TOTALS_NAME = ModelName("mart", "totals")
 EVENTS_NAME = ModelName("staging", "events")
@@ -126,8 +127,6 @@ def _names_of_a_build(_: MemoryWorld, fuse: Fuse) -> list[str]:
 
 def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
     services = world.services()
-    from vde_dagster.app.leases import leased
-
     stale = plan(services, FILTERED)
     with leased(
         services.state, environment_resource("prod"), holder=f"plan {stale.plan_id}"
@@ -142,6 +141,29 @@ def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
         )
         with pytest.raises(Conflict):
             promote.finish_promotions(world.services(), "prod")
+
+
+class Full:
+    """A state on a disk that has become full."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def release_lease(self, _: Lease) -> None:
+        raise Refused("the state cannot be used, since the disk is full")
+
+
+def test_a_lease_that_cannot_be_given_back_changes_nothing_about_what_was_done_under_it(
+    world: MemoryWorld,
+) -> None:
+    full: Any = Full(world.state)
+    with leased(full, "one", holder="a"):
+        pass
+    with pytest.raises(ValueError, match="of its own"), leased(full, "other", holder="b"):
+        raise ValueError("an error of its own")
 
 
 def test_a_plan_whose_version_another_one_stored_differently_is_refused(
