@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Final
 
 import pytest
@@ -28,7 +28,10 @@ from tests.app.shop_world import (
 from tests.depth import cuts
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.clean_up.janitor import clean_up
+from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion
+from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.reason_values import sentences
@@ -277,6 +280,40 @@ def test_an_instant_that_says_nothing_is_refused(
 ) -> None:
     with pytest.raises(OptionsRefused, match=why):
         asked(world.services(), graph_of(texts), environment, **options)
+
+
+# Cleaning up
+def test_a_preview_goes_with_its_environment_and_the_kept_table_stays(world: MemoryWorld) -> None:
+    previewed(world)
+    preview, kept = shown(world, SALES_NAME).key, shown(world, SALES_NAME, "prod").key
+    times = Times(environment=None)
+    later(world, times)
+    assert {preview.table, kept.table} <= set(world.catalog.tables)
+    remove_environment(world.services(), "dev")
+    for _ in range(3):
+        later(world, times)
+    assert preview.table not in world.catalog.tables
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_a_table_that_production_shows_no_more_stays_while_a_preview_stands_for_it(
+    world: MemoryWorld,
+) -> None:
+    previewed(world)
+    kept = shown(world, SALES_NAME, "prod").key
+    decided = {SALES_NAME: Category.BREAKING}
+    done(world.services(), graph_of(HUNDREDFOLD), "prod", decisions=decided)
+    assert shown(world, SALES_NAME, "prod").key != kept
+    for _ in range(3):
+        later(world, Times(environment=None))
+    assert kept.table in world.catalog.tables
+    plan = plan_run(world.services(), "dev")  # nobody owns the kept table by now
+    assert (plan.promotes, shown(world, SALES_NAME).bounded is not None) == (False, True)
+
+
+def later(world: MemoryWorld, times: Times) -> None:
+    world.clock.advance(timedelta(days=8))
+    clean_up(world.services(), times)
 
 
 # Power cuts
