@@ -1,7 +1,8 @@
 """Every command that a text of ours names can be given as it is written, and helps.
 
 The first part reads all texts of the package, and lets the commands in them be parsed. The second
-part brings about what a text is about, on a world in memory, and does what it says.
+part brings about what a text is about, on a world in memory, and does what it says. Other files do
+so for what they are about: test_status.py, test_repair.py, test_late.py, test_publish.py.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import ast
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -52,27 +55,51 @@ def stand_in(value: ast.expr) -> str:
     return STANDS_FOR.get(name.lstrip("_"), "x")
 
 
-def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The texts that a module may print, with their lines; docstrings are for its readers."""
-    inside = {id(part) for node in ast.walk(tree) for part in parts_of(node)}
-    said = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
+@dataclass(frozen=True)
+class Said:
+    """The texts that a module may print, with their lines, and the commands that it puts together.
+
+    Docstrings are for its readers.
+    """
+
+    texts: list[tuple[int, str]] = field(default_factory=list)
+    commands: list[tuple[int, str]] = field(default_factory=list)
+
+
+@cache
+def said() -> dict[str, Said]:
+    """What each module says, by its path in the package; only if it may name a command."""
+    files = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+    sources = {name: path.read_text("utf-8") for name, path in files.items()}
+    return {
+        name: said_in(ast.parse(text))
+        for name, text in sources.items()
+        if "`vde " in text or "vde(" in text or " --" in text
     }
-    for node in ast.walk(tree):
-        if id(node) in inside | said:
-            continue
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
-        elif isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(map(written, node.values))
 
 
-def parts_of(node: ast.AST) -> list[ast.expr]:
-    return node.values if isinstance(node, ast.JoinedStr) else []
+def said_in(tree: ast.Module) -> Said:
+    found, left_out = Said(), set[int]()
+    for node in ast.walk(tree):  # what a node consists of comes after it
+        match node:
+            case ast.Module(body=[ast.Expr(value=first), *_]):
+                left_out.add(id(first))
+            case ast.ClassDef(body=[ast.Expr(value=first), *_]):
+                left_out.add(id(first))
+            case ast.FunctionDef(body=[ast.Expr(value=first), *_]):
+                left_out.add(id(first))
+            case ast.JoinedStr(values=values):
+                left_out.update(map(id, values))
+                found.texts.append((node.lineno, "".join(map(written, values))))
+            case ast.Constant(value=str(text)) if id(node) not in left_out:
+                found.texts.append((node.lineno, text))
+            case ast.Call(func=ast.Name(id="vde"), args=[_, *_]):
+                found.commands.append((node.lineno, " ".join(["vde", *map(word, node.args)])))
+    return found
+
+
+def word(part: ast.expr) -> str:
+    return str(part.value) if isinstance(part, ast.Constant) else stand_in(part)
 
 
 def written(part: ast.expr) -> str:
@@ -82,28 +109,15 @@ def written(part: ast.expr) -> str:
     return str(getattr(part, "value", ""))
 
 
-def called(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The commands that are put together by `vde_dagster.cli.spelling.vde`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vde" and node.args:
-            words = [
-                str(each.value) if isinstance(each, ast.Constant) else stand_in(each)
-                for each in node.args
-            ]
-            yield node.lineno, " ".join(["vde", *words])
-
-
 def commands() -> Iterator[tuple[str, str]]:
     """Each command in a text of the package, with its place."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        found = [
-            (line, command)
-            for line, text in texts(tree)
-            for command in re.findall(r"`(vde [a-z][^`]*)`", text)
-        ]
-        for line, command in (*found, *called(tree)):
-            yield f"{path.relative_to(PACKAGE)}:{line}", command
+    for name, each in said().items():
+        yield from ((f"{name}:{line}", command) for line, command in each.commands)
+        for line, text in each.texts:
+            yield from ((f"{name}:{line}", found) for found in COMMAND.findall(text))
+
+
+COMMAND: Final = re.compile(r"`(vde [a-z][^`]*)`")
 
 
 def parsed(words: list[str]) -> click.Context:
@@ -128,7 +142,7 @@ def why_wrong(command: str) -> str:
     try:
         parsed(words)
     except click.exceptions.MissingParameter as error:
-        return "" if short else str(error)
+        return "" if short else error.format_message()
     except click.ClickException as error:
         return error.format_message()
     return ""
@@ -165,10 +179,10 @@ def options() -> set[str]:
 def test_an_option_in_a_text_is_one_that_there_is() -> None:
     known = options()
     unknown = {
-        (str(path.relative_to(PACKAGE)), option)
-        for path in PACKAGE.rglob("*.py")
-        if not str(path.relative_to(PACKAGE)).startswith(OTHERS)
-        for _, text in texts(ast.parse(path.read_text("utf-8")))
+        (name, option)
+        for name, each in said().items()
+        if not name.startswith(OTHERS)
+        for _, text in each.texts
         if " " in text
         for option in OPTION.findall(text)
         if option not in known
@@ -283,7 +297,7 @@ def test_rows_go_by_a_promotion_and_by_a_rollback_if_that_is_said(opened: Opened
     assert night.world.rows("m.large") == []
 
 
-@pytest.mark.parametrize("way", ["resume", "select"])
+@pytest.mark.parametrize("way", [pytest.param("resume", marks=pytest.mark.full), "select"])
 def test_a_paused_model_gets_its_new_version_or_keeps_the_old_one(opened: Opened, way: str) -> None:
     night = opened(hours=HOURS, large=LARGE)
     given(night, "pause", "m.hours", "--reason", "repair")
@@ -301,6 +315,7 @@ def test_a_paused_model_gets_its_new_version_or_keeps_the_old_one(opened: Opened
     assert [row[1] for row in night.world.rows("m.large")] == [17, 18, 19, 20]
 
 
+@pytest.mark.full
 def test_what_skip_backfill_would_lose_is_filled_without_it(opened: Opened) -> None:
     night = opened(hours=HOURS)
     edit(night, "hours", "amount AS amount", "amount + 1 AS amount")
@@ -310,6 +325,7 @@ def test_what_skip_backfill_would_lose_is_filled_without_it(opened: Opened) -> N
     assert [row[2] for row in night.world.rows("m.hours")] == [*range(11, 21)]
 
 
+@pytest.mark.full
 def test_a_shared_version_is_restated_by_the_command_for_its_owner(opened: Opened) -> None:
     night = opened(hours=HOURS)
     given(night, "plan", "dev")
@@ -318,6 +334,7 @@ def test_a_shared_version_is_restated_by_the_command_for_its_owner(opened: Opene
     assert "To compute: 10 intervals in 1 model" in follow(night, done.stdout)
 
 
+@pytest.mark.full
 def test_what_another_environment_computes_is_computed_by_the_command_for_it(
     opened: Opened,
 ) -> None:
@@ -349,6 +366,7 @@ def test_a_session_is_repeated_in_the_environment_that_it_is_about(opened: Opene
     assert 13 not in [row[2] for row in night.world.rows("m.late")]
 
 
+@pytest.mark.full
 def test_what_is_loaded_once_is_loaded_again_by_the_command_that_is_named(
     opened: Opened,
 ) -> None:
@@ -361,6 +379,7 @@ def test_what_is_loaded_once_is_loaded_again_by_the_command_that_is_named(
     assert [row[1] for row in night.world.rows("m.keys")] == [10, 11]
 
 
+@pytest.mark.full
 def test_what_lacks_its_input_is_filled_by_the_plan_that_is_named(opened: Opened) -> None:
     night = opened(hours=HOURS, after=AFTER)
     night.land((10.5, 77), until=11)
@@ -383,6 +402,7 @@ def test_what_a_source_has_lost_is_computed_from_what_is_left_by_the_command(
     assert [row[2] for row in night.world.rows("m.hours")] == [*range(12, 20)]
 
 
+@pytest.mark.full
 def test_a_new_model_is_selected_with_what_it_reads_as_advised(opened: Opened) -> None:
     night = opened(hours=HOURS)
     more = {"new": HOURS.replace("m.hours", "m.new"), "last": AFTER.replace("m.hours", "m.new")}
@@ -394,6 +414,7 @@ def test_a_new_model_is_selected_with_what_it_reads_as_advised(opened: Opened) -
     assert len(night.world.rows("m.after")) == 10
 
 
+@pytest.mark.full
 def test_an_environment_that_is_not_there_is_made_by_the_plan_that_is_named(
     opened: Opened,
 ) -> None:
@@ -405,6 +426,7 @@ def test_an_environment_that_is_not_there_is_made_by_the_plan_that_is_named(
     assert len(night.world.rows("m__dev.hours")) == 10
 
 
+@pytest.mark.full
 def test_a_shared_table_is_repaired_by_the_command_for_its_owner(opened: Opened) -> None:
     night = opened(hours=HOURS)
     given(night, "plan", "dev")
@@ -415,6 +437,7 @@ def test_a_shared_table_is_repaired_by_the_command_for_its_owner(opened: Opened)
     assert "no row is lost" in follow(night, said)
 
 
+@pytest.mark.full
 def test_a_unit_test_that_fails_is_passed_over_as_advised(opened: Opened) -> None:
     night = opened(large=LARGE)
     (night.folder / "tests").mkdir()
@@ -444,6 +467,7 @@ LISTING: Final = (
 """Commands that texts name to look something up."""
 
 
+@pytest.mark.full
 def test_what_is_named_to_look_something_up_says_it(opened: Opened) -> None:
     night = opened(hours=HOURS, late=LATE)
     given(night, "plan", "dev")

@@ -138,7 +138,8 @@ def _read(
             if expander.is_kept:
                 check_text(each, written_of(each), expander.stars, tokens)
     except MacroError as error:
-        problems.add(_place_of(error.token, place), error.message, error.advice)
+        where = _place_of(error.token or tokens[0], place)
+        problems.add(where, error.message, error.advice)
         return ()
     except SQL_ERRORS as error:
         details = error.errors if isinstance(error, ParseError) else ()
