@@ -11,7 +11,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -25,14 +25,18 @@ from tests.flights.world import HOUR, START, feeds, tuples
 from tests.worlds.clock import ManualClock
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.clean_up.janitor import clean_up
+from vde_dagster.app.clean_up.maintaining import maintain
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.clean_up.references import Times
+from vde_dagster.core.clean_up.upkeep import Upkeep
 from vde_dagster.core.columns import Column
 from vde_dagster.core.model.snapshot import ModelSnapshot
-from vde_dagster.core.names import ModelName, TableName, environment_view
+from vde_dagster.core.names import PHYSICAL_PREFIX, ModelName, TableName, environment_view
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
@@ -45,6 +49,11 @@ _TYPES: Final = {
     "string": "string",
     "timestamptz": "timestamp",
 }
+AT_ONCE: Final = Times(history=timedelta(0), grace=timedelta(0), environment=None)
+_AT_ONCE: Final = """
+clean_up: {history: 0 seconds, grace: 0 seconds, environments: never}
+maintain: {snapshots: 0 seconds, small_files: 2}
+"""
 _PUNCTUALITY: Final = """\
 MODEL (name mart.punctuality, kind FULL, cron '@daily');
 SELECT
@@ -100,6 +109,18 @@ class FlightsLake(ABC):
     def run(self, environment: str) -> dict[str, int]:
         """A scheduled run, or the tick of a sensor; see `plan`."""
 
+    @abstractmethod
+    def clean_up(self) -> None:
+        """The janitor comes twice, when the times of all that it keeps are over."""
+
+    @abstractmethod
+    def maintain(self) -> None:
+        """Tables are maintained, and nothing is kept for readers alone."""
+
+    @abstractmethod
+    def physical(self) -> dict[TableName, dict[str, int]]:
+        """All physical tables and views of which there is anything, each with its files' sizes."""
+
     def edit(self, model: str, old: str, new: str) -> None:
         """Replace a part of a model's file that is there once."""
         path = self.folder / "models" / f"{model.replace('.', '/')}.sql"
@@ -120,6 +141,10 @@ class FlightsLake(ABC):
         view = environment_view(name, environment, self.services.naming)
         _, rows = self.services.engine.fetch(f"SELECT * FROM {view}", limit=1_000_000)
         return unordered(rows)
+
+    def tables(self, environment: str) -> set[TableName]:
+        """The physical tables and views of an environment's versions."""
+        return {each.key.table for each in self._snapshots(environment).values()}
 
     def heads(self, environment: str) -> dict[str, tuple[str, int | None]]:
         """The version and the Iceberg snapshot of each table that an environment shows."""
@@ -167,6 +192,29 @@ class InMemory(FlightsLake):
     def run(self, environment: str) -> dict[str, int]:
         """See `FlightsLake`."""
         return self._applied(plan_run(self.services, environment))
+
+    def clean_up(self) -> None:
+        """See `FlightsLake`."""
+        for _ in range(2):
+            clean_up(self.services, AT_ONCE)
+
+    def maintain(self) -> None:
+        """See `FlightsLake`."""
+        upkeep = Upkeep(snapshots=timedelta(0), small_files=2)
+        found = maintain(self.services, AT_ONCE, upkeep)
+        assert (found.left, found.busy) == ((), ())
+
+    def physical(self) -> dict[TableName, dict[str, int]]:
+        """See `FlightsLake`."""
+        catalog = self.world.catalog
+        files = {
+            name: {str(at): len(each.rows) for at, each in table.snapshots.items()}
+            for name, table in catalog.tables.items()
+        }
+        files |= {name: {name.name: len(text)} for name, text in catalog.queries.items()}
+        return {
+            name: each for name, each in files.items() if name.namespace.startswith(PHYSICAL_PREFIX)
+        }
 
     def _applied(self, plan: Plan) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -221,11 +269,39 @@ class OnSpark(FlightsLake):
         """See `FlightsLake`."""
         return self._done("run", environment)
 
-    def _done(self, *words: str) -> dict[str, int]:
+    def clean_up(self) -> None:
+        """See `FlightsLake`."""
+        with (self.folder / "vde.yaml").open("a", encoding="utf-8") as settings:
+            settings.write(_AT_ONCE)
+        for _ in range(2):
+            self._said("janitor")
+
+    def maintain(self) -> None:
+        """See `FlightsLake`."""
+        found = self._said("maintain")
+        assert (found["left"], found["busy"]) == ([], [])
+
+    def physical(self) -> dict[TableName, dict[str, int]]:
+        """See `FlightsLake`."""
+        warehouse = VdeProject.load(self.folder).configuration.warehouse
+        found: dict[TableName, dict[str, int]] = {}
+        for path in warehouse.glob(f"{PHYSICAL_PREFIX}*/*/**/*"):
+            if path.is_file():
+                namespace, name, *_ = path.relative_to(warehouse).parts
+                files = found.setdefault(TableName(namespace, name), {})
+                files[str(path)] = path.stat().st_size
+        return found
+
+    def _said(self, *words: str) -> dict[str, Any]:
         done = call(*words, "--project", self.folder, "--format", "json")
         assert done.exit_code == 0, f"{done.stdout}{done.stderr}"
+        found = json.loads(done.stdout)
+        assert isinstance(found, dict)
+        return found
+
+    def _done(self, *words: str) -> dict[str, int]:
         found: dict[str, int] = {}
-        for each in json.loads(done.stdout)["built"]:
+        for each in self._said(*words)["built"]:
             count = 1 if each["intervals"] is None else each["intervals"]
             if each["kind"] != "VIEW" and count > each["kept"]:
                 found[each["model"]] = count - each["kept"]

@@ -138,6 +138,7 @@ def story(lake: FlightsLake) -> None:
     now, meaning = edits_in_dev(lake, meaning)
     promoted_and_back(lake, now, meaning)
     a_gap(lake, now, meaning)
+    cleaned_up(lake)
 
 
 def built_and_shared(lake: FlightsLake) -> Meaning:
@@ -234,11 +235,28 @@ def a_gap(lake: FlightsLake, now: datetime, meaning: Meaning) -> None:
     assert lake.shown("prod") == meaning.rows(later)
 
 
+def cleaned_up(lake: FlightsLake) -> None:
+    """Exactly what no environment shows any more goes from disk; then the rest is maintained."""
+    before = lake.physical()
+    environments = {each: lake.shown(each) for each in ("prod", "dev")}
+    reachable = lake.tables("prod") | lake.tables("dev")
+    assert before.keys() > reachable
+    lake.clean_up()
+    assert lake.physical() == {name: before[name] for name in before if name in reachable}
+    assert {each: lake.shown(each) for each in environments} == environments
+    assert lake.run("prod") == {}
+    lake.maintain()
+    assert lake.physical().keys() == before.keys() & reachable
+    assert {each: lake.shown(each) for each in environments} == environments
+    assert lake.run("prod") == {}
+
+
 def test_a_new_environment_and_a_non_breaking_edit_compute_only_what_was_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = in_memory(tmp_path / "flights", monkeypatch)
     a_non_breaking_edit(lake, built_and_shared(lake))
+    cleaned_up(lake)
 
 
 @pytest.mark.full
