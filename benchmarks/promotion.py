@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.filled import fill
 from benchmarks.measuring import Settings, Step, alternating, cpu_seconds, measured, print_table
+
+if TYPE_CHECKING:
+    from vde_dagster.core.planning.plan import Plan
 
 SIZES = (100, 1_000)
 """Models, each with a view."""
@@ -58,10 +63,11 @@ def measure(folder: Path) -> Step:
         now = cpu_seconds()
         steps[name], at = now - at, now
 
-    for name, make in (
-        ("promote", lambda: plan_promotion(services, "dev", "prod")),
-        ("roll back", lambda: plan_rollback(services, "prod")),
-    ):
+    made: dict[str, Callable[[], Plan]] = {
+        "promote": lambda: plan_promotion(services, "dev", "prod"),
+        "roll back": lambda: plan_rollback(services, "prod"),
+    }
+    for name, make in made.items():
         plan = make()
         step(f"plan: {name}")
         assert len(plan.views) == models, "all views move"

@@ -127,7 +127,9 @@ def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
 @pytest.mark.full  # in memory: tests/app/clean_up, on disk: tests/lakehouse/test_physical_layer.py
 def test_exactly_the_files_of_what_is_unreachable_are_removed_from_disk(shop: Path) -> None:
     settings = shop / "vde.yaml"  # the session of the tests has a catalog `lake` of its own
-    settings.write_text(f"{settings.read_text()}\ncatalog: {{name: swept_{uuid.uuid4().hex[:8]}}}\n")
+    settings.write_text(
+        f"{settings.read_text()}\ncatalog: {{name: swept_{uuid.uuid4().hex[:8]}}}\n"
+    )
     warehouse = VdeProject.load(shop).configuration.warehouse
 
     def planned(environment: str) -> None:

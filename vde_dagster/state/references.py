@@ -45,7 +45,7 @@ IS_SHOWN: Final = exists().where(
     _promoted.c.model == _snapshots.c.model, _promoted.c.digest == _snapshots.c.digest
 )
 _MARKED: Final = select(_tombstones)
-_OPEN_WORK: Final = select(
+_OPEN_WORK: Final[Select[Any]] = select(
     _work.c.environment, _work.c.model, _work.c.version, _work.c.started_at
 ).where(_work.c.state.in_(OPEN))
 

@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadataV1
 from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
@@ -78,6 +79,7 @@ class ArrowEngine:
         table = self._load(name)
         written = table.snapshot_by_name(_REWRITTEN)
         assert written is not None
+        assert not isinstance(table.metadata, TableMetadataV1)
         fields = {
             "snapshot_id": table.metadata.new_snapshot_id(),
             "parent_snapshot_id": head.snapshot_id,
@@ -102,7 +104,7 @@ class ArrowEngine:
                 scan = self._load(each.table).scan(snapshot_id=each.iceberg_snapshot_id)
                 connection.register(view, scan.to_arrow())
             sql = parse_one(rows.sql, dialect="spark").sql(dialect="duckdb")
-            return connection.execute(sql).fetch_arrow_table()
+            return connection.execute(sql).to_arrow_table()
 
     def _opened(self, name: TableName, schema: pa.Schema) -> Table:
         self._iceberg.create_namespace_if_not_exists(name.namespace)

@@ -297,7 +297,7 @@ def test_a_reviewed_plan_is_what_it_was_when_it_is_planned_again(world: MemoryWo
     done(services, graph, start=SINCE)
     more = {**EDITED, "more": TOTAL.replace("mart.total", "mart.more")}
     for options in ({"start": SINCE}, {"select": ("mart.more",)}):
-        reviewed = asked(services, graph_of(more), **options)  # type: ignore[arg-type]
+        reviewed = asked(services, graph_of(more), **options)
         again = planned_again(services, reviewed)
         assert again.snapshots == reviewed.snapshots
         assert [e.bounded for e in again.changes] == [e.bounded for e in reviewed.changes]
