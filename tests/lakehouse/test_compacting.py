@@ -43,14 +43,10 @@ SELECT SUM(amount) AS amount FROM {s}.daily"""
 
 def appended(lake: Lake, count: int, **more: Storage) -> Staged:
     """As many files: each unit of work appends one. What the last one staged."""
-    staged: list[Staged] = []
-    for number in range(count):
-        staged.append(
-            lake.publish(
-                f"SELECT {number} AS id, 'a' AS name", write=AppendRows(interval=DAY), **more
-            )
-        )
-    return staged[-1]
+    return [
+        lake.publish(f"SELECT {number} AS id, 'a' AS name", write=AppendRows(interval=DAY), **more)
+        for number in range(count)
+    ][-1]
 
 
 def test_files_are_rewritten_in_a_commit_that_changes_no_row(lake: Lake) -> None:
