@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -293,6 +296,33 @@ def test_a_revision_that_left_the_history_says_so_and_what_drifted_is_still_know
     assert [each.is_forgotten for each in past if each is not None] == [True, True, True, False]
     assert [len(each.snapshots) for each in past if each is not None] == [1, 1, 0, 1]
     assert state.record_sweep([], AT_ONCE).forgotten == ()
+
+
+def test_the_cost_of_forgetting_a_revision_grows_with_its_models_and_no_faster() -> None:
+    """Each was compared with each: a minute for thirty revisions of a large project."""
+
+    def steps(models: int) -> int:
+        state = memory_state(ManualClock())
+        shown = [snapshot(ModelName("shop", f"m{number}")) for number in range(models)]
+        for number in range(1, 5):
+            promote(state, "prod", number, *shown)
+        with steps_of(state) as counted:
+            assert len(state.record_sweep([], AT_ONCE).forgotten) == 3
+        return sum(counted)
+
+    assert steps(200) < 8 * steps(50), "four times as much is to be done"
+
+
+@contextmanager
+def steps_of(state: SqlState) -> Iterator[list[int]]:
+    """The instructions that SQLite runs for a state in memory."""
+    with state._database.engine.connect() as opened:
+        connection = opened.connection.driver_connection
+    assert isinstance(connection, sqlite3.Connection)
+    counted: list[int] = []
+    connection.set_progress_handler(lambda: counted.append(100), 100)
+    yield counted
+    connection.set_progress_handler(None, 0)
 
 
 def test_a_snapshot_that_is_shown_with_another_version_stays_when_its_own_is_dropped(

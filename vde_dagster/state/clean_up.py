@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, delete, exists, func, select, update
+from sqlalchemy import Connection, Row, Table, delete, func, select, tuple_, update
 
 from vde_dagster.core.clean_up.references import (
     ReadingView,
@@ -18,10 +19,10 @@ from vde_dagster.core.clean_up.references import (
 )
 from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers, sweep
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
-from vde_dagster.core.model.snapshot import Revision, VersionKey
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
-from vde_dagster.state.database import now, upsert
+from vde_dagster.state.database import chunks, now, upsert
 from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, key_of, references
 
 _promotions = schema.promotions
@@ -41,8 +42,8 @@ def record_sweep(connection: Connection, views: Sequence[ReadingView], times: Ti
     """Decide what is unreachable, and record it."""
     found = references(connection)
     swept = sweep(found, views, times)
-    for revision in swept.forgotten:
-        _forget_revision(connection, revision)
+    for name, past in groupby(swept.forgotten, key=lambda each: each.environment):
+        _forget_revisions(connection, name, [each.number for each in past])
     at = codec.encode_instant(found.now)
     upsert(
         connection,
@@ -208,34 +209,34 @@ def _is_closed_before(until: int) -> Any:  # noqa: ANN401 - a condition of SQLAl
     return _work.c.state.not_in(OPEN) & (_work.c.finished_at <= until)
 
 
-def _forget_revision(connection: Connection, revision: Revision) -> None:
-    """Take a revision out of the history.
+def _forget_revisions(connection: Connection, name: str, numbers: Iterable[int]) -> None:
+    """Take revisions out of the history of an environment.
 
-    Of its snapshots only those stay that are the first of their version, since savings are counted
-    from there, or that say that the version has rows of another definition.
+    Of their snapshots only those stay that are the first of their version, since savings are
+    counted from there, or that say that the version has rows of another definition.
     """
-    own = (
-        _promoted.c.environment == revision.environment,
-        _promoted.c.revision == revision.number,
+    said = [_promoted.c[each] for each in ("model", "version", "drifted", "decided_by")]
+    first = func.min(_promoted.c.revision).over(partition_by=said)
+    every = (
+        select(_promoted.c.revision, _promoted.c.model, first.label("at"))
+        .where(_promoted.c.environment == name)
+        .subquery()
     )
-    before = _promoted.alias()
-    is_said_before = exists().where(
-        before.c.environment == _promoted.c.environment,
-        before.c.revision < _promoted.c.revision,
-        before.c.model == _promoted.c.model,
-        before.c.version == _promoted.c.version,
-        before.c.drifted == _promoted.c.drifted,
-        before.c.decided_by == _promoted.c.decided_by,
-    )
-    connection.execute(delete(_promoted).where(*own, is_said_before))
-    connection.execute(
-        update(_promotions)
-        .where(
-            _promotions.c.environment == revision.environment,
-            _promotions.c.revision == revision.number,
+    for chunk in chunks(numbers):
+        again = select(every.c.revision, every.c.model).where(
+            every.c.revision.in_(chunk), every.c.at < every.c.revision
         )
-        .values(forgotten=True)
-    )
+        connection.execute(
+            delete(_promoted).where(
+                _promoted.c.environment == name,
+                tuple_(_promoted.c.revision, _promoted.c.model).in_(again),
+            )
+        )
+        connection.execute(
+            update(_promotions)
+            .where(_promotions.c.environment == name, _promotions.c.revision.in_(chunk))
+            .values(forgotten=True)
+        )
 
 
 def _is_of(table: Table, key: VersionKey) -> tuple[Any, Any]:
