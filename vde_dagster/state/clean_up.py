@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, delete, func, select, tuple_, update
+from sqlalchemy import Connection, Table, and_, delete, except_, func, select, tuple_, update
 
 from vde_dagster.core.clean_up.references import (
     ReadingView,
@@ -23,7 +23,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, now, upsert
-from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, key_of, references
+from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, references
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -148,40 +148,37 @@ def closed_before(
 def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) -> int:
     """Delete what was closed longer ago than this and nothing needs; returns how much."""
     until = _until(connection, ttl)
+    gone = _old_work(connection, until) - {*branches}
+    for chunk in chunks(sorted(gone)):
+        for table in (schema.questions, _work):
+            connection.execute(delete(table).where(table.c.work_id.in_(chunk)))
+    held = {each.resource for each in leases.held(connection) if not each.is_over}
+    is_old = _planned.c.planned_at <= until
+    names = connection.execute(select(_planned.c.environment).where(is_old).distinct()).scalars()
+    planned = 0
+    for name in [each for each in names if environment_resource(each) not in held]:
+        own = delete(_planned).where(_planned.c.environment == name, is_old)
+        planned += connection.execute(own).rowcount
+    return len(gone) + planned + _forget_removed(connection, until)
+
+
+def _old_work(connection: Connection, until: int) -> set[str]:
+    """Units of work that were closed before, that nothing names, and that are no last ones."""
     by = (_work.c.model, _work.c.version)
     is_done = _work.c.state == UnitOfWorkState.DONE.value
     lasts = (
         select(func.max(_work.c.number)).group_by(*by, _work.c.state, _work.c.is_session),
         select(func.max(_work.c.number)).where(_work.c.drifted, is_done).group_by(*by),
     )
-    named = [
+    is_old = and_(_is_closed_before(until), ~_work.c.accepted, *map(_work.c.number.not_in, lasts))
+    old = select(_work.c.work_id).where(is_old)
+    if connection.execute(old.limit(1)).first() is None:
+        return set()
+    named = (
         select(table.c.work_id).where(table.c.work_id.is_not(None))
         for table in (schema.ledger, schema.marks, schema.unlisted)
-    ]
-    kept = {*branches}
-    for query in named:
-        kept.update(connection.execute(query.distinct()).scalars())
-    numbers = {number for last in lasts for number in connection.execute(last).scalars()}
-    old = connection.execute(
-        select(_work.c.number, _work.c.work_id).where(_is_closed_before(until), ~_work.c.accepted)
-    ).all()
-    gone = [row for row in old if row.number not in numbers and row.work_id not in kept]
-    for row in gone:
-        connection.execute(
-            delete(schema.questions).where(schema.questions.c.work_id == row.work_id)
-        )
-        connection.execute(delete(_work).where(_work.c.number == row.number))
-    held = {each.resource for each in leases.held(connection) if not each.is_over}
-    is_old = _planned.c.planned_at <= until
-    plans: Sequence[Row[Any]] = connection.execute(select(_planned).where(is_old)).all()
-    past = [each for each in plans if environment_resource(each.environment) not in held]
-    for each in past:
-        connection.execute(
-            delete(_planned).where(
-                _planned.c.environment == each.environment, *_is_of(_planned, key_of(each))
-            )
-        )
-    return len(gone) + len(past) + _forget_removed(connection, until)
+    )
+    return {*connection.execute(except_(old, *named)).scalars()}
 
 
 def _forget_removed(connection: Connection, until: int) -> int:
