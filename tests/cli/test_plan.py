@@ -220,7 +220,7 @@ def test_a_clock_without_time_names_its_sources_and_applies_nothing(flights: Pat
 def test_sources_are_not_counted_among_the_models_of_an_environment(up_to_date: Path) -> None:
     shown = call("environments", "--project", up_to_date).stdout.splitlines()
     (row,) = (line.split() for line in shown if "prod" in line)
-    assert row[-1] == "0"
+    assert row[-2:] == ["0", "never"], "how many models it shows, and when it expires"
 
 
 @pytest.mark.parametrize("cron,noun,length", [("@hourly", "hours", 24), ("@daily", "days", 1)])
