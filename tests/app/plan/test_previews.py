@@ -29,9 +29,11 @@ from tests.depth import cuts
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.clean_up.janitor import clean_up
+from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion
 from vde_dagster.core.clean_up.references import Times
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.reason_values import sentences
@@ -307,8 +309,14 @@ def test_a_table_that_production_shows_no_more_stays_while_a_preview_stands_for_
     for _ in range(3):
         later(world, Times(environment=None))
     assert kept.table in world.catalog.tables
-    plan = plan_run(world.services(), "dev")  # nobody owns the kept table by now
-    assert (plan.promotes, shown(world, SALES_NAME).bounded is not None) == (False, True)
+    world.land((80, 4), until=192)
+    plan = plan_run(world.services(), "dev")  # nobody owns these tables by now
+    assert (plan.promotes, work(plan).keys()) == (False, {"sales"})
+    services = world.services()
+    with pytest.raises(Refused, match="`vde plan dev` gives it a table of its own"):
+        evaluate(services, bound(services, "dev"), TRIPLE_NAME, day(4))
+    done(services, graph_of(TENFOLD))
+    assert shown(world, TRIPLE_NAME).bounded is not None
 
 
 def later(world: MemoryWorld, times: Times) -> None:

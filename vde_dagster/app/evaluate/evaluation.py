@@ -47,6 +47,7 @@ from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.model.writes import KeepHistory, Write
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.bounds import reading_bounded
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
@@ -324,10 +325,16 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
     """A model that this environment may evaluate now.
 
     Raises:
-        Refused: It is a source or EMBEDDED, another environment owns its version (rule R9), or a
-            person has paused it.
+        Refused: It is a source or EMBEDDED, another environment owns its version (rule R9), a
+            person has paused it, or it would be computed from what is bounded.
     """
     node = owned(services, binding, name)
+    if name in reading_bounded(binding.graph, binding.snapshots):
+        raise Refused(
+            f"{name} reads a table that begins later than its model in {binding.environment}, and "
+            "is never promoted. Nothing was computed",
+            advice=f"`vde plan {binding.environment}` gives it a table of its own.",
+        )
     pause = services.state.pauses(binding.environment).get(name)
     if pause is not None:
         raise Refused(

@@ -43,7 +43,7 @@ def bounded_models(
         OptionsRefused: There is no forward-only change that ``effective_from`` could be about, or
             that lies in the future.
     """
-    options = basis.options
+    options, moves = basis.options, stays is None
     stays = _stay_by_themselves(basis, models) if stays is None else stays
     if options.effective_from is not None:
         _refuse_future(services, options.effective_from)
@@ -63,6 +63,7 @@ def bounded_models(
         loaded=holdings.settled,
         production=basis.production.snapshots if basis.production is not None else {},
         now=services.project_now(),
+        moves=moves,
     )
     resolved = with_bounds(models.graph, models.resolved, bounds)
     found = replace(models, resolved=resolved)

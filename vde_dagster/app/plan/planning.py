@@ -23,7 +23,7 @@ from vde_dagster.core.graph.graph import Graph, sources
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.bounds import since_of
+from vde_dagster.core.planning.bounds import reading_bounded, since_of
 from vde_dagster.core.planning.effect import (
     Effect,
     restated_from,
@@ -139,6 +139,7 @@ def _look(
     naming = services.naming if stays else None
     look = look_at_catalog(services, graph, snapshots, loaded, shown=basis.own, naming=naming)
     holdings = holdings_of(services, basis.environment, snapshots, look.left(loaded))
+    holdings = replace(holdings, writes=holdings.writes - reading_bounded(graph, snapshots))
     planned = Planned(
         environment=basis.environment,
         own=basis.own,

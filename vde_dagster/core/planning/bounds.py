@@ -38,6 +38,8 @@ class Bounds:
     - ``writes`` are the models whose unbounded version the environment may write (rule R9), and
       ``loaded`` is what those versions hold.
     - ``production`` is what production shows, and ``now`` the project's clock.
+    - ``moves`` says whether an unchanged model may become bounded. Where nobody asked for the plan,
+      one that would have to stays as it is, and is not computed (`reading_bounded`).
     """
 
     start: datetime | None
@@ -47,6 +49,7 @@ class Bounds:
     loaded: Mapping[ModelName, tuple[Interval, ...]]
     production: Snapshots
     now: datetime | None
+    moves: bool = True
 
 
 def is_of(snapshot: ModelSnapshot, node: Node) -> bool:
@@ -57,6 +60,24 @@ def is_of(snapshot: ModelSnapshot, node: Node) -> bool:
 def since_of(snapshots: Snapshots) -> dict[ModelName, datetime]:
     """The instants from which snapshots are bounded; those that are not are absent."""
     return {name: each.bounded.since for name, each in snapshots.items() if each.bounded}
+
+
+def reading_bounded(graph: Graph, snapshots: Snapshots) -> frozenset[ModelName]:
+    """The models that are not bounded themselves and read a table that is.
+
+    They are not computed: their rows would follow from rows that no other environment has, in a
+    version that others may take. A plan that a person asks for makes them bounded, too.
+    """
+    bounded = since_of(snapshots)
+    if not bounded:
+        return frozenset()
+    return frozenset(
+        node.name
+        for node in graph
+        if node.model.kind.stores_rows
+        and node.name not in bounded
+        and any(each in bounded for each in tables_read(graph, node))
+    )
 
 
 def unbounded_snapshots(graph: Graph, snapshots: Snapshots) -> dict[ModelName, ModelSnapshot]:
@@ -119,6 +140,8 @@ class _Bounding:
         if preview is None and not (node.name in self.bounds.writes or self._stays(node)):
             return  # another environment's version is shown as it is
         read = [each for each in tables_read(self.graph, node) if each in self.bounded]
+        if preview is None and not (self.bounds.moves or self._may_move(node)):
+            return
         since = max(self._instants(node, read, preview), default=None)
         if since is not None:
             self.bounded[node.name] = self._snapshot(node, since, read, is_preview=bool(preview))
@@ -150,6 +173,9 @@ class _Bounding:
             preview is not None or self._begins_later(node) or self._reads_less(node)
         ):
             yield start
+
+    def _may_move(self, node: Node) -> bool:
+        return self.resolved[node.name].difference.change is not Change.NONE or self._stays(node)
 
     def _stays(self, node: Node) -> bool:
         """Whether a model is unchanged, and keeps the bound that it has."""
