@@ -271,7 +271,7 @@ def test_an_expiry_whose_answer_was_lost_is_ended(iceberg: IcebergWorld, folder:
     iceberg._load(ONE).maintenance.expire_snapshots().by_ids([first]).commit()
     before = files_in(folder)
     assert iceberg.catalog.expire_announced(ONE, token="mine").count > 0
-    assert files_in(folder) < before
+    assert before - files_in(folder)
     assert expiring.announcement(iceberg._load(ONE)) is None
 
 
@@ -280,9 +280,11 @@ def test_nothing_expires_where_metadata_of_what_stays_is_gone(
 ) -> None:
     first, _, _ = filled(iceberg)
     announce(iceberg, first)
-    last = iceberg._load(ONE).current_snapshot()
+    table = iceberg._load(ONE)
+    last = table.current_snapshot()
     assert last is not None
-    Path(last.manifest_list.removeprefix("file://")).unlink()
+    newest = last.manifests(table.io)[0].manifest_path
+    Path(newest.removeprefix("file://")).unlink()
     with pytest.raises(Refused, match="nothing is known for certain"):
         iceberg.catalog.expire_announced(ONE, token="mine")
     assert first in retained(iceberg)

@@ -440,7 +440,7 @@ def test_r3_who_records_what_it_reads_between_announcement_and_expiry_takes_it_b
         world.state.record_intent(intent, lease=lease)
 
     between = Between(world, "announce_expiry", after=True, then=begin)
-    found = maintain(between.services(), TIMES, AT_ONCE)
+    found = maintain(between.services(), TIMES, AT_ONCE, models=["mart.triple"])
     assert [each.table for each in found.busy] == [table_of(world, TRIPLE_NAME)]
     assert old in snapshots(world, TRIPLE_NAME)
     assert world.catalog.stays(table_of(world, TRIPLE_NAME), old)

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from typing import Final
 
-import duckdb
 import pyarrow as pa
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataV1
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     RemoveSnapshotRefUpdate,
     SetSnapshotRefUpdate,
 )
-from sqlglot import parse_one
 
+from tests.worlds.duck import connected, result_of
 from tests.worlds.frames import Frame, sum_of
 from vde_dagster.core.clean_up.compaction import Compaction
 from vde_dagster.core.ledger.unit_of_work import AsOf, Input, SqlRows, Staged, Staging
 from vde_dagster.core.model.writes import ReplaceTable
 from vde_dagster.core.names import TableName
+from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import branch_name
 from vde_dagster.ports.engine import Compacted
@@ -55,8 +56,9 @@ class ArrowEngine:
         rows = self._rows(part.rows, {**part.inputs})
         table = self._opened(staging.target.table, rows.schema)
         branch = branch_name(staging.work_id)
-        if staging.base is None:
-            table.append(rows[:1], branch=branch)
+        if staging.base is None:  # pyiceberg lets a table begin on its main branch only
+            branch = MAIN_BRANCH
+            table.append(rows[:1])
         else:
             table.manage_snapshots().create_branch(staging.base, branch).commit()
             table.overwrite(rows[:1], branch=branch)
@@ -98,18 +100,20 @@ class ArrowEngine:
         return Compacted(files=wanted.files, files_after=wanted.files_after)
 
     def _rows(self, rows: SqlRows, inputs: dict[str, Input]) -> pa.Table:
-        with duckdb.connect() as connection:
-            for view, each in inputs.items():
-                assert isinstance(each, AsOf)
-                scan = self._load(each.table).scan(snapshot_id=each.iceberg_snapshot_id)
-                connection.register(view, scan.to_arrow())
-            sql = parse_one(rows.sql, dialect="spark").sql(dialect="duckdb")
-            return connection.execute(sql).to_arrow_table()
+        frames: dict[str, Frame] = {}
+        for view, each in inputs.items():
+            assert isinstance(each, AsOf)
+            scan = self._load(each.table).scan(snapshot_id=each.iceberg_snapshot_id)
+            frames[view] = Frame.of(scan.to_arrow())
+        with connected(frames) as connection:
+            return result_of(connection, read_spark(rows.sql)).arrow()
 
     def _opened(self, name: TableName, schema: pa.Schema) -> Table:
+        if self._iceberg.table_exists((name.namespace, name.name)):
+            return self._load(name)
         self._iceberg.create_namespace_if_not_exists(name.namespace)
         properties = {**_PROPERTIES, STATE: self._state}
-        return self._iceberg.create_table_if_not_exists(
+        return self._iceberg.create_table(
             (name.namespace, name.name), schema, properties=properties
         )
 
