@@ -163,3 +163,5 @@ def test_maintained_tables_have_the_same_d_shas_and_nothing_to_do_and_can_be_rea
     assert lake.rows(f"SELECT amount FROM {keys[1].table}") == [(35,)]
     again = maintain(services, Times(), Upkeep(small_files=2), models=[f"{lake.schema}.*"])
     assert not any(each.is_changed for each in again.done)
+    restate(services, graph, f"{lake.schema}.*")
+    assert lake.rows(f"SELECT amount FROM {own} ORDER BY day") == [(10,), (25,)]
