@@ -341,6 +341,22 @@ def test_old_files_that_nothing_names_are_found_and_deleted_and_no_other(
     assert iceberg._load(ONE).scan().to_arrow().column("id").to_pylist() == [7]
 
 
+def test_nothing_is_stray_in_a_folder_with_a_table_that_a_person_has_renamed(
+    iceberg: IcebergWorld, folder: Path
+) -> None:
+    """It keeps its folder, in which the table is that is made again under its old name."""
+    filled(iceberg)
+    catalog = iceberg.catalog._catalog
+    catalog.create_namespace("backup")
+    catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
+    iceberg.create(ONE)
+    kept = {aged(each, 30) for each in files_in(folder)}
+    with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+        iceberg.catalog.stray_files(stored(iceberg.catalog), before=three_days_ago())
+    assert files_in(folder) == kept
+    assert iceberg._load(TableName("backup", "one")).scan().to_arrow().num_rows == 3
+
+
 def test_nothing_is_stray_where_the_table_names_files_that_are_not_there(
     iceberg: IcebergWorld, folder: Path
 ) -> None:

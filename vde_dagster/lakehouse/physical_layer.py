@@ -73,7 +73,10 @@ class SqlPhysicalLayer:
     def stored(self, name: TableName) -> StoredTable | None:
         """A table or view by its name; None if there is none."""
         row = self._row(name)
-        return None if row is None else self._described(row)
+        found = None if row is None else self._described(row)
+        if found is None:
+            return None
+        return replace(found, beside=self._beside_of(name, found.location))
 
     def reading_views(self) -> Iterator[StoredTable]:
         """All views elsewhere, of any catalog in this database, that name something there."""
@@ -126,18 +129,22 @@ class SqlPhysicalLayer:
         Raises:
             Refused: There is one.
         """
-        plain = _plain(location)
-        begins = {f"like{at}": f"{way}{plain}/%" for at, way in enumerate(("", "file:", "file://"))}
-        with self._engine.connect() as connection:
-            rows = connection.execute(text(_INSIDE), begins).all()
-        own = next((row for row in rows if _is_named(row, self._key(name))), None)
-        beside = _beside(own, _by_folder(rows).get(plain, ()))
+        beside = self._beside_of(name, location)
         if beside:
             raise Refused(
                 f"the folder {location} of {name} has the files of {beside}, too, so none of its "
                 "files was deleted",
                 advice=f"Copy {beside} to another folder, drop it, and run `vde janitor` again.",
             )
+
+    def _beside_of(self, name: TableName, location: str) -> str:
+        """The name of another table or view whose files are in a folder; empty for none."""
+        plain = _plain(location)
+        begins = {f"like{at}": f"{way}{plain}/%" for at, way in enumerate(("", "file:", "file://"))}
+        with self._engine.connect() as connection:
+            rows = connection.execute(text(_INSIDE), begins).all()
+        own = next((row for row in rows if _is_named(row, self._key(name))), None)
+        return _beside(own, _by_folder(rows).get(plain, ()))
 
     def _rows(self) -> list[Row[Any]]:
         with self._engine.connect() as connection:

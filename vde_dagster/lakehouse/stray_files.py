@@ -127,6 +127,13 @@ def delete_files(
 def _own_folder(catalog: PyIcebergCatalog, stored: StoredTable) -> Folder:
     if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
         raise Refused(f"{stored.name} is in {stored.location}, which is no folder of its own")
+    if stored.beside:
+        raise Refused(
+            f"the folder {stored.location} of {stored.name} has the files of {stored.beside}, too, "
+            "so none of its files was deleted",
+            advice=f"Copy {stored.beside} to another folder, drop it, and run `vde maintain` "
+            "again.",
+        )
     return Folder(stored.location, catalog.properties)
 
 
