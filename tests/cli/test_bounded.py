@@ -59,16 +59,16 @@ def advised(text: str) -> list[str]:
 
 
 def test_a_plan_says_what_begins_later(bounded: Path) -> None:
-    where = ("--no-apply", "--project", bounded)
-    text = call("plan", "other", "--start", "2024-01-02", *where).stdout
-    assert f"({BOUNDED})" in text
-    assert "bounded: it begins at 2024-01-02, and is never promoted" in text
-    end = f"Begins later than its model, and is never promoted: mart.total ({BOUNDED})."
-    assert end in " ".join(text.split())
-    found = facts("plan", "other", "--start", "2024-01-02", *where)
-    said = {each["name"]: (each["bounded_from"], each["preview"]) for each in found["changes"]}
-    assert said["mart.total"] == (DAY, False)
-    assert said["mart.sales"] == (None, False)
+    words = ("plan", "dev", "--start", "2024-01-03", "--no-apply", "--project", bounded)
+    text = " ".join(call(*words).stdout.split())
+    assert "(bounded from 2024-01-03)" in text
+    said = "Begins later than its model, and is never promoted: mart.total"
+    assert f"{said} (bounded from 2024-01-03)." in text
+    changes = {each["name"]: each for each in facts(*words)["changes"]}
+    total, sales = changes["mart.total"], changes["mart.sales"]
+    assert (total["bounded_from"], total["preview"]) == ("2024-01-03T00:00:00+00:00", False)
+    assert total["reasons"] == ["bounded: it begins at 2024-01-03, and is never promoted"]
+    assert (sales["bounded_from"], sales["preview"]) == (None, False)
 
 
 def test_a_promotion_says_what_it_does_not_take(bounded: Path) -> None:
