@@ -24,7 +24,7 @@ from vde_dagster.app.catch_up.managed import refresh_managed
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
@@ -68,8 +68,8 @@ def share(folder: str) -> Iterator[object]:
         try:
             applied = apply_plan(project.services, planned, _nobody)
             computed += [each.key.model.name for each in applied if not each.reused]
-        except Conflict:
-            time.sleep(0.05)  # another process is at work on it, or was first
+        except (Conflict, Refused):
+            time.sleep(0.05)  # another process is at work on it, or was first and owns it
         graph, environment = project.files.graph, planned.environment
         planned = plan_environment(project.services, graph, environment)
     yield computed
