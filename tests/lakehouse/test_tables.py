@@ -14,6 +14,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
 from vde_dagster.core.ledger.unit_of_work import AsOf, SqlRows
+from vde_dagster.core.model.column_rules import ColumnRules, OnChange
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.model.writes import AppendRows, ReplaceTable
 from vde_dagster.ports.catalog import TableText
@@ -166,8 +167,9 @@ def test_columns_that_are_not_the_declared_ones_are_reported_before_anything_is_
 def test_rows_that_the_table_cannot_take_are_reported_before_they_are_computed(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id, 'a' AS name")
     wrong = "SELECT RAISE_ERROR('computed') AS id, 'a' AS name, 2 AS new WHERE 'x' = 'x'"
-    text = "\n".join(reported(lake, wrong))
-    assert "has id, name" in text
+    strict = ColumnRules(additive=OnChange.ERROR)
+    text = "\n".join(reported(lake, wrong, column_rules=strict))
+    assert f"has new, which {lake.key.table} lacks" in text
     assert "computed" not in text.replace("nothing was computed", "")
     assert "CAST(id AS INT)" in "\n".join(reported(lake, "SELECT 'x' AS id, 'a' AS name"))
     (line,) = reported(lake, "SELECT 1 AS id, 2 AS id")[1:]

@@ -29,7 +29,8 @@ BEFORE = """MODEL (name {s}.kept, description 'before', start '2024-01-01', kind
   INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true),
   columns (id int, at timestamp, price decimal(5,2)), column_descriptions (id = 'a key'));
 SELECT id, at, price FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
-AFTER = """MODEL (name {s}.kept, description 'after', start '2024-01-01', kind
+AFTER = """MODEL (name {s}.kept, description 'after', start '2024-01-01',
+  on_destructive_change allow, kind
   INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true),
   columns (id bigint, at timestamp, fresh string), column_descriptions (id = 'wider'));
 SELECT big AS id, at, 'new' AS fresh FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""

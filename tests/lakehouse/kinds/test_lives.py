@@ -509,7 +509,7 @@ def done(side: Side, step: Step, life: Life) -> Done:
         return Done(error="", computed=computed, kept=set(), changes=[], asked=asked, is_empty=True)
     reads = "parent" if "parent" in life.others else "events"
     text = (
-        f"MODEL (name {{s}}.kept, {life.more} kind {life.kind});\n"
+        f"MODEL (name {{s}}.kept, on_destructive_change allow, {life.more} kind {life.kind});\n"
         f"SELECT {life.select} FROM {{s}}.{reads} {life.where}"
     )
     return side.apply({"kept": text, **life.others}, step.environment, step.options)
