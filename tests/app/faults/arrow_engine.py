@@ -9,15 +9,11 @@ from typing import Final
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadataV1
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Summary
-from pyiceberg.table.update import (
-    AddSnapshotUpdate,
-    RemoveSnapshotRefUpdate,
-    SetSnapshotRefUpdate,
-)
+from pyiceberg.table.update.snapshot import _OverwriteFiles
 
 from tests.worlds.duck import connected, result_of
 from tests.worlds.frames import Frame, sum_of
@@ -32,8 +28,6 @@ from vde_dagster.ports.engine import Compacted
 from vde_dagster.ports.physical_layer import STATE
 
 _PROPERTIES: Final = {"format-version": "2"}
-_REWRITTEN: Final = "rewritten"
-"""The branch on which files are rewritten."""
 
 
 class ArrowEngine:
@@ -74,29 +68,15 @@ class ArrowEngine:
     def compact(self, name: TableName, wanted: Compaction) -> Compacted:
         """Rewrite all files as one in a commit that changes no row; see the port."""
         table = self._load(name)
-        head = table.current_snapshot()
-        assert head is not None
-        table.manage_snapshots().create_branch(head.snapshot_id, _REWRITTEN).commit()
-        table.overwrite(table.scan().to_arrow(), branch=_REWRITTEN)
-        table = self._load(name)
-        written = table.snapshot_by_name(_REWRITTEN)
-        assert written is not None
-        assert not isinstance(table.metadata, TableMetadataV1)
-        fields = {
-            "snapshot_id": table.metadata.new_snapshot_id(),
-            "parent_snapshot_id": head.snapshot_id,
-            "sequence_number": table.metadata.last_sequence_number + 1,
-            "timestamp_ms": written.timestamp_ms + 1,
-            "summary": Summary(Operation.REPLACE),
-        }
-        snapshot = written.model_copy(update=fields)
-        moved = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
-        updates = (
-            AddSnapshotUpdate(snapshot=snapshot),
-            SetSnapshotRefUpdate.model_validate(moved),
-            RemoveSnapshotRefUpdate.model_validate({"ref-name": _REWRITTEN}),
-        )
-        self._iceberg.commit_table(table, (), updates)
+        rows, files = table.scan().to_arrow(), [task.file for task in table.scan().plan_files()]
+        with (
+            table.transaction() as transaction,
+            _Rewrite(operation=Operation.REPLACE, transaction=transaction, io=table.io) as rewrite,
+        ):
+            for each in files:
+                rewrite.delete_data_file(each)
+            for each in _dataframe_to_data_files(table.metadata, rows, table.io):
+                rewrite.append_data_file(each)
         return Compacted(files=wanted.files, files_after=wanted.files_after)
 
     def _rows(self, rows: SqlRows, inputs: dict[str, Input]) -> pa.Table:
@@ -119,3 +99,10 @@ class ArrowEngine:
 
     def _load(self, name: TableName) -> Table:
         return self._iceberg.load_table((name.namespace, name.name))
+
+
+class _Rewrite(_OverwriteFiles):
+    """Replaces files by others that have the same rows, which pyiceberg has no name for."""
+
+    def _summary(self, snapshot_properties: dict[str, str] = {}) -> Summary:  # noqa: B006
+        return Summary(Operation.REPLACE, **snapshot_properties)
