@@ -250,7 +250,11 @@ def _settings_of_the_session(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     session, opened = request.config.stash[_OPENED]
     settings = session.conf.getAll
-    taken = [key for key in settings if key.startswith(_LAKE) and settings[key] != opened.get(key)]
+    taken = [
+        key
+        for key in settings
+        if f"{key}.".startswith(f"{_LAKE}.") and settings[key] != opened.get(key)
+    ]
     for key, value in settings.items():
         if value == opened.get(key) or not session.conf.isModifiable(key):
             continue

@@ -41,10 +41,11 @@ def test_tables_that_are_not_as_recorded_are_listed_with_what_mends_them_and_vie
     assert {each["table"].rsplit("__", 1)[0] for each in found["left"]} >= {
         "vde__mart.mart__revenue"
     }
-    assert all("`vde repair" in each["reason"] for each in found["left"])
+    others = [each["reason"] for each in found["left"] if "`vde repair" not in each["reason"]]
+    assert {*others} == {"it does not say which state made it"}  # what stands for physical views
     done = without_java("maintain", "--project", project)
     assert done.returncode == 0, done.stderr
-    assert "vde repair" in done.stdout
+    assert "repair" in done.stdout
     assert re.search(r"0 of \d+ tables and views were maintained: 0 bytes", done.stdout)
 
 

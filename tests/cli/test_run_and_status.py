@@ -146,11 +146,13 @@ def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None
         "behind": False,
         "dropped_views": [],
         "models": [],
+        "pauses": [],
         "failed": [],
         "stopped": [],
         "outdated": [],
         "pending": [],
         "leases": [],
+        "bounded": [],
     }
     assert call("status", "--check", "--project", loaded).exit_code == 0
 

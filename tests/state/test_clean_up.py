@@ -267,6 +267,18 @@ def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> Non
     assert state.holdings([OLD.key])
 
 
+def test_r3_what_is_recorded_after_the_newest_work_was_dropped_counts_as_later(
+    store: Store,
+) -> None:
+    state = store.state
+    replaced(state)
+    state.record_sweep([], AT_ONCE)
+    number = state.named_snapshots().number
+    assert dropped(state, OLD.key)
+    load(state, NEW.key, "w2")
+    assert [each.work_id for each in state.named_since(number).works] == ["w2"]
+
+
 def test_no_look_remembers_a_version_that_was_dropped(store: Store) -> None:
     """A version that is made again counts its changes from one."""
     state, reader = store.state, VersionKey(ModelName("shop", "reader"), "e" * 32)

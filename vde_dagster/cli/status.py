@@ -76,7 +76,7 @@ def _facts(looked: Looked) -> dict[str, object]:
         "dropped_views": [str(name) for name in status.dropped_views],
         "models": [_model_facts(each) for each in status.models],
         "pauses": [paused_facts(each) for each in status.pauses],
-        "failed": [_work_facts(looked, each) for each in (*found.failed, *found.refused)],
+        "failed": [_work_facts(looked, each) for each in (*looked.failed, *found.refused)],
         "stopped": [
             {"model": str(each.name), "reason": each.stop.reason, "advice": each.stop.advice}
             for each in found.stopped

@@ -26,8 +26,7 @@ _NAME: Final = 40
 """Names up to this length make a column."""
 _LINES: Final = 12
 """How many lines of a group are shown."""
-_REASON: Final = 160
-"""How much of a reason is shown."""
+_REASON: Final = 160  # how much of a reason is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +37,14 @@ class Looked:
     operations: Operations
     graph: Graph
     folder: Path
+
+    @property
+    def failed(self) -> tuple[UnitOfWork, ...]:
+        """What failed and is still to be done; a model that is fresh by now needs no other try."""
+        left = [each.node.name for each in self.status.models]
+        left += [each.pause.model for each in self.status.pauses]
+        left += [each.name for each in self.operations.outdated]
+        return tuple(each for each in self.operations.failed if each.intent.key.model in {*left})
 
     @property
     def is_up_to_date(self) -> bool:
@@ -130,7 +137,7 @@ def _time(when: datetime) -> str:
 
 
 def _failed(looked: Looked) -> Iterator[Line]:
-    for work in looked.operations.failed:
+    for work in looked.failed:
         yield str(work.intent.key.model), f"{_worked_on(looked, work)}: {_short(work.reason)}"
 
 
@@ -323,9 +330,7 @@ _GROUPS: Final = (
     _Group(
         title="Failed",
         lines=_failed,
-        end=lambda looked: (
-            f"{_retried(looked, looked.operations.failed)} tries again what is still missing."
-        ),
+        end=lambda looked: f"{_retried(looked, looked.failed)} tries again what is still missing.",
         is_bad=True,
     ),
     _Group(

@@ -263,9 +263,9 @@ CREATE TABLE vde_tombstones (
 
 
 def _tenth(connection: Connection) -> None:
-    """Version 10: versions that are bounded.
+    """Version 10: versions that are bounded, and numbers that are never given twice.
 
-    Before, there was none.
+    Before, there was none, and SQLite gave the number of the newest row again once it was deleted.
     """
     for column in (
         "bounded_from BIGINT",
@@ -273,6 +273,56 @@ def _tenth(connection: Connection) -> None:
         "preview BOOLEAN DEFAULT false NOT NULL",
     ):
         connection.execute(text(f"ALTER TABLE vde_promoted_snapshots ADD COLUMN {column}"))
+    if connection.dialect.name == "sqlite":
+        for table, columns in _COUNTED.items():
+            _count_once(connection, table, columns)
+
+
+def _count_once(connection: Connection, table: str, columns: Mapping[str, str]) -> None:
+    """Make a table of SQLite again, in which no number is given twice."""
+    before, names = f"{table}_before", ", ".join(("number", *columns))
+    of_table = text(
+        "SELECT name, sql FROM sqlite_schema "
+        "WHERE type = 'index' AND tbl_name = :of AND sql IS NOT NULL"
+    )
+    indexes = connection.execute(of_table, {"of": table}).all()
+    defined = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    for statement in (
+        *(f"DROP INDEX {each.name}" for each in indexes),
+        f"ALTER TABLE {table} RENAME TO {before}",
+        f"CREATE TABLE {table} (number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, {defined})",
+        f"INSERT INTO {table} ({names}) SELECT {names} FROM {before}",  # noqa: S608 - our own names
+        f"DROP TABLE {before}",
+        *(each.sql for each in indexes),
+    ):
+        connection.execute(text(statement))
+
+
+_COUNTED: Final[Mapping[str, Mapping[str, str]]] = {
+    "vde_work": {
+        "work_id": "VARCHAR NOT NULL UNIQUE",
+        "model": "VARCHAR NOT NULL",
+        "version": "VARCHAR NOT NULL",
+        "environment": "VARCHAR NOT NULL",
+        "state": "VARCHAR NOT NULL",
+        "is_session": "BOOLEAN NOT NULL",
+        "intent_json": "TEXT NOT NULL",
+        "publication_json": "TEXT",
+        "iceberg_snapshot_id": "BIGINT",
+        "audits_json": "TEXT",
+        "reason": "TEXT",
+        "started_at": "BIGINT NOT NULL",
+        "finished_at": "BIGINT",
+        "drifted": "BOOLEAN DEFAULT false NOT NULL",
+        "accepted": "BOOLEAN DEFAULT false NOT NULL",
+    },
+    "vde_unlisted": {
+        "model": "VARCHAR NOT NULL",
+        "version": "VARCHAR NOT NULL",
+        "work_id": "VARCHAR",
+    },
+}
+"""The columns of each table with counted numbers, as of version 10."""
 
 
 _STEPS: Final[Mapping[int, Step]] = {

@@ -191,7 +191,8 @@ last_looks: Final = Table(
 work: Final = Table(
     "vde_work",
     metadata,
-    # Orders units of work that began in the same instant. SQLite counts only in an INTEGER column.
+    # Orders units of work that began in the same instant. It is never given twice, so a higher one
+    # was recorded later. SQLite counts only in an INTEGER column.
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("work_id", String, nullable=False, unique=True),
     Column("model", String, nullable=False),
@@ -212,6 +213,7 @@ work: Final = Table(
     Column("accepted", Boolean, nullable=False, server_default=text("false")),
     Index("vde_work_by_version", "model", "version", "state"),
     Index("vde_work_sessions", "model", "version", "is_session", "number"),
+    sqlite_autoincrement=True,
 )
 
 marks: Final = Table(
@@ -245,6 +247,7 @@ unlisted: Final = Table(
     Column("model", String, nullable=False),
     Column("version", String, nullable=False),
     Column("work_id", String),
+    sqlite_autoincrement=True,
 )
 
 # What is known of a version's sources and not loaded.

@@ -55,8 +55,8 @@ class StoppedSession:
 class Operations:
     """What was found, by model's name.
 
-    - ``failed`` is the newest unit of work of each version that was given up, ``refused`` the same
-      where a blocking audit held its rows back.
+    - ``failed`` is the newest unit of work of each version that was given up, also where nothing is
+      left to be done; ``refused`` the same where a blocking audit held its rows back.
     - ``leases`` are those on the environment and on versions; other environments' are left out.
     - ``shown`` is the last promotion.
     """
@@ -77,8 +77,8 @@ class Operations:
 
     @property
     def is_calm(self) -> bool:
-        """Whether nothing failed, stopped, or is left to be loaded or evaluated again."""
-        return not (self.failed or self.refused or self.pending or self.outdated or self.stopped)
+        """Whether nothing was refused or stopped, or is left to be loaded or evaluated again."""
+        return not (self.refused or self.pending or self.outdated or self.stopped)
 
 
 def look_at_operations(services: Services, plan: Plan) -> Operations:
