@@ -41,10 +41,10 @@ class Looked:
     @property
     def failed(self) -> tuple[UnitOfWork, ...]:
         """What failed and is still to be done; a model that is fresh by now needs no other try."""
-        left = [each.node.name for each in self.status.models]
-        left += [each.pause.model for each in self.status.pauses]
-        left += [each.name for each in self.operations.outdated]
-        return tuple(each for each in self.operations.failed if each.intent.key.model in {*left})
+        status, outdated = self.status, {each.name for each in self.operations.outdated}
+        paused = {each.pause.model for each in status.pauses}
+        left = {each.node.name for each in status.models} | paused | outdated
+        return tuple(each for each in self.operations.failed if each.intent.key.model in left)
 
     @property
     def is_up_to_date(self) -> bool:
