@@ -177,6 +177,7 @@ def test_the_contract_of_the_json_document(sources: Path) -> None:
         "rebuilt_tables",
         "unfinished",
         "pauses",
+        "effective_from",
         "already_applied",
         "applied",
         "built",

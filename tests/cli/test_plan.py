@@ -134,6 +134,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "rebuilt_tables",
         "unfinished",
         "pauses",
+        "effective_from",
         "missing_clock_sources",
         "undecided",
         "saved",
@@ -173,6 +174,8 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "behind": None,
         "stale": None,
         "schema_changes": [],
+        "bounded_from": None,
+        "preview": False,
     }
 
 
