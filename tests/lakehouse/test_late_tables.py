@@ -230,7 +230,7 @@ def test_a_table_of_another_program_is_left_alone(
 def test_old_iceberg_snapshots_go_and_rows_stay(
     catalog: PyIcebergCatalog, tables: IcebergLateTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(late_tables, "_KEPT", 3)
+    monkeypatch.setattr(late_tables, "KEPT", 3)
     names = [f"w{number}" for number in range(9)]
     for each in names:
         tables.add_sessions([replace(SESSION, session_id=each)])

@@ -92,7 +92,8 @@ def _refuse_future(services: Services, since: datetime) -> None:
         raise OptionsRefused(
             f"--effective-from {format_instant(since)} lies in the future (it is "
             f"{format_instant(now)}): a forward-only change counts from when it is promoted, or "
-            "from an earlier instant. Plan without it, and promote the change when it is to count."
+            "from an earlier instant",
+            advice="Plan without it, and promote the change when it is to count.",
         )
 
 
@@ -104,6 +105,6 @@ def _refuse_without_change(models: Models, since: datetime) -> None:
         named = ", ".join(f"{e.name} is {e.category.value}" for e in edited if e.category)
         raise OptionsRefused(
             f"--effective-from {format_instant(since)} says from when forward-only changes count, "
-            f"and there is none: {named}. Plan with --forward-only, or with "
-            f"--decide {edited[0].name}=forward_only."
+            f"and there is none: {named}",
+            advice=f"Plan with --forward-only, or with --decide {edited[0].name}=forward_only.",
         )
