@@ -5,6 +5,7 @@ Importing this module loads no pyspark: plans, promotions and reused steps need 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -113,10 +114,16 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
     if SparkContext._gateway is None:  # noqa: SLF001 - what SparkContext itself asks: is there a JVM?
         conf.setMaster(settings.master).setAll(list(_start_conf(settings, jars).items()))
         gateway = start_jvm(dict(conf.getAll()))
+        logging.getLogger().addFilter(_is_not_of_the_bridge)
         SparkContext(conf=conf, gateway=gateway)
     else:
         conf.setMaster(settings.master).setAll(list(_session_conf(settings, jars).items()))
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _is_not_of_the_bridge(record: logging.LogRecord) -> bool:
+    """Whether a record is none of py4j's, which logs the traceback of what it raises anyway."""
+    return Path(record.pathname).parent.name != "py4j"
 
 
 def settle(session: SparkSession) -> None:
