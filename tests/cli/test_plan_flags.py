@@ -27,6 +27,7 @@ OPTIONS = {
     "empty": PlanOptions(empty_backfill=True, select=("+mart.a", "path:models/*")),
     "keeping": PlanOptions(
         forward_only=True,
+        effective_from=datetime(2024, 1, 5, tzinfo=UTC),
         decisions={
             ModelName("mart", "a"): Category.FORWARD_ONLY,
             ModelName("mart", "b"): Category.NON_BREAKING,
@@ -40,6 +41,18 @@ def read(words: list[str]) -> PlanOptions:
     given = command.make_context("plan", ["dev", *words]).params
     own = {key: value for key, value in given.items() if key in PlanOptions.__dataclass_fields__}
     return PlanOptions(**own, decisions=decisions_of(given["decided"], catalog="lake"))
+
+
+def test_each_option_of_a_plan_is_asked_for_in_one_of_these() -> None:
+    every = {*PlanOptions.__dataclass_fields__} - {"strict_columns"}  # which vde.yaml says
+    usual = PlanOptions()
+    asked = {
+        name
+        for name in every
+        for options in OPTIONS.values()
+        if getattr(options, name) != getattr(usual, name)
+    }
+    assert asked == every
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)

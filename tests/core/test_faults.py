@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyiceberg.exceptions import ForbiddenError, NotInstalledError, ServiceUnavailableError
 from pyspark.errors import PySparkException
 from requests.exceptions import ConnectionError as NoConnection
 from sqlalchemy.exc import OperationalError
 
-from vde_dagster.core.faults import Fault, FoundFault, fault_of
+from vde_dagster.core.faults import Fault, FoundFault, fault_of, lost_java
 
 FILE = "file:/w/vde__mart/mart__sales__0123456789abcdef0123456789abcdef/data/a.parquet"
 REST = "org.apache.iceberg.exceptions"
@@ -62,6 +63,15 @@ def test_faults_are_known_by_type_number_or_text_in_any_cause(
 )
 def test_what_is_not_in_the_table_is_a_bug(error: Exception) -> None:
     assert fault_of(error) is None
+
+
+def test_what_talks_to_java_says_that_it_is_gone_and_no_text_of_others() -> None:
+    gone = Py4JNetworkError("Answer from Java side is empty")
+    assert lost_java(gone)
+    assert lost_java(caused(ValueError("no rows"), gone))
+    mail = ConnectionError("Error while sending the mail: Answer from Java side is empty")
+    assert not lost_java(mail)
+    assert not lost_java(caused(RuntimeError("Error while receiving"), mail))
 
 
 def test_a_circle_of_causes_ends() -> None:

@@ -702,6 +702,7 @@ def test_a_python_model_reads_what_it_declares(spark_world: World) -> None:
     for body, reported in [
         ("return context.table('raw.other')", "reads 'raw.other'.*raw.events"),
         ("return 1 / 0", "/project/models/mine.py:2: ZeroDivisionError"),
+        ("raise OSError('Error while sending a mail')", "mine.py:2: OSError: Error while sending"),
         ("return 7", "returns int"),
         ("syntax error", "mine.py:2: SyntaxError"),
     ]:

@@ -118,12 +118,7 @@ def allow_empty(binding: Binding, name: ModelName) -> str:
 
 def _permitting(plan: Plan) -> str:
     """The command that carries out a promotion or rollback, and lets rows go."""
-    taken = plan.taken
-    if taken is None:
-        return ""
-    if taken.environment == plan.environment:
-        return f"vde rollback {plan.environment} --to {taken.number} --allow-empty"
-    return f"vde promote {taken.environment} {plan.environment} --allow-empty"
+    return "" if plan.taken is None else f"vde {' '.join(plan.command)} --allow-empty"
 
 
 def _comes_back(change: ModelChange) -> bool:

@@ -303,16 +303,7 @@ def _wanted(plan: Plan, folder: Path, output: str) -> bool:
 
 def _again(plan: Plan) -> list[str]:
     """The command that makes a plan again, with its options."""
-    return [*_command(plan), *flags_of(plan.options)]
-
-
-def _command(plan: Plan) -> list[str]:
-    taken = plan.taken
-    if taken is None:
-        return ["plan", plan.environment]
-    if taken.environment == plan.environment:
-        return ["rollback", plan.environment, "--to", str(taken.number)]
-    return ["promote", taken.environment, plan.environment]
+    return [*plan.command, *flags_of(plan.options)]
 
 
 def _on_terminal() -> bool:

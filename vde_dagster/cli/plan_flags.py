@@ -155,7 +155,11 @@ def plan_flags(command: Command) -> Command:
 
 def flags_of(options: PlanOptions) -> list[str]:
     """The words on a command line that ask for a plan with these options."""
-    bounds = (("--start", options.start), ("--end", options.end))
+    instants = (
+        ("--start", options.start),
+        ("--end", options.end),
+        ("--effective-from", options.effective_from),
+    )
     said = (
         ("--forward-only", options.forward_only),
         ("--skip-backfill", options.skip_backfill),
@@ -167,7 +171,7 @@ def flags_of(options: PlanOptions) -> list[str]:
     )
     decided = sorted(options.decisions.items())
     return [
-        *(word for name, at in bounds if at is not None for word in (name, at.isoformat())),
+        *(word for name, at in instants if at is not None for word in (name, at.isoformat())),
         *(word for each in options.restate for word in ("--restate-model", each)),
         *(name for name, given in said if given),
         *(word for each in options.select for word in ("--select-model", each)),

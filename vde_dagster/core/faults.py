@@ -127,6 +127,18 @@ def fault_of(error: BaseException) -> FoundFault | None:
     return None
 
 
+def lost_java(error: BaseException) -> bool:
+    """Whether what talks to the JVM found it gone, whatever an error says in its text.
+
+    A user's own function may raise anything, and say of its own connections what py4j says of Java.
+    """
+    return any(
+        (each.in_java_bridge and each.is_connection)
+        or (each.package, each.name) in _TYPES[Fault.JVM_GONE]
+        for each in _chain(error)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Link:
     """One error of a chain: its type's name and package, its text, and what else tells of it."""

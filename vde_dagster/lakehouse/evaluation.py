@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.faults import Fault, fault_of
+from vde_dagster.core.faults import fault_of, lost_java
 from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
@@ -336,8 +336,7 @@ def python_frame(
     except (PySparkException, EvaluationFailed):
         raise
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        found = fault_of(error)
-        if found is not None and found.fault is Fault.JVM_GONE:
+        if lost_java(error):
             raise  # nothing that the function did
         _raise_users(error, rows)
     return _frame_of(spark, result, columns, place=f"{rows.path}: {rows.function}")

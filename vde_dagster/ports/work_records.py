@@ -66,6 +66,7 @@ class WorkRecords(Protocol):
         """Record a unit of work that publishes what audits refused another one, as staged.
 
         Raises:
+            Conflict: The version is being dropped.
             LeaseLost: The lease on the version is not held any more.
         """
         ...

@@ -47,7 +47,7 @@ from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.model.writes import KeepHistory, Write
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.bounds import reading_bounded
+from vde_dagster.core.planning.bounds import reads_bounded
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
@@ -329,7 +329,7 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
             person has paused it, or it would be computed from what is bounded.
     """
     node = owned(services, binding, name)
-    if name in reading_bounded(binding.graph, binding.snapshots):
+    if reads_bounded(binding.graph, binding.snapshots, node):
         raise Refused(
             f"{name} reads a table that begins later than its model in {binding.environment}, and "
             "is never promoted. Nothing was computed",

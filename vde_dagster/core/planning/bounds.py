@@ -68,15 +68,21 @@ def reading_bounded(graph: Graph, snapshots: Snapshots) -> frozenset[ModelName]:
     They are not computed: their rows would follow from rows that no other environment has, in a
     version that others may take. A plan that a person asks for makes them bounded, too.
     """
-    bounded = since_of(snapshots)
-    if not bounded:
+    if not since_of(snapshots):
         return frozenset()
-    return frozenset(
-        node.name
-        for node in graph
-        if node.model.kind.stores_rows
-        and node.name not in bounded
-        and any(each in bounded for each in tables_read(graph, node))
+    return frozenset(node.name for node in graph if reads_bounded(graph, snapshots, node))
+
+
+def reads_bounded(graph: Graph, snapshots: Snapshots, node: Node) -> bool:
+    """Whether a model is one of `reading_bounded`."""
+
+    def is_bounded(name: ModelName) -> bool:
+        return name in snapshots and snapshots[name].bounded is not None
+
+    return (
+        node.model.kind.stores_rows
+        and not is_bounded(node.name)
+        and any(map(is_bounded, tables_read(graph, node)))
     )
 
 

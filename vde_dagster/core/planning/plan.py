@@ -258,6 +258,16 @@ class Plan:
         return self.environment == PRODUCTION or self.options.no_gaps
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """The words of the command of `vde` that makes such a plan, without its options."""
+        taken = self.taken
+        if taken is None:
+            return "plan", self.environment
+        if taken.environment == self.environment:
+            return "rollback", self.environment, "--to", str(taken.number)
+        return "promote", taken.environment, self.environment
+
+    @property
     def is_empty(self) -> bool:
         """Whether applying the plan would do nothing."""
         return not (self.promotes or self.backfills or self.dropped_views or self.unfinished)
