@@ -85,8 +85,8 @@ class FlightsLake(ABC):
         """The ports as a command gets them."""
 
     @property
-    def always_computed(self) -> frozenset[str]:
-        """The models that may read any column and whose rows are never taken as equal."""
+    def reading_any_column(self) -> frozenset[str]:
+        """The models that may read any column, so that a change of one concerns them."""
         return frozenset()
 
     @abstractmethod
@@ -248,7 +248,7 @@ class OnSpark(FlightsLake):
         return VdeProject.load(self.folder).services
 
     @property
-    def always_computed(self) -> frozenset[str]:
+    def reading_any_column(self) -> frozenset[str]:
         """See `FlightsLake`."""
         return frozenset({"mart.punctuality"})
 
