@@ -16,11 +16,11 @@ from hypothesis import settings
 SHORT: Final = "short"
 FULL: Final = "full"
 # A deadline would fail a test for what else its machine does.
-settings.register_profile(SHORT, deadline=None, max_examples=40)
+settings.register_profile(SHORT, deadline=None, max_examples=20)
 settings.register_profile(FULL, deadline=None)
 
-_LEAST_EXAMPLES: Final = 25
-_FULL_EXAMPLES_PER_SHORT_ONE: Final = 5
+_LEAST_EXAMPLES: Final = 20
+_FULL_EXAMPLES_PER_SHORT_ONE: Final = 10
 
 
 def choose_form(markers: str) -> None:

@@ -18,10 +18,18 @@ from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from tests.app.memory_world import RAW, MemoryWorld
 from tests.cli.calling import call
+from tests.depth import is_full
+from vde_dagster.app.apply.applying import Report, apply_plan
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.names import TableName
+from vde_dagster.core.ledger.late.decision import NothingToLoad
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.orchestration import jobs
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 SOURCES: Final = """\
@@ -143,18 +151,39 @@ class InMemory(Changing):
         """See `Changing`."""
         return [[as_json(value) for value in row] for row in self.world.rows(view)]
 
-    def serve(self, patch: pytest.MonkeyPatch) -> InMemory:
-        """Let commands that open a project work with this world."""
-        serve(self.world, patch)
+    def serve(self, patch: pytest.MonkeyPatch, *, with_dagster: bool = False) -> InMemory:
+        """Let commands that open a project work with this world; see `serve`."""
+        serve(self.world, patch, with_dagster=with_dagster)
         return self
 
     def _wait_until_now(self) -> None:
         self.world.clock.advance(datetime.now(UTC) - self.world.clock.now())
 
 
-def serve(world: MemoryWorld, patch: pytest.MonkeyPatch) -> None:
-    """Let each project that is opened have its state, catalog and engine in this world."""
+def serve(world: MemoryWorld, patch: pytest.MonkeyPatch, *, with_dagster: bool = False) -> None:
+    """Let each project that is opened have its state, catalog and engine in this world.
+
+    Args:
+        world: The world.
+        patch: Undoes it.
+        with_dagster: Whether the short form, too, applies plans and loads late rows in runs of
+            Dagster. Each takes seconds. Without them the same is done:
+            tests/orchestration/test_plan_runs.py.
+    """
     patch.setattr(VdeProject, "services", property(lambda _: world.services()))
+    if not (with_dagster or is_full()):
+        patch.setattr(jobs, "run_plan", _apply)
+        patch.setattr(jobs, "run_catch_up", _catch_up)
+
+
+def _apply(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
+    return apply_plan(project.services, plan, report)
+
+
+def _catch_up(
+    project: VdeProject, binding: Binding, name: ModelName, *, reload: bool = False
+) -> Evaluated | NothingToLoad:
+    return catch_up(project.services, binding, name, reload=reload)
 
 
 def write_files(folder: Path) -> Path:

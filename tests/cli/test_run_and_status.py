@@ -7,7 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -66,14 +66,22 @@ def two_days_in_memory(
     return KeptFolder.of(folder), changing.world
 
 
-@pytest.fixture(params=["in memory", pytest.param("on Spark", marks=pytest.mark.full)])
+ON_SPARK: Final = "on Spark"
+WITH_DAGSTER: Final = "in memory, runs of Dagster"
+_ON_SPARK: Final = pytest.param(ON_SPARK, marks=pytest.mark.full)
+with_dagster: Final = pytest.mark.parametrize("changing", [WITH_DAGSTER, _ON_SPARK], indirect=True)
+"""For a test whose commands are runs of Dagster in the short form, too."""
+
+
+@pytest.fixture(params=["in memory", _ON_SPARK])
 def changing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Changing:
     """Two days, built; the amounts are 10 but for one hour of each day."""
-    if request.param == "on Spark":
+    if request.param == ON_SPARK:
         kept: KeptFolder = request.getfixturevalue("two_days_on_spark")
         return OnSpark(kept.put_back())
     kept, world = request.getfixturevalue("two_days_in_memory")
-    return InMemory(kept.put_back(), world.copied()).serve(monkeypatch)
+    made = InMemory(kept.put_back(), world.copied())
+    return made.serve(monkeypatch, with_dagster=request.param == WITH_DAGSTER)
 
 
 def at(hours: float) -> str:
@@ -248,6 +256,7 @@ def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing
 
 
 @pytest.mark.spark
+@with_dagster
 def test_what_fails_is_reported_and_leaves_what_reads_it_stale_and_the_rest_goes_on(
     changing: Changing,
 ) -> None:

@@ -106,7 +106,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
 @pytest.fixture
 def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     made = Night(tmp_path / "late", {"events": EVENTS})
-    serve(made.world, monkeypatch)
+    serve(made.world, monkeypatch, with_dagster=True)
     return made
 
 

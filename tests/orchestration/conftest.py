@@ -21,6 +21,7 @@ import pytest
 from tests.app.memory_world import RAW, MemoryWorld
 from tests.kept_folder import KeptFolder
 from tests.orchestration.launchpad import Launchpad, Make, made_in
+from tests.orchestration.served import cheaper, instance_at
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO
@@ -257,10 +258,10 @@ def _kept_in_memory(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 
 
 def _make_home(made: Sample) -> None:
-    """A home of Dagster in the project's folder, as its first user leaves it."""
+    """A home of Dagster in the project's folder, in which nothing was run; see `cheaper`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DAGSTER_HOME", raising=False)
-        home = dagster_home(made.project().configuration)
+        home = cheaper(dagster_home(made.project().configuration))
     with dg.DagsterInstance.from_config(str(home)):
         pass
 
@@ -308,23 +309,10 @@ def instance(tmp_path: Path, _new_home: Path) -> Iterator[dg.DagsterInstance]:
         yield made
 
 
-def instance_at(home: Path) -> dg.DagsterInstance:
-    """A persistent instance without what only costs time here."""
-    settings = {
-        "telemetry": {"enabled": False},
-        # By default each run has a database of its own, which takes as long to make as a short run.
-        "event_log_storage": {
-            "module": "dagster._core.storage.event_log",
-            "class": "ConsolidatedSqliteEventLogStorage",
-            "config": {"base_dir": str(home / "events")},
-        },
-        # By default each step has two processes that copy what it prints, and two that watch them.
-        "compute_logs": {
-            "module": "dagster._core.storage.noop_compute_log_manager",
-            "class": "NoOpComputeLogManager",
-        },
-    }
-    return dg.DagsterInstance.local_temp(str(home), overrides=settings)
+@pytest.fixture
+def home(tmp_path: Path, _new_home: Path) -> Path:
+    """The home of another instance of this test alone, in which nothing was run."""
+    return shutil.copytree(_new_home, tmp_path / "home")
 
 
 def _create_source(project: VdeProject) -> None:

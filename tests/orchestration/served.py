@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import dagster as dg
+import yaml
 
 
 @contextmanager
@@ -47,14 +48,22 @@ def launched(process: Any, mutation: str, **variables: object) -> dict[str, Any]
 
 
 def instance_that_runs_in_this_process(home: Path) -> dg.DagsterInstance:
-    """A persistent instance whose launched runs are over when they are launched."""
+    """A persistent instance whose launched runs are over when they are launched.
+
+    Args:
+        home: Its folder; that of the fixture ``home`` has the tables already.
+    """
     module = "dagster._core.launcher.sync_in_memory_run_launcher"
-    return _instance_at(home, {"module": module, "class": "SyncInMemoryRunLauncher"})
+    return _launching(home, {"module": module, "class": "SyncInMemoryRunLauncher"})
 
 
 def instance_that_runs_nothing(home: Path) -> dg.DagsterInstance:
-    """A persistent instance whose launched runs wait for `run_launched`."""
-    return _instance_at(home, {"module": "dagster._core.test_utils", "class": "MockedRunLauncher"})
+    """A persistent instance whose launched runs wait for `run_launched`.
+
+    Args:
+        home: Its folder; that of the fixture ``home`` has the tables already.
+    """
+    return _launching(home, {"module": "dagster._core.test_utils", "class": "MockedRunLauncher"})
 
 
 def run_launched(
@@ -72,12 +81,43 @@ def run_launched(
     return done
 
 
-def _instance_at(home: Path, launcher: dict[str, str]) -> dg.DagsterInstance:
+def instance_at(home: Path, **overrides: dict[str, str]) -> dg.DagsterInstance:
+    """A persistent instance without what only costs time here.
+
+    Args:
+        home: Its folder.
+        overrides: More settings, as ``dagster.yaml`` has them.
+    """
+    settings = {"telemetry": {"enabled": False}, **_saving(home), **overrides}
+    return dg.DagsterInstance.local_temp(str(home), overrides=settings)
+
+
+def cheaper(home: Path) -> Path:
+    """Add to the settings of a home that was just made what saves time; returns it."""
+    with (home / "dagster.yaml").open("a", encoding="utf-8") as settings:
+        yaml.safe_dump(_saving(home), settings)
+    return home
+
+
+def _saving(home: Path) -> dict[str, dict[str, object]]:
+    return {
+        # By default each run has a database of its own, which takes as long to make as a short run.
+        "event_log_storage": {
+            "module": "dagster._core.storage.event_log",
+            "class": "ConsolidatedSqliteEventLogStorage",
+            "config": {"base_dir": str(home / "events")},
+        },
+        # By default each step has two processes that copy what it prints, and two that watch them.
+        "compute_logs": {
+            "module": "dagster._core.storage.noop_compute_log_manager",
+            "class": "NoOpComputeLogManager",
+        },
+    }
+
+
+def _launching(home: Path, launcher: dict[str, str]) -> dg.DagsterInstance:
     coordinator = {
         "module": "dagster._core.run_coordinator",
         "class": "DefaultRunCoordinator",
     }
-    home.mkdir()
-    return dg.DagsterInstance.local_temp(
-        str(home), overrides={"run_launcher": launcher, "run_coordinator": coordinator}
-    )
+    return instance_at(home, run_launcher=launcher, run_coordinator=coordinator)

@@ -403,7 +403,7 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
 
 def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on(
     make: Callable[[dict[str, str]], AutomatedWorld],
-    tmp_path: Path,
+    home: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import logging
@@ -420,7 +420,7 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
     monkeypatch.setattr(f"{now}_timestamp", lambda: time.time() + sum(later))
     automated = make(PROJECT)
     with (
-        instance_that_runs_in_this_process(tmp_path / "daemon") as instance,
+        instance_that_runs_in_this_process(home) as instance,
         served(automated.definitions(), instance) as process,
     ):
         (location,) = process.create_request_context().code_locations

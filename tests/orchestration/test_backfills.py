@@ -67,8 +67,8 @@ mutation ($run: String!) {
 
 
 @pytest.fixture
-def instance(tmp_path: Path) -> dg.DagsterInstance:
-    return instance_that_runs_in_this_process(tmp_path / "home")
+def instance(home: Path) -> dg.DagsterInstance:
+    return instance_that_runs_in_this_process(home)
 
 
 def status_of(instance: dg.DagsterInstance, backfill_id: str) -> BulkActionStatus:

@@ -82,11 +82,11 @@ def amounts(shop: AutomatedWorld) -> list[int]:
 
 
 def test_what_landed_is_one_run_and_the_next_tick_finds_nothing(
-    make: Make, tmp_path: Path, later: list[float]
+    make: Make, home: Path, later: list[float]
 ) -> None:
     shop = make(PROJECT)
     with (
-        instance_that_runs_in_this_process(tmp_path / "daemon") as instance,
+        instance_that_runs_in_this_process(home) as instance,
         daemon(shop, instance) as one,
     ):
         one.switch_on()
@@ -102,11 +102,11 @@ def test_what_landed_is_one_run_and_the_next_tick_finds_nothing(
 
 
 def test_a_tick_while_the_run_waits_asks_for_no_other_one(
-    make: Make, tmp_path: Path, later: list[float]
+    make: Make, home: Path, later: list[float]
 ) -> None:
     shop = make(PROJECT)
     with (
-        instance_that_runs_nothing(tmp_path / "daemon") as instance,
+        instance_that_runs_nothing(home) as instance,
         daemon(shop, instance) as one,
     ):
         one.switch_on()
@@ -123,14 +123,16 @@ def test_a_tick_while_the_run_waits_asks_for_no_other_one(
         assert amounts(shop) == [1, 5, 10]
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize(
+    "number", [0, *(pytest.param(again, marks=pytest.mark.full) for again in (1, 2))]
+)
 def test_two_daemons_at_once_load_it_once(
-    make: Make, tmp_path: Path, later: list[float], number: int
+    make: Make, home: Path, later: list[float], number: int
 ) -> None:
     """If somebody runs two, two runs may be asked for, and one of them finds nothing to load."""
     shop = make(PROJECT)
     with (
-        instance_that_runs_nothing(tmp_path / f"daemon{number}") as instance,
+        instance_that_runs_nothing(home) as instance,
         daemon(shop, instance) as one,
         daemon(shop, instance) as other,
     ):

@@ -97,14 +97,14 @@ def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str])
     "strategy", ["ALL_STEPS", pytest.param("FROM_FAILURE", marks=pytest.mark.full)]
 )
 def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
-    make: Make, tmp_path: Path, strategy: str
+    make: Make, home: Path, strategy: str
 ) -> None:
     shop = make(PROJECT)
     shop.edit("totals", "SUM(amount)", "SUM(CAST('x' AS BIGINT))")
     config = {"ops": {"plan": {"config": {"apply": True}}}}
     definitions = shop.definitions()
     with (
-        instance_that_runs_nothing(tmp_path / "ui") as instance,
+        instance_that_runs_nothing(home) as instance,
         served(definitions, instance) as process,
     ):
         run_id = launch(process, "vde_plan", config, {})
@@ -119,13 +119,13 @@ def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
 
 
 def test_the_ui_executes_an_automatic_run_again_and_failed_models_are_tried_at_once(
-    make: Make, tmp_path: Path
+    make: Make, home: Path
 ) -> None:
     shop = make({**PROJECT, "picky": PICKY})
     shop.world.land((7.5, 500), until=48)
     definitions = shop.definitions()
     with (
-        instance_that_runs_nothing(tmp_path / "ui") as instance,
+        instance_that_runs_nothing(home) as instance,
         served(definitions, instance) as process,
     ):
         shop.instance = instance

@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import MemoryWorld, build, graph_of, plan
+from tests.orchestration.served import cheaper
 from vde_dagster.app.apply.applying import Report, apply_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.composition import VdeProject
@@ -44,7 +45,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> VdeProject:
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    return VdeProject(Configuration(folder=folder, name="in_memory"))
+    found = Configuration(folder=folder, name="in_memory")
+    if not found.home.exists():
+        cheaper(dagster_home(found))
+    return VdeProject(found)
 
 
 @pytest.fixture(params=["without Dagster", "as a Dagster run"])

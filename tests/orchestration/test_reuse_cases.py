@@ -16,7 +16,7 @@ import pytest
 from tests.app.memory_world import MemoryWorld
 from tests.kept_folder import KeptFolder
 from tests.orchestration.automated_world import AutomatedWorld
-from tests.orchestration.conftest import instance_at
+from tests.orchestration.served import instance_at
 from tests.orchestration.test_status_sensor import not_fresh
 from vde_dagster.orchestration.known_events import Event
 
