@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -134,6 +135,10 @@ _LONGEST: Final = {
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """No run whose groups are silently ignored: each process would then have Spark, and do all."""
+    if "dagster" in sys.modules:  # tests in `core` are run without it
+        from tests.dagster_storage import keep_engines
+
+        keep_engines()
     _collect_garbage_less_often()
     grouped = getattr(session.config.option, "loadgroup", False)
     if grouped and not all("@" in item.nodeid for item in session.items):

@@ -16,17 +16,17 @@ from tests.cli.promoted import edit
 
 DAILY = Path("models", "daily.sql")
 UNIT_TEST = """\
-shares_are_whole:
-  model: mart.daily
+the_best_day_is_shown:
+  model: mart.best
   inputs:
-    staging.events:
-      - {id: 1, at: 2024-01-01 05:00:00, amount: 10}
-      - {id: 2, at: 2024-01-01 06:00:00, amount: 20}
+    mart.daily:
+      - {day: 2024-01-01, shares: 30}
+      - {day: 2024-01-02, shares: 20}
   outputs:
     query:
-      - {day: 2024-01-01, shares: SHARES}
-  vars: {start: 2024-01-01, end: 2024-01-01}
+      - {best: BEST}
 """
+"""Its rows need no Spark."""
 
 
 @pytest.fixture
@@ -91,19 +91,20 @@ def test_unit_tests_decide_whether_the_environment_is_built(
 ) -> None:
     folder = changing.folder / "tests"
     folder.mkdir()
-    text = UNIT_TEST.replace("SHARES", "30" if right else "15")
-    (folder / "test_daily.yaml").write_text(text)
+    text = UNIT_TEST.replace("BEST", "30" if right else "20")
+    (folder / "test_best.yaml").write_text(text)
     if right:
         assert ci("plan", changing)["tests"] == 1
         return
     done = call("ci", "plan", "42", "--project", changing.folder)
     assert done.exit_code == 1
-    assert "shares_are_whole" in done.stderr
+    assert "the_best_day_is_shown" in done.stderr
+    assert "1 unit test: 1 failed (1 on DuckDB)." in done.stderr
     assert "Correct the models or the tests." in done.stderr
     assert "--skip-tests" not in done.stderr, "this command has no such option"
     comment = call("ci", "comment", "42", "--project", changing.folder)
     assert comment.stdout.startswith("## pr\\_42 is not built\n")
-    assert "shares_are_whole" in comment.stdout
+    assert "the_best_day_is_shown" in comment.stdout
     refused = call("ci", "apply", "42", "--project", changing.folder)
     assert refused.exit_code == 1
     assert "run `vde ci plan` for the request again" in refused.stderr.lower()

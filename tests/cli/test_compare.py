@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
 from tests.project.repositories import AS_SOMEBODY, commit, git, new_repository, write
 
 REVENUE = "models/mart/revenue.sql"
@@ -378,15 +376,15 @@ def test_an_unknown_revision_is_refused_with_advice(project: Path) -> None:
 
 
 def test_without_git_folders_can_be_compared_and_revisions_not(
-    project: Path, tmp_path: Path
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(new_repository(project))
     (tmp_path / "empty").mkdir()
-    nothing = {"PATH": str(tmp_path / "empty")}
-    done = run_vde("compare", "main", "--project", project, **nothing)
-    assert done.returncode == 1
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    done = call("compare", "main", "--project", project)
+    assert done.exit_code == 1
     assert "Install git" in done.stderr
-    assert run_vde("compare", project, project, **nothing).returncode == 0
+    assert call("compare", project, project).exit_code == 0
 
 
 def test_warnings_of_files_are_not_reported(project: Path) -> None:
@@ -394,21 +392,6 @@ def test_warnings_of_files_are_not_reported(project: Path) -> None:
     write(project, {"models/mart/checked.sql": text})
     assert "warning" in call("plan", "--no-apply", "--project", project).stderr
     assert call("compare", project, project).stderr == ""
-
-
-def test_it_loads_neither_dagster_nor_pyspark_nor_a_catalog(project: Path) -> None:
-    commit(new_repository(project))
-    heavy = ("dagster", "pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow")
-    code = (
-        "import sys; from vde_dagster.cli.commands import vde\n"
-        f"vde(['compare', 'main', '--project', {str(project)!r}], standalone_mode=False)\n"
-        f"print([name for name in {heavy!r} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
 
 
 def test_it_needs_something_to_compare_with(project: Path) -> None:

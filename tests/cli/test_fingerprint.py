@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +151,3 @@ def test_sources_need_not_be_declared(project: Path) -> None:
     assert done.exit_code == 0, done.stderr
     named = [each["name"] for each in json.loads(done.stdout)["models"]]
     assert named == ["m.x", "raw.nowhere"]
-
-
-def test_it_loads_neither_dagster_nor_pyspark_nor_a_catalog(project: Path) -> None:
-    heavy = ("dagster", "pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow")
-    code = (
-        "import sys; from vde_dagster.cli.commands import vde\n"
-        f"vde(['fingerprint', '--project', {str(project)!r}], standalone_mode=False)\n"
-        f"print([name for name in {heavy!r} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]

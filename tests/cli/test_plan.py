@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -250,31 +248,6 @@ def test_nothing_to_be_done_is_said_without_java(
     done = without_java("plan", "prod", "--auto-apply", "--project", up_to_date)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Nothing to be done: prod is up to date.\n"
-
-
-def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(up_to_date: Path) -> None:
-    code = (
-        "import sys; from vde_dagster.cli.commands import vde\n"
-        f"vde(['plan', '--auto-apply', '--project', {str(up_to_date)!r}], standalone_mode=False)\n"
-        "print([name for name in ('dagster', 'pyspark', 'py4j') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_help_loads_nothing_that_is_heavy() -> None:
-    code = (
-        "import sys; from vde_dagster.cli.commands import vde\n"
-        "vde(['--help'], standalone_mode=False)\n"
-        "heavy = ('dagster', 'pyspark', 'pyiceberg', 'sqlalchemy', 'sqlglot', 'rich', 'yaml')\n"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_environments_lists_what_was_promoted(up_to_date: Path) -> None:

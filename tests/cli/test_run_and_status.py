@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -123,20 +121,6 @@ def test_nothing_to_be_done_is_said_without_java(
         assert done.stdout.startswith(UP_TO_DATE)
     else:
         assert done.stdout == "prod is up to date.\n"
-
-
-def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(loaded: Path) -> None:
-    code = (
-        "import sys; from vde_dagster.cli.commands import vde\n"
-        "for command in ('run', 'status'):\n"
-        f"    vde([command, '--project', {str(loaded)!r}], standalone_mode=False)\n"
-        "    print([name for name in ('dagster', 'pyspark', 'py4j') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
-    )
-    run, *_, status = done.stdout.splitlines()[1:]
-    assert (run, status) == ("[]", "[]")
 
 
 def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import call
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.location import open_location
 
@@ -38,8 +38,8 @@ def test_every_command_that_reads_the_files_prints_their_warnings(
 
 
 def test_json_on_standard_output_stays_json(warned: Path) -> None:
-    done = run_vde("plan", "--no-apply", "--format", "json", "--project", warned)
-    assert done.returncode == 0, done.stderr
+    done = call("plan", "--no-apply", "--format", "json", "--project", warned)
+    assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["version"] == 1
     assert f":4: warning: {MESSAGE}" in done.stderr
 

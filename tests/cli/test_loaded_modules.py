@@ -1,0 +1,65 @@
+"""What commands load: those that compute nothing start neither Dagster nor Spark.
+
+One process runs them all, those that load least first.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.cli.calling import new_project
+from tests.cli.promoted import promote
+from tests.project.repositories import commit, new_repository
+
+HEAVY: Final = ("dagster", "pyspark", "py4j")
+OF_CATALOGS: Final = (*HEAVY, "pyiceberg", "sqlalchemy", "pyarrow")
+OF_ANY: Final = (*OF_CATALOGS, "sqlglot", "rich", "yaml")
+CODE: Final = """
+import json, sys
+from vde_dagster.cli.commands import vde
+found = []
+for arguments, heavy in json.loads(sys.argv[1]):
+    vde(arguments, standalone_mode=False)
+    found.append([name for name in heavy if name in sys.modules])
+print(json.dumps(found))
+"""
+
+
+def loaded(*commands: tuple[list[str], tuple[str, ...]]) -> dict[str, list[str]]:
+    """What each command has loaded of what it should not, once those before it have run."""
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, json.dumps(commands)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {words[0]: each for (words, _), each in zip(commands, found, strict=True)}
+
+
+def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_need(
+    project: Path, tmp_path: Path
+) -> None:
+    commit(new_repository(project))
+    seed = new_project(tmp_path / "seed")
+    shutil.rmtree(seed / "models" / "mart")
+    promote(seed, loaded=True)
+    files, shown = ["--project", str(project)], ["--project", str(seed)]
+    found = loaded(
+        (["--help"], OF_ANY),
+        (["compare", "main", *files], OF_CATALOGS),
+        (["fingerprint", *files], OF_CATALOGS),
+        (["run", *shown], HEAVY),
+        (["status", *shown], HEAVY),
+        (["plan", "--auto-apply", *shown], HEAVY),
+    )
+    assert found == {
+        name: [] for name in ("--help", "compare", "fingerprint", "run", "status", "plan")
+    }
+    assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
