@@ -171,7 +171,13 @@ def serve(world: MemoryWorld, patch: pytest.MonkeyPatch, *, with_dagster: bool =
             tests/orchestration/test_plan_runs.py.
     """
     patch.setattr(VdeProject, "services", property(lambda _: world.services()))
-    if not (with_dagster or is_full()):
+    if not with_dagster:
+        leave_dagster_out(patch)
+
+
+def leave_dagster_out(patch: pytest.MonkeyPatch) -> None:
+    """Let commands of the short form do without Dagster what its runs do; see `serve`."""
+    if not is_full():
         patch.setattr(jobs, "run_plan", _apply)
         patch.setattr(jobs, "run_catch_up", _catch_up)
 

@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.changing import leave_dagster_out
 from tests.cli.conftest import WithoutJava
 from vde_dagster.composition import VdeProject
 
@@ -182,7 +183,10 @@ def test_a_plan_that_is_only_shown_says_which_tests_fail(
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_a_test_is_created_from_live_rows_and_passes(tested: Path) -> None:
+def test_a_test_is_created_from_live_rows_and_passes(
+    tested: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_dagster_out(monkeypatch)
     broken(with_own_catalog(tested))
     done = call("plan", "--auto-apply", "--skip-tests", "--project", tested)
     assert done.exit_code == 0, done.stderr

@@ -15,6 +15,7 @@ from pyiceberg.table.metadata import TableMetadataV2
 from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
+from tests.kept_folder import KeptFolder
 from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -222,6 +223,30 @@ class IcebergWorld(World):
         found = self._load(name).metadata.current_snapshot_id
         assert isinstance(found, int)
         return found
+
+
+class KeptIceberg:
+    """A world of Iceberg that a file's tests have one after the other, each as it was made.
+
+    Args:
+        folder: Where it is.
+        tables: What is created in it.
+        values: The rows that each of these has.
+    """
+
+    def __init__(self, folder: Path, *tables: TableName, values: Pairs = ()) -> None:
+        self.folder = folder
+        self._world = IcebergWorld(folder)
+        for name in tables:
+            self._world.create(name)
+            if values:
+                self._world.append(name, values)
+        self._kept = KeptFolder.of(folder)
+
+    def put_back(self) -> IcebergWorld:
+        """The world as it was made."""
+        self._kept.put_back()
+        return self._world
 
 
 def compact(catalog: PyIcebergCatalog, table: Table) -> None:

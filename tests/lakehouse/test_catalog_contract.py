@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from tests.lakehouse.catalog_worlds import AT, EVENTS, ID, TABLE, IcebergWorld, MemoryWorld, World
+from tests.lakehouse.catalog_worlds import (
+    AT,
+    EVENTS,
+    ID,
+    TABLE,
+    IcebergWorld,
+    KeptIceberg,
+    MemoryWorld,
+    World,
+)
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
@@ -23,9 +31,17 @@ START = datetime(2013, 1, 1, tzinfo=UTC)
 OTHER = TableName("raw", "other")
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
+    return KeptIceberg(tmp_path_factory.mktemp("iceberg"), TABLE)
+
+
 @pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    found = MemoryWorld() if request.param == "memory" else IcebergWorld(tmp_path)
+def world(request: pytest.FixtureRequest) -> World:
+    if request.param == "iceberg":
+        kept: KeptIceberg = request.getfixturevalue("kept")
+        return kept.put_back()
+    found = MemoryWorld()
     found.create(TABLE)
     return found
 

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.lakehouse.catalog_worlds import AT, ID, IcebergWorld, MemoryWorld, World
+from tests.lakehouse.catalog_worlds import (
+    AT,
+    ID,
+    IcebergWorld,
+    KeptIceberg,
+    MemoryWorld,
+    World,
+)
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
@@ -18,18 +25,28 @@ ONE = physical_table(ModelName("s", "one"), "1" * 32)
 TWO = physical_table(ModelName("s", "two"), "2" * 32)
 
 
-@pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    found = MemoryWorld() if request.param == "memory" else IcebergWorld(tmp_path)
-    for name in (ONE, TWO):
-        found.create(name)
-        found.append(name, [(1, START)])
-    return found
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
+    folder = tmp_path_factory.mktemp("iceberg")
+    return KeptIceberg(folder, ONE, TWO, values=[(1, START)])
 
 
 @pytest.fixture
-def iceberg(tmp_path: Path) -> IcebergWorld:
-    found = IcebergWorld(tmp_path)
+def warehouse(kept: KeptIceberg) -> Path:
+    return kept.folder / "warehouse"
+
+
+@pytest.fixture
+def iceberg(kept: KeptIceberg) -> IcebergWorld:
+    return kept.put_back()
+
+
+@pytest.fixture(params=["memory", "iceberg"])
+def world(request: pytest.FixtureRequest) -> World:
+    if request.param == "iceberg":
+        there: IcebergWorld = request.getfixturevalue("iceberg")
+        return there
+    found = MemoryWorld()
     for name in (ONE, TWO):
         found.create(name)
         found.append(name, [(1, START)])
@@ -110,28 +127,28 @@ def test_files_in_a_folder_that_is_not_the_tables_own_are_never_deleted(world: W
 
 
 def test_all_files_of_a_dropped_table_are_gone_from_disk_and_no_other(
-    iceberg: IcebergWorld, tmp_path: Path
+    iceberg: IcebergWorld, warehouse: Path
 ) -> None:
     iceberg.append(ONE, [(2, START)])
     iceberg.overwrite(ONE, [(3, START)])
-    folder = tmp_path / "warehouse" / ONE.namespace / ONE.name
+    folder = warehouse / ONE.namespace / ONE.name
     stray = folder / "data" / "never_committed.parquet"
     stray.write_bytes(b"x")
-    others = files_in(tmp_path / "warehouse") - files_in(folder)
+    others = files_in(warehouse) - files_in(folder)
     found = stored(iceberg.catalog)
     size = sum(each.stat().st_size for each in files_in(folder))
     measured = iceberg.catalog.files(found)
     assert (measured.count, measured.size) == (len(files_in(folder)), size)
     assert drop(iceberg.catalog, found)
     assert not folder.exists()
-    assert files_in(tmp_path / "warehouse") == others
+    assert files_in(warehouse) == others
 
 
 def test_a_drop_that_was_cut_after_the_table_left_the_catalog_deletes_its_files_later(
-    iceberg: IcebergWorld, tmp_path: Path
+    iceberg: IcebergWorld, warehouse: Path
 ) -> None:
     found = stored(iceberg.catalog)
-    folder = tmp_path / "warehouse" / ONE.namespace / ONE.name
+    folder = warehouse / ONE.namespace / ONE.name
     iceberg.drop(ONE)
     assert files_in(folder)
     assert drop(iceberg.catalog, found)
@@ -139,7 +156,7 @@ def test_a_drop_that_was_cut_after_the_table_left_the_catalog_deletes_its_files_
 
 
 def test_files_of_a_table_that_was_made_after_the_drop_began_are_not_deleted(
-    iceberg: IcebergWorld, tmp_path: Path
+    iceberg: IcebergWorld, warehouse: Path
 ) -> None:
     """It lies in the same folder: only what was there before the drop is deleted."""
     found = stored(iceberg.catalog)
@@ -161,12 +178,12 @@ def test_files_of_a_table_that_was_made_after_the_drop_began_are_not_deleted(
 
 
 def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
-    iceberg: IcebergWorld, tmp_path: Path
+    iceberg: IcebergWorld, warehouse: Path
 ) -> None:
     """It keeps its folder, in which the table is that is made again under its old name."""
     assert stored(iceberg.catalog).beside == ""
     found = stored(iceberg.catalog)
-    files = files_in(tmp_path / "warehouse")
+    files = files_in(warehouse)
     catalog = iceberg.catalog._catalog
     catalog.create_namespace("backup")
     catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
@@ -178,25 +195,25 @@ def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
         drop(iceberg.catalog, again)
     assert iceberg.catalog.table(ONE) is not None
-    assert files <= files_in(tmp_path / "warehouse")
+    assert files <= files_in(warehouse)
     assert iceberg._load(TableName("backup", "one")).scan().to_arrow().num_rows == 1
     iceberg.drop(TableName("backup", "one"))
     assert drop(iceberg.catalog, again)
 
 
-def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, tmp_path: Path) -> None:
+def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, warehouse: Path) -> None:
     shown = TableName("dev", "one")
     iceberg.catalog.swap_views([ViewDefinition(name=shown, target=ONE, columns=(ID, AT))], [])
-    for each in files_in(tmp_path / "warehouse" / "dev"):
+    for each in files_in(warehouse / "dev"):
         each.unlink()
     assert iceberg.catalog.reading_views() == ()
 
 
 def test_files_that_cannot_be_deleted_are_named_and_deleted_once_they_can_be(
-    iceberg: IcebergWorld, tmp_path: Path
+    iceberg: IcebergWorld, warehouse: Path
 ) -> None:
     found = stored(iceberg.catalog)
-    folder = tmp_path / "warehouse" / ONE.namespace / ONE.name
+    folder = warehouse / ONE.namespace / ONE.name
     catalog = iceberg.catalog
     layer = catalog._layer
     assert layer is not None

@@ -456,6 +456,7 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
         assert run.tags["dagster/sensor_name"] == "vde_automation_prod"
 
 
+@pytest.mark.full  # the same in memory is above, a session on Spark in test_runs.py
 @pytest.mark.spark
 @applied_on_spark
 def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(

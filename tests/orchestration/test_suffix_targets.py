@@ -47,8 +47,9 @@ def read(sample: "Sample", model: str) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize(
     "target",
-    [*(pytest.param(each, marks=pytest.mark.full) for each in ("schema", "table")), "catalog"],
+    ["schema", "table", "catalog"],
 )
+@pytest.mark.full  # a catalog is read below; in memory: tests/app/promote/test_suffix_targets.py
 @sample_on_spark
 def test_an_environment_is_materialized_and_read_wherever_its_name_stands(
     sample: "Sample", instance: dg.DagsterInstance, target: str

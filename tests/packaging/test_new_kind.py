@@ -168,6 +168,7 @@ def test_a_place_that_did_not_decide_is_named_when_it_is_run(
     assert called == forgotten
 
 
+@pytest.mark.full  # of any other unknown kind: tests/project/test_model_properties.py
 def test_a_kind_that_nobody_reads_is_unknown(tmp_path: Path) -> None:
     done = looked(tmp_path, copied(tmp_path / "copy", without=OPTIONS))
     assert "models/m/toy.sql:1: unknown kind REBUILT" in done.stderr

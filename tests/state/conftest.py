@@ -94,7 +94,8 @@ def postgres_url(postgres_server: str) -> str:
     return postgres_server.format(database=name)
 
 
-SQL = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
+SQL = ["sqlite", POSTGRES]
 
 
 @pytest.fixture(params=SQL)
@@ -103,7 +104,8 @@ def sql_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture(params=["memory", *SQL])
+# In memory it is SQLite, too: what is in a file shows the same.
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.full), POSTGRES])
 def store(request: pytest.FixtureRequest, kept_states: dict[str, _Kept]) -> Store:
     """A state with nothing in it."""
     if request.param == "memory":
