@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -21,6 +22,7 @@ from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyspark.sql import SparkSession
 
 
@@ -39,6 +41,18 @@ class SparkLake:
     catalog: str
     database: Path
     warehouse: Path
+
+    def iceberg(self) -> PyIcebergCatalog:
+        """The catalog without Spark; the same one whenever it is asked for."""
+        return _iceberg(self)
+
+
+@cache
+def _iceberg(lake: SparkLake) -> PyIcebergCatalog:
+    from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+
+    place = {"uri": f"sqlite:///{lake.database}", "warehouse": str(lake.warehouse)}
+    return open_iceberg_catalog(lake.catalog, {"type": "sql", **place})
 
 
 def not_run(reason: str) -> NoReturn:

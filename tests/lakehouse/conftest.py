@@ -164,17 +164,10 @@ class Lake:
 
 @pytest.fixture
 def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
-    iceberg = open_iceberg_catalog(
-        spark_lake.catalog,
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{spark_lake.database}",
-            "warehouse": str(spark_lake.warehouse),
-        },
-    )
+    iceberg = spark_lake.iceberg()
     return Lake(
         spark=spark,
         iceberg=iceberg,

@@ -129,17 +129,10 @@ def _key() -> VersionKey:
 
 @pytest.fixture
 def spark_world(spark: SparkSession, spark_lake: SparkLake) -> World:
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
-    catalog = open_iceberg_catalog(
-        spark_lake.catalog,
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{spark_lake.database}",
-            "warehouse": str(spark_lake.warehouse),
-        },
-    )
+    catalog = spark_lake.iceberg()
 
     def append(name: TableName, values: Sequence[tuple[int, datetime]]) -> int:
         if not catalog.table_exists((name.namespace, name.name)):

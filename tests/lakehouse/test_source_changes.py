@@ -10,7 +10,7 @@ import pytest
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,16 +25,7 @@ class Source:
 
     def __init__(self, spark: SparkSession, lake: SparkLake, partition: str) -> None:
         self.spark = spark
-        self.catalog = IcebergCatalog(
-            open_iceberg_catalog(
-                lake.catalog,
-                {
-                    "type": "sql",
-                    "uri": f"sqlite:///{lake.database}",
-                    "warehouse": str(lake.warehouse),
-                },
-            )
-        )
+        self.catalog = IcebergCatalog(lake.iceberg())
         self.name = ModelName(f"raw_{uuid.uuid4().hex[:8]}", "events")
         spark.sql(f"create namespace lake.{self.name.schema}")
         spark.sql(

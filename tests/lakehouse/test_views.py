@@ -48,29 +48,13 @@ def columns(*names: str) -> tuple[Column, ...]:
 
 @pytest.fixture
 def lake(spark_lake: SparkLake) -> IcebergCatalog:
-    return IcebergCatalog(
-        open_iceberg_catalog(
-            spark_lake.catalog,
-            {
-                "type": "sql",
-                "uri": f"sqlite:///{spark_lake.database}",
-                "warehouse": str(spark_lake.warehouse),
-            },
-        )
-    )
+    return IcebergCatalog(spark_lake.iceberg())
 
 
 @pytest.fixture
 def tables(spark_lake: SparkLake) -> tuple[TableName, TableName]:
     namespace = f"v{uuid.uuid4().hex[:8]}"
-    catalog = open_iceberg_catalog(
-        spark_lake.catalog,
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{spark_lake.database}",
-            "warehouse": str(spark_lake.warehouse),
-        },
-    )
+    catalog = spark_lake.iceberg()
     catalog.create_namespace(namespace)
     schema = Schema(
         NestedField(1, "id", LongType(), required=False, doc="the key"),

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from vde_dagster.core.ledger.dsha import ALGORITHMS, XXHASH64X2, RowSum
 from vde_dagster.lakehouse.digest import observed, row_sums
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -36,12 +35,7 @@ SCHEMA = Schema(
 
 @pytest.fixture(scope="module")
 def catalog(spark_lake: SparkLake) -> Catalog:
-    properties = {
-        "type": "sql",
-        "uri": f"sqlite:///{spark_lake.database}",
-        "warehouse": str(spark_lake.warehouse),
-    }
-    return open_iceberg_catalog(spark_lake.catalog, properties)
+    return spark_lake.iceberg()
 
 
 @pytest.fixture

@@ -168,17 +168,10 @@ def memory_lake() -> Lake:
 
 @pytest.fixture
 def spark_lake_of_histories(spark: SparkSession, spark_lake: SparkLake) -> Lake:
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
-    catalog = open_iceberg_catalog(
-        spark_lake.catalog,
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{spark_lake.database}",
-            "warehouse": str(spark_lake.warehouse),
-        },
-    )
+    catalog = spark_lake.iceberg()
     return Lake(
         engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: catalog),
         catalog=IcebergCatalog(catalog),

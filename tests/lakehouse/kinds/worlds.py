@@ -259,16 +259,9 @@ def worlds_in_memory() -> Worlds:
 
 def worlds_on_spark(spark: SparkSession, lake: SparkLake) -> Worlds:
     """The adapters of Spark and Iceberg."""
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
-    catalog = open_iceberg_catalog(
-        lake.catalog,
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{lake.database}",
-            "warehouse": str(lake.warehouse),
-        },
-    )
+    catalog = lake.iceberg()
     engine = SparkEngine(lambda: spark, lake.catalog, lambda: catalog)
     return Worlds(catalog=IcebergCatalog(catalog), engine=engine, iceberg=catalog, spark=spark)
