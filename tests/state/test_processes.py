@@ -10,7 +10,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.state.test_sql_state import Actor, start
+from tests.forks import Fork
+from tests.state.test_sql_state import start
 from vde_dagster.core.errors import Conflict
 from vde_dagster.ports.state import Lease, LeaseLost
 from vde_dagster.state import leases
@@ -26,7 +27,7 @@ from vde_dagster.state.sql_state import SqlState
 HOUR = timedelta(hours=1)
 
 
-def holding(url: str) -> Actor:
+def holding(url: str) -> Fork:
     """A process that holds the lease for a minute."""
     (actor,) = start(url, "take_lease", "the other")
     actor.line.send("go")

@@ -7,9 +7,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from sqlalchemy import create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import make_url
 
 from tests.depth import is_full
+from tests.forks import Fork, fork
 from tests.state import actor
 from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
 from vde_dagster.core.errors import Conflict, Refused
@@ -31,49 +30,32 @@ from vde_dagster.state.sql_state import SqlState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import ForkServerProcess
 
     from vde_dagster.ports.state import Lease
-
-PROCESSES = get_context("forkserver")
-PROCESSES.set_forkserver_preload([actor.__name__, "psycopg2"])
-"""Each actor is a process of its own, a fork of one that has loaded what all of them need."""
 
 RACERS = 4 if is_full() else 2
 """How many processes do the same thing at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
-    """A process that uses the state, and how it is talked to."""
-
-    process: ForkServerProcess
-    line: Connection
-
-
-def start(url: str, role: str, *arguments: str, count: int = 1) -> list[Actor]:
+def start(url: str, role: str, *arguments: str, count: int = 1) -> list[Fork]:
     """Actors that have come to their starting line; ``{}`` in an argument is an actor's number."""
-    actors = []
-    for number in range(count):
-        ours, theirs = PROCESSES.Pipe()
-        given = (theirs, url, role, *(each.format(number) for each in arguments))
-        actors.append(Actor(process=PROCESSES.Process(target=actor.act, args=given), line=ours))
-        actors[-1].process.start()
-        theirs.close()
+    actors = [
+        fork(actor.act, url, role, *(each.format(number) for each in arguments))
+        for number in range(count)
+    ]
     for each in actors:
         assert each.line.recv() == "ready"
     return actors
 
 
-def race(*actors: Actor) -> list[str]:
+def race(*actors: Fork) -> list[str]:
     """Let them all go at once; what each one said."""
     for each in actors:
         each.line.send("go")
     return ended(*actors)
 
 
-def ended(*actors: Actor) -> list[str]:
+def ended(*actors: Fork) -> list[str]:
     """What each of them said at its end."""
     outcomes = []
     for each in actors:

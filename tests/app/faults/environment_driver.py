@@ -1,18 +1,18 @@
-"""A process that moves an environment's views: ``python -m tests.app.faults.environment_driver``.
+"""A process that moves an environment's views: a fork that calls `act`.
 
-Its arguments are a job and what the job needs. It computes nothing, so it starts no Spark. It says
-``ready`` before what others compete with, and goes on when it gets a line.
+It gets a job and what the job needs. It computes nothing, so it starts no Spark. It says ``ready``
+before what others compete with, and goes on when it gets an answer.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from vde_dagster.app.apply.applying import apply_plan
@@ -89,7 +89,7 @@ def move(folder: str, first: str, count: str) -> None:
 
 
 def read(folder: str) -> None:
-    """Read all views of prod at once, say so, and again and again until a line comes; once more."""
+    """Read all views of prod, say so, and again and again until an answer comes; once more."""
     project = VdeProject.load(folder)
     names = [node.name for node in project.files.graph if not node.model.kind.is_source]
     views = [environment_view(each, "prod", project.configuration.naming) for each in names]
@@ -104,7 +104,7 @@ def read(folder: str) -> None:
     stopped = threading.Event()
 
     def wait() -> None:
-        sys.stdin.readline()
+        _talk[0].recv()
         stopped.set()
 
     threading.Thread(target=wait, daemon=True).start()
@@ -130,15 +130,23 @@ def _ended(services: Services, plan: Plan) -> str:
 
 def _wait(said: str) -> None:
     _say(said)
-    sys.stdin.readline()
+    _talk[0].recv()
 
 
 def _say(answer: object) -> None:
-    print(json.dumps(answer), flush=True)
+    _talk[0].send(answer)
 
 
-JOBS: Final = {each.__name__: each for each in (compete, die, move, read)}
+JOBS: Final[dict[str, Callable[..., None]]] = {
+    each.__name__: each for each in (compete, die, move, read)
+}
 
 
-if __name__ == "__main__":
-    JOBS[sys.argv[1]](*sys.argv[2:])
+def act(line: Connection, job: str, *arguments: str) -> None:
+    """What the process does, with whom it talks about it."""
+    _talk.append(line)
+    JOBS[job](*arguments)
+
+
+_talk: Final[list[Connection]] = []
+"""The line of this process, once it has one."""

@@ -5,11 +5,8 @@ Nothing is computed, so none of them starts Spark: versions count as loaded, and
 
 from __future__ import annotations
 
-import json
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,15 +14,16 @@ from typing import Any, Final
 
 import pytest
 
+from tests.app.faults import environment_driver
 from tests.app.faults.environment_driver import POINTS
 from tests.cli.promoted import promote
 from tests.depth import is_full
+from tests.forks import Fork, fork
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import environment_view
 
-ROOT: Final = Path(__file__).parents[3]
 MODELS: Final = 6
 PLANNERS: Final = 8 if is_full() else 3
 PROMOTIONS: Final = 101 if is_full() else 7
@@ -60,37 +58,24 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def started(*jobs: Sequence[str | Path]) -> Iterator[list[subprocess.Popen[str]]]:
+def started(*jobs: Sequence[str | Path]) -> Iterator[list[Fork]]:
     """A process for each job; none is left."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.app.faults.environment_driver", *map(str, job)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for job in jobs
-    ]
+    forks = [fork(environment_driver.act, *map(str, job)) for job in jobs]
     try:
-        yield processes
+        yield forks
     finally:
-        for each in processes:
-            each.kill()
-            each.communicate()
+        for each in forks:
+            each.process.kill()
+            each.process.join()
 
 
-def answer(process: subprocess.Popen[str]) -> Any:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    assert line, "the process ended without an answer"
-    return json.loads(line)
+def answer(process: Fork) -> Any:
+    assert process.line.poll(PATIENCE), "the process does not answer"
+    return process.line.recv()
 
 
-def go_on(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
+def go_on(process: Fork) -> None:
+    process.line.send("go on")
 
 
 def versions(folder: Path, environment: str) -> dict[str, str]:
@@ -199,8 +184,8 @@ def test_who_is_killed_at_any_point_of_a_promotion_leaves_what_the_next_one_ends
         moved(folder, "promote")
         before, wanted = wanted, before
     with started(("die", folder, what, point)) as (dead,):
-        dead.communicate(timeout=PATIENCE)
-        assert dead.returncode == -signal.SIGKILL, f"it did not come to the point {point}"
+        dead.process.join(PATIENCE)
+        assert dead.process.exitcode == -signal.SIGKILL, f"it did not come to the point {point}"
     shown = targets(folder, "prod")
     whole = [{each[name] for name in each} for each in (before, wanted)]
     assert {each.rsplit("__", 1)[-1] for each in shown.values()} in whole

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import vde_dagster
 from tests.depth import examples, is_full
+from tests.forks import fork
+from tests.project.cache.reader import tell_fingerprints
 from tests.project.cache.test_models import BASE, EVERY, both, found_again, load, put, reported
 from vde_dagster.composition import VdeProject
 from vde_dagster.project.cache import entries
@@ -229,34 +231,19 @@ def test_a_file_that_is_locked_against_readers_too_is_a_miss(
 
 # Several at once
 PROCESSES, MODELS = (4, 40) if is_full() else (2, 10)
-LOAD = """
-import sys
-from pathlib import Path
-from vde_dagster.project.cache.models import ModelCache
-from vde_dagster.project.configuration import read_configuration
-from vde_dagster.project.loading import load_files
-
-graph = load_files(
-    read_configuration(Path(sys.argv[1])), ModelCache(path=Path(sys.argv[2]), code="this code")
-).graph
-print([(str(node.name), node.fingerprint.digest) for node in graph])
-"""
 
 
 def test_processes_that_load_at_once_find_the_same(folder: Path, cache: ModelCache) -> None:
     for number in range(MODELS):
         (folder / f"models/m/n{number}.sql").write_text(f"SELECT id + {number} AS id FROM m.top")
-    command = [sys.executable, "-c", LOAD, str(folder), str(cache.path)]
     for _ in range(2):  # without a file, and with one that lacks something
-        processes = [
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(PROCESSES)
-        ]
-        answers = [process.communicate(timeout=600)[0].strip() for process in processes]
-        graph = load(folder).graph
-        expected = str([(str(node.name), node.fingerprint.digest) for node in graph])
+        forks = [fork(tell_fingerprints, folder, cache.path) for _ in range(PROCESSES)]
+        answers = [each.line.recv() for each in forks]
+        expected = [(str(node.name), node.fingerprint.digest) for node in load(folder).graph]
         assert answers == [expected] * PROCESSES
-        assert [process.returncode for process in processes] == [0] * PROCESSES
+        for each in forks:
+            each.process.join(600)
+        assert [each.process.exitcode for each in forks] == [0] * PROCESSES
         assert is_sound(cache.path)
         (folder / "models/m/n0.sql").write_text("SELECT id - 1 AS id FROM m.top")
     load(folder, cache)
