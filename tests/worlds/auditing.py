@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.worlds.duck import connected, result_of
+from tests.worlds.duck import answered, in_duck
 from tests.worlds.frames import Frame
 from vde_dagster.core.audits.queries import failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
@@ -34,8 +34,7 @@ def run_audits(
     results: list[AuditResult] = []
     for audit in audits:
         sql = sql_of(failing_rows(audit), rows=TableName("", _STAGED), tables=tables)
-        with connected(frames) as connection:
-            found = result_of(connection, read_spark(sql))
+        found = answered(in_duck(read_spark(sql)), frames)
         columns = [each.name for each in found.columns]
         count = len(found.rows)
         sample = found.rows[:SAMPLE_ROWS]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, assert_never
+from functools import lru_cache
+from typing import assert_never
 
 import pyarrow as pa
 from sqlglot import exp, parse_one
@@ -11,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from tests.worlds.auditing import run_audits
 from tests.worlds.catalog import MemoryCatalog
-from tests.worlds.duck import connected, failures, result_of
+from tests.worlds.duck import answered, failures, text_in_duck
 from tests.worlds.frames import Frame, UserRows, sum_of
 from tests.worlds.histories import with_validity
 from tests.worlds.tables import Row
@@ -47,9 +48,6 @@ from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.question import QueryOverRows, Question
 from vde_dagster.ports.engine import Compacted, EngineProgress, Sought, TableRows
 from vde_dagster.ports.physical_layer import STATE
-
-if TYPE_CHECKING:
-    import duckdb
 
 
 class MemoryEngine:
@@ -320,23 +318,11 @@ class MemoryEngine:
 
     def _query(self, sql: str, inputs: Mapping[str, Frame]) -> Frame:
         try:
-            query = parse_one(sql, dialect="spark")
+            text, tables = _over_frames(sql)
         except SqlglotError as error:
             raise EvaluationFailed(f"the query cannot be parsed: {error}") from error
-        with connected(inputs) as connection:
-            self._register_tables(connection, query)
-            return result_of(connection, query)
-
-    def _register_tables(self, connection: duckdb.DuckDBPyConnection, query: exp.Expr) -> None:
-        """Register the tables of two-part names with DuckDB under one-part names."""
-        for number, table in enumerate(list(query.find_all(exp.Table))):
-            if not table.db:
-                continue
-            alias = table.alias_or_name
-            registered = f"_catalog_{number}"
-            name = TableName(table.db, table.name, table.catalog)
-            connection.register(registered, self._named(name).arrow())
-            table.replace(exp.to_table(registered).as_(alias))
+        named = {registered: self._named(name) for registered, name in tables.items()}
+        return answered(text_in_duck(text), {**inputs, **named})
 
     def _named(self, name: TableName) -> Frame:
         """All rows of a table or view, now."""
@@ -349,6 +335,19 @@ class MemoryEngine:
         if name in self._catalog.queries:
             return self._query(self._catalog.queries[name], {})
         raise EvaluationFailed(f"{name} does not exist")
+
+
+@lru_cache(maxsize=4096)
+def _over_frames(sql: str) -> tuple[str, Mapping[str, TableName]]:
+    """A query over frames of one-part names instead of tables of two-part names, and these."""
+    query = parse_one(sql, dialect="spark")
+    tables: dict[str, TableName] = {}
+    for number, table in enumerate(list(query.find_all(exp.Table))):
+        if table.db:
+            registered = f"_catalog_{number}"
+            tables[registered] = TableName(table.db, table.name, table.catalog)
+            table.replace(exp.to_table(registered).as_(table.alias_or_name))
+    return query.sql("spark", identify=True), tables
 
 
 def _judge(staging: Staging, *, missing: list[str], extra: list[str]) -> None:
