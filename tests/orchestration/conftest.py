@@ -19,6 +19,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld
+from tests.app.read_models import reading_as_fits
 from tests.kept_folder import KeptFolder
 from tests.orchestration.launchpad import Launchpad, Make, made_in
 from tests.orchestration.served import cheaper, instance_at
@@ -219,6 +220,13 @@ def _write_files(made: Sample, catalog: str) -> None:
 
 def _land_one_day(made: Sample) -> None:
     made.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24)], until=24)
+
+
+@pytest.fixture(autouse=True)
+def models_are_read_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What worlds in memory read from their states; see `reading_as_fits`."""
+    with reading_as_fits(request):
+        yield
 
 
 @pytest.fixture(scope="session")
