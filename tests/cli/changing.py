@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from vde_dagster.app.apply.applying import Report, apply_plan
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.services import VALID_TO
+from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.late.decision import NothingToLoad
@@ -170,7 +170,11 @@ def serve(world: MemoryWorld, patch: pytest.MonkeyPatch, *, with_dagster: bool =
             Dagster. Each takes seconds. Without them the same is done:
             tests/orchestration/test_plan_runs.py.
     """
-    patch.setattr(VdeProject, "services", property(lambda _: world.services()))
+
+    def services(project: VdeProject) -> Services:
+        return replace(world.services(), models=project.models)
+
+    patch.setattr(VdeProject, "services", property(services))
     if not with_dagster:
         leave_dagster_out(patch)
 
