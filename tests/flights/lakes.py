@@ -39,6 +39,7 @@ from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import PHYSICAL_PREFIX, ModelName, TableName, environment_view
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.project.loading import models_kept_in
 
 EXAMPLE: Final = Path(landing.__file__).parent
 _TYPES: Final = {
@@ -173,7 +174,8 @@ class InMemory(FlightsLake):
     def services(self) -> Services:
         """See `FlightsLake`."""
         sources = (ModelName("raw", "departures"), ModelName("raw", "arrivals"))
-        return replace(self.world.services(), clock_sources=sources)
+        models = models_kept_in(self.folder)
+        return replace(self.world.services(), clock_sources=sources, models=models)
 
     def plan(self, environment: str, **options: Any) -> dict[str, int]:
         """See `FlightsLake`."""

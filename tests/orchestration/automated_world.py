@@ -5,6 +5,7 @@ The adapters in memory pass the contract suites of the real ones.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -12,11 +13,14 @@ from typing import Final
 import dagster as dg
 
 from tests.app.memory_world import MemoryWorld
+from tests.app.read_models import read_before
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.orchestration.definitions import project_definitions
 from vde_dagster.orchestration.jobs import CATCH_UP_JOB
+from vde_dagster.project.loading import load_files
 
 CONFIGURATION = """\
 name: automated
@@ -51,9 +55,7 @@ class AutomatedWorld:
 
     def project(self) -> VdeProject:
         """The project as a new process opens it, with its adapters in memory."""
-        found = VdeProject.load(self.folder)
-        vars(found)["services"] = self.world.services()
-        return found
+        return opened(self.folder, self.world)
 
     def apply(self, environment: str = "prod") -> None:
         """Plan and apply, as a person does."""
@@ -104,6 +106,17 @@ class AutomatedWorld:
         )
         assert result.success is not fails
         return result
+
+
+def opened(folder: Path, world: MemoryWorld) -> VdeProject:
+    """The project of a folder as a new process opens it, with its adapters in memory."""
+    found = VdeProject.load(folder)
+    vars(found)["services"] = world.services()
+    known = read_before()
+    if known is not None:
+        with suppress(ProjectInvalid):  # whoever asks for the files is told
+            vars(found)["files"] = load_files(found.configuration, known)
+    return found
 
 
 def in_production(

@@ -21,6 +21,7 @@ import pytest
 from tests.app.memory_world import RAW, MemoryWorld
 from tests.app.read_models import reading_as_fits
 from tests.kept_folder import KeptFolder
+from tests.orchestration.automated_world import opened
 from tests.orchestration.launchpad import Launchpad, Make, made_in
 from tests.orchestration.served import cheaper, instance_at
 from vde_dagster.app.apply.applying import apply_plan
@@ -184,9 +185,7 @@ class InMemory(Sample):
     world: MemoryWorld
 
     def project(self) -> VdeProject:
-        found = VdeProject.load(self.folder)
-        vars(found)["services"] = self.world.services()
-        return found
+        return opened(self.folder, self.world)
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         return self.world.rows(table)
@@ -256,9 +255,9 @@ def _kept_in_memory(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     made.world.catalog.create_table(RAW, [Column(name=name, type=kind) for name, kind in columns])
     _make_home(made)
     _land_one_day(made)
-    files, landed = KeptFolder.of(made.folder), made.world.copied()
+    landed = made.world.copied()
     made.apply()
-    applied = made.world
+    files, applied = KeptFolder.of(made.folder), made.world  # with what was read of the models
     return Kept(
         lambda: InMemory(files.put_back(), landed.copied()),
         lambda: InMemory(files.put_back(), applied.copied()),
