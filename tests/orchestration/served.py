@@ -88,7 +88,11 @@ def instance_at(home: Path, **overrides: dict[str, str]) -> dg.DagsterInstance:
         home: Its folder.
         overrides: More settings, as ``dagster.yaml`` has them.
     """
-    settings = {"telemetry": {"enabled": False}, **_saving(home), **overrides}
+    settings: dict[str, object] = {
+        "telemetry": {"enabled": False},
+        **_saving(home),
+        **overrides,
+    }
     return dg.DagsterInstance.local_temp(str(home), overrides=settings)
 
 
