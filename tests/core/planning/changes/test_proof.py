@@ -105,9 +105,7 @@ class Found(Exception):
 _IN_BOTH_FORMS = {
     "an edit hides those above it",
     "conditions read nothing",
-    "every join is a LEFT JOIN",
     "filters do not count",
-    "time is a column",
 }
 
 

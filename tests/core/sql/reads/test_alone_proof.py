@@ -58,7 +58,7 @@ def check(connection: duckdb.DuckDBPyConnection, seeds: range, tables: int) -> N
 
 
 @pytest.mark.parametrize(
-    "part", [0, 1, *(pytest.param(each, marks=pytest.mark.full) for each in (2, 3))]
+    "part", [0, *(pytest.param(each, marks=pytest.mark.full) for each in (1, 2, 3))]
 )
 def test_rows_of_a_unit_that_are_called_independent_are_the_same_alone_and_together(
     connection: duckdb.DuckDBPyConnection, part: int
@@ -105,7 +105,22 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
+IN_BOTH_FORMS = {
+    "joins that tie nothing",
+    "groups and windows over several units",
+    "sub-queries",
+    "functions of times",
+    "sources that are bounded",
+}
+
+
+@pytest.mark.parametrize(
+    "defect",
+    [
+        pytest.param(each, marks=[] if each in IN_BOTH_FORMS else pytest.mark.full)
+        for each in DEFECTS
+    ],
+)
 def test_a_rule_that_is_taken_away_is_found_by_executing(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, defect: str
 ) -> None:
