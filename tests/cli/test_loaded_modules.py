@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.cli.calling import new_project
+from tests.cli.calling import call, new_project
 from tests.cli.promoted import promote
 from tests.project.repositories import commit, new_repository
 
@@ -50,6 +50,11 @@ def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_ne
     seed = new_project(tmp_path / "seed")
     shutil.rmtree(seed / "models" / "mart")
     promote(seed, loaded=True)
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "vde.yaml").write_text("name: sources\n")
+    (sources / "external_models.yaml").write_text("- name: raw.orders\n  columns: {id: bigint}\n")
+    assert call("plan", "--auto-apply", "--project", sources).exit_code == 0
     files, shown = ["--project", str(project)], ["--project", str(seed)]
     found = loaded(
         (["--help"], OF_ANY),
@@ -57,7 +62,7 @@ def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_ne
         (["fingerprint", *files], OF_CATALOGS),
         (["run", *shown], HEAVY),
         (["status", *shown], HEAVY),
-        (["plan", "--auto-apply", *shown], HEAVY),
+        (["plan", "--auto-apply", "--project", str(sources)], HEAVY),
     )
     assert found == {
         name: [] for name in ("--help", "compare", "fingerprint", "run", "status", "plan")
