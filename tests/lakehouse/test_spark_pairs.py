@@ -57,9 +57,9 @@ def generated() -> Iterator[Pair]:
 
 
 def mostly_full(found: Sequence[tuple[str, str, str]]) -> list[ParameterSet]:
-    """Each fourth in the short form, which has the verdicts of all in `test_fingerprint_pairs`."""
+    """Each eighth in the short form, which has the verdicts of all in `test_fingerprint_pairs`."""
     return [
-        pytest.param(one, other, id=name, marks=pytest.mark.full if number % 4 else ())
+        pytest.param(one, other, id=name, marks=pytest.mark.full if number % 8 else ())
         for number, (name, one, other) in enumerate(found)
     ]
 
