@@ -158,6 +158,7 @@ def test_a_child_reads_its_parent_as_it_was_when_it_began(
     assert folder.rows("m.most") == [(1000,)]
 
 
+@pytest.mark.full  # processes: tests/state/test_processes.py; in memory: tests/app/faults
 def test_of_two_processes_on_one_version_the_second_is_refused(
     make: Callable[[dict[str, str]], Folder],
 ) -> None:
