@@ -140,7 +140,8 @@ def _more(steps: list[Step], base: list[Step]) -> str:
 @contextmanager
 def _lake(folder: Path, rows: int) -> Iterator[Lake]:
     from vde_dagster.lakehouse.jars import resolve_jars
-    from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
+    from vde_dagster.lakehouse.session import SparkSettings, open_session
+    from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 
     (folder / "warehouse").mkdir(parents=True, exist_ok=True)
     conf = embedded_catalog_conf("bench", folder / "lake.db", folder / "warehouse")

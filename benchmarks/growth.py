@@ -134,7 +134,8 @@ def _after(hours: float) -> datetime:
 def _adapters(folder: Path) -> Iterator[tuple[Catalog, Engine]]:
     from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
     from vde_dagster.lakehouse.jars import resolve_jars
-    from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
+    from vde_dagster.lakehouse.session import SparkSettings, open_session
+    from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
     database, warehouse = folder / "lake.db", folder / "warehouse"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pytest
 
 from tests.class_archive import write_class_archive
+from tests.dagster_server import free_port
 from tests.depth import choose_form
 from vde_dagster.lakehouse.jars import resolve_jars
-from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
+from vde_dagster.lakehouse.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -193,6 +196,21 @@ def postgres_programs() -> Path:
 @pytest.fixture(scope="session")
 def postgres_server(postgres_programs: Path) -> Iterator[str]:
     """A server of this pytest process, on a Unix socket; the URL has ``{database}`` to fill in."""
+    with _postgres(postgres_programs, "-c listen_addresses=''") as folder:
+        yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
+
+
+@pytest.fixture
+def postgres_on_loopback(postgres_programs: Path) -> Iterator[str]:
+    """A server that Java reaches, too: the URL has ``{database}`` to fill in."""
+    port = free_port()
+    with _postgres(postgres_programs, f"-c listen_addresses=127.0.0.1 -p {port}"):
+        yield f"postgresql+psycopg2://vde@127.0.0.1:{port}/{{database}}"
+
+
+@contextmanager
+def _postgres(programs: Path, options: str) -> Iterator[Path]:
+    """A server's folder, with its Unix socket in it, while the server is at work."""
     folder = Path(tempfile.mkdtemp(prefix="vde-pg-"))
     user = None
     if os.geteuid() == 0:  # the server refuses to run as root
@@ -201,14 +219,14 @@ def postgres_server(postgres_programs: Path) -> Iterator[str]:
     data, log = folder / "data", folder / "log"
 
     def run(program: str, *arguments: str) -> None:
-        command = [str(postgres_programs / program), *arguments]
+        command = [str(programs / program), *arguments]
         subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
 
     run("initdb", "-D", str(data), "-U", "vde", "--auth=trust", "-E", "UTF8", "--no-sync")
-    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
-    run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
+    started = f"-k {folder} {options} -c fsync=off"
+    run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", started, "start")
     try:
-        yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
+        yield folder
     finally:
         run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
         shutil.rmtree(folder)

@@ -160,29 +160,16 @@ class VdeProject:
         Raises:
             SetupError: Java, Spark's jars, or the configured Spark is not available.
         """
-        from vde_dagster.lakehouse.jars import resolve_jars
-        from vde_dagster.lakehouse.session import (
-            SparkSettings,
-            add_catalog,
-            embedded_catalog_conf,
-            open_session,
-        )
+        from vde_dagster.lakehouse.session import SparkSettings, add_catalog, open_session
 
         configuration = self.configuration
-        conf = dict(configuration.spark.conf)
-        if not configuration.catalog.properties:
-            embedded = embedded_catalog_conf(
-                configuration.catalog.name, configuration.database, configuration.warehouse
-            )
-            conf = {**embedded, **conf}
         remote = configuration.spark.remote
         settings = SparkSettings(
             master=configuration.spark.master,
-            conf=conf,
+            conf=spark_conf(configuration),
             remote=None if remote is None else remote.reveal(),
         )
-        jars = () if settings.remote else resolve_jars(conf=conf)
-        session = open_session(settings, jars)
+        session = open_session(settings, () if settings.remote else spark_jars(configuration))
         for catalog in {view.catalog for view in reading} - {""}:
             add_catalog(session, configuration.catalog.name, catalog)
         return session
@@ -221,3 +208,37 @@ class VdeProject:
             "uri": f"sqlite:///{self.configuration.database}",
             "warehouse": f"file://{self.configuration.warehouse}",
         }
+
+
+def spark_conf(configuration: Configuration) -> dict[str, str]:
+    """Spark's own settings in vde.yaml, and those of the project's catalog.
+
+    A Spark Connect server knows a catalog that is not embedded by its own settings.
+
+    Raises:
+        SetupError: Spark cannot be told of this catalog.
+    """
+    from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf, spark_catalog_conf
+
+    given, catalog = dict(configuration.spark.conf), configuration.catalog
+    if not catalog.properties:
+        embedded = embedded_catalog_conf(
+            catalog.name, configuration.database, configuration.warehouse
+        )
+        return {**embedded, **given}
+    if configuration.spark.remote is not None:
+        return given
+    return {**spark_catalog_conf(catalog.name, catalog.properties, given), **given}
+
+
+def spark_jars(configuration: Configuration) -> tuple[Path, ...]:
+    """The jars that Spark needs in addition to its own: Iceberg's, and the catalog's driver.
+
+    Raises:
+        SetupError: One cannot be resolved, or Spark cannot be told of the project's catalog.
+    """
+    from vde_dagster.lakehouse.jars import resolve_jars
+    from vde_dagster.lakehouse.spark_catalog import needed_jars
+
+    conf = spark_conf(configuration)
+    return resolve_jars(needed_jars(conf), conf=conf)

@@ -331,11 +331,17 @@ def in_memory(folder: Path, patch: pytest.MonkeyPatch) -> InMemory:
     return lake
 
 
-def on_spark(folder: Path) -> OnSpark:
-    """The example as it is, in a catalog that no other test has; nothing has landed."""
+def on_spark(folder: Path, *, uri: str = "") -> OnSpark:
+    """The example as it is, in a catalog that no other test has; nothing has landed.
+
+    ``uri`` is the address of the catalog's database; without one it is embedded.
+    """
     _copy(folder)
     with (folder / "vde.yaml").open("a", encoding="utf-8") as settings:
-        settings.write(f"\ncatalog: {{name: flights_{uuid.uuid4().hex[:8]}}}\n")
+        settings.write(f"\ncatalog:\n  name: flights_{uuid.uuid4().hex[:8]}\n")
+        if uri:
+            place = f"file://{folder}/.vde/warehouse"
+            settings.write(f"  properties: {{type: sql, uri: '{uri}', warehouse: '{place}'}}\n")
     return OnSpark(folder=folder)
 
 

@@ -18,9 +18,9 @@ from vde_dagster.core.model.session_settings import HARMLESS
 from vde_dagster.lakehouse.session import (
     SparkSettings,
     _session_conf,
-    embedded_catalog_conf,
     open_session,
 )
+from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,20 +79,6 @@ def test_python_functions_run_in_this_python(spark: SparkSession) -> None:
 def test_importing_the_module_loads_no_pyspark() -> None:
     code = "import sys, vde_dagster.lakehouse.session; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_embedded_catalog() -> None:
-    conf = embedded_catalog_conf("lake", Path("/a b/c#1.db"), Path("/a b/warehouse"))
-    prefix = "spark.sql.catalog.lake"
-    pragmas = "journal_mode=WAL&busy_timeout=60000&transaction_mode=IMMEDIATE&synchronous=NORMAL"
-    assert conf == {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.type": "jdbc",
-        f"{prefix}.uri": f"jdbc:sqlite:file:/a%20b/c%231.db?{pragmas}",
-        f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.warehouse": "/a b/warehouse",
-        f"{prefix}.cache-enabled": "false",
-    }
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from vde_dagster.lakehouse.private_files import private_files, properties_text
 ICEBERG_SPARK_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
 POSTGRESQL_JDBC = "org.postgresql:postgresql:42.7.8"
+ICEBERG_AWS_BUNDLE = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
 EMBEDDED_COORDINATES = (ICEBERG_SPARK_RUNTIME, SQLITE_JDBC)
 """What a session with the embedded SQLite catalog needs."""
 

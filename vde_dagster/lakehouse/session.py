@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
@@ -66,30 +65,6 @@ class SparkSettings:
     def local(self) -> bool:
         """Whether driver and executors are one JVM on this machine."""
         return self.remote is None and (self.master == "local" or self.master.startswith("local["))
-
-
-def embedded_catalog_conf(name: str, database: Path, warehouse: Path) -> dict[str, str]:
-    """Return Spark's settings of the embedded catalog: one SQLite file and a warehouse folder.
-
-    Args:
-        name: The catalog's name. It is a key in the file: pyiceberg must be given the same one.
-        database: The SQLite file, absolute; its folder exists.
-        warehouse: The folder of the tables, absolute.
-    """
-    # Writers wait up to 60 s for each other; readers never wait (WAL). IMMEDIATE takes the write
-    # lock at the start of a transaction, where waiting is possible.
-    pragmas = "journal_mode=WAL&busy_timeout=60000&transaction_mode=IMMEDIATE&synchronous=NORMAL"
-    prefix = f"spark.sql.catalog.{name}"
-    return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.type": "jdbc",
-        f"{prefix}.uri": f"jdbc:sqlite:file:{quote(str(database))}?{pragmas}",
-        f"{prefix}.jdbc.schema-version": "V1",  # the first that has views
-        f"{prefix}.warehouse": str(warehouse),
-        # Spark would keep a loaded table for ever in an open session and not see what pyiceberg or
-        # another process commits: wrong rows, silently.
-        f"{prefix}.cache-enabled": "false",
-    }
 
 
 def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:

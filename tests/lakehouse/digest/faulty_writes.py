@@ -31,7 +31,8 @@ from vde_dagster.core.time.intervals import EPOCH, Interval
 from vde_dagster.lakehouse.digest import observed, row_sums
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.jars import resolve_jars
-from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
+from vde_dagster.lakehouse.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 from vde_dagster.lakehouse.spark_engine import SparkEngine
 from vde_dagster.ports.engine import Sought
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.dagster_server import free_port
 from vde_dagster.lakehouse.jars import spark_home
 
 MASTER: Final = "127.0.0.1"
@@ -25,7 +25,7 @@ _PATIENCE: Final = 600.0
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
     """The master's URL, while it and two workers of one core each run."""
-    port = _free_port()
+    port = free_port()
     url = f"spark://{MASTER}:{port}"
     with ExitStack() as processes:
         at = ["--host", MASTER, "--port", str(port), "--webui-port", "0"]
@@ -57,10 +57,3 @@ def _running(folder: Path, name: str, host: str, arguments: Sequence[str]) -> It
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # with the executors that it started
         process.wait(timeout=_PATIENCE)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((MASTER, 0))
-        port: int = found.getsockname()[1]
-        return port

@@ -1,0 +1,177 @@
+"""What Spark is told of a catalog that is configured for pyiceberg, and the jars it needs then.
+
+The names on Spark's side are those of Iceberg's documentation.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse.jars import ICEBERG_AWS_BUNDLE, POSTGRESQL_JDBC, SQLITE_JDBC
+from vde_dagster.lakehouse.spark_catalog import (
+    embedded_catalog_conf,
+    needed_jars,
+    spark_catalog_conf,
+)
+
+PREFIX = "spark.sql.catalog.lake"
+PRAGMAS = "journal_mode=WAL&busy_timeout=60000&transaction_mode=IMMEDIATE&synchronous=NORMAL"
+POSTGRES = "postgresql+psycopg2://vde:a%40b@db.example.com:5433/our%20lake"
+
+
+def told(properties: dict[str, str], given: dict[str, str] | None = None) -> dict[str, str]:
+    """The settings of the catalog `lake`, without what all have in common."""
+    found = spark_catalog_conf("lake", properties, given or {})
+    assert found.pop(PREFIX) == "org.apache.iceberg.spark.SparkCatalog"
+    assert found.pop(f"{PREFIX}.cache-enabled") == "false"
+    return {key.removeprefix(f"{PREFIX}."): value for key, value in found.items()}
+
+
+def test_the_embedded_catalog_is_a_file_and_a_folder_whose_names_are_quoted() -> None:
+    conf = embedded_catalog_conf("lake", Path("/a b/c#1.db"), Path("/a b/warehouse"))
+    assert conf == {
+        PREFIX: "org.apache.iceberg.spark.SparkCatalog",
+        f"{PREFIX}.type": "jdbc",
+        f"{PREFIX}.uri": f"jdbc:sqlite:file:/a%20b/c%231.db?{PRAGMAS}",
+        f"{PREFIX}.jdbc.schema-version": "V1",
+        f"{PREFIX}.warehouse": "/a b/warehouse",
+        f"{PREFIX}.cache-enabled": "false",
+    }
+
+
+def test_a_sqlite_file_elsewhere_is_told_as_the_embedded_one() -> None:
+    properties = {"type": "sql", "uri": "sqlite:////a/lake.db", "warehouse": "file:///a/w"}
+    embedded = embedded_catalog_conf("lake", Path("/a/lake.db"), Path("/a/w"))
+    assert spark_catalog_conf("lake", properties, {}) == embedded
+
+
+@pytest.mark.parametrize("kind", [{"type": "sql"}, {}], ids=["named", "by its address"])
+def test_postgres_is_reached_by_jdbc_with_the_password_beside_the_address(
+    kind: dict[str, str],
+) -> None:
+    assert told({**kind, "uri": POSTGRES, "warehouse": "file:///srv/lake"}) == {
+        "type": "jdbc",
+        "uri": "jdbc:postgresql://db.example.com:5433/our%20lake",
+        "jdbc.user": "vde",
+        "jdbc.password": "a@b",
+        "jdbc.schema-version": "V1",
+        "warehouse": "/srv/lake",
+    }
+
+
+@pytest.mark.parametrize(
+    "address,expected",
+    [
+        ("postgresql://h/d", "jdbc:postgresql://h/d"),
+        ("postgresql://[::1]:5432/d", "jdbc:postgresql://[::1]:5432/d"),
+        ("postgresql://h/d?sslmode=require&connect_timeout=9",
+         "jdbc:postgresql://h/d?connectTimeout=9&sslmode=require"),
+        ("postgresql://h/d?sslrootcert=/a%20b.crt", "jdbc:postgresql://h/d?sslrootcert=%2Fa+b.crt"),
+    ],
+)  # fmt: skip
+def test_an_address_of_postgres_is_one_of_its_jdbc_driver(address: str, expected: str) -> None:
+    assert told({"uri": address})["uri"] == expected
+
+
+def test_a_rest_catalog_has_the_same_credentials_in_both() -> None:
+    same = {
+        "type": "rest",
+        "uri": "https://catalog.example.com",
+        "warehouse": "ours",
+        "credential": "id:secret",
+        "scope": "PRINCIPAL_ROLE:ALL",
+        "oauth2-server-uri": "https://login.example.com/token",
+        "prefix": "p",
+        "header.X-Tenant": "t",
+        "rest.sigv4-enabled": "true",
+    }
+    assert told(same | {"snapshot-loading-mode": "refs"}) == same
+    assert told({"uri": "http://h:8181"}) == {"type": "rest", "uri": "http://h:8181"}
+
+
+def test_hive_and_glue_are_named_as_they_are() -> None:
+    uri = "thrift://metastore:9083"
+    assert told({"uri": uri, "warehouse": "/w"}) == {"type": "hive", "uri": uri, "warehouse": "/w"}
+    glue = told({"type": "glue", "warehouse": "s3://b/w", "glue.id": "12"})
+    assert (glue["type"], glue["glue.id"], glue["warehouse"]) == ("glue", "12", "s3://b/w")
+
+
+def test_tables_in_s3_are_reached_with_the_same_keys() -> None:
+    properties = {
+        "uri": POSTGRES,
+        "warehouse": "s3://bucket/w",
+        "s3.endpoint": "http://127.0.0.1:9000",
+        "s3.access-key-id": "k",
+        "s3.secret-access-key": "s",
+        "s3.region": "eu-west-1",
+    }
+    found = told(properties)
+    assert {
+        key: found[key] for key in found if "jdbc" not in key and key not in ("type", "uri")
+    } == {
+        "warehouse": "s3://bucket/w",
+        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "s3.endpoint": "http://127.0.0.1:9000",
+        "s3.access-key-id": "k",
+        "s3.secret-access-key": "s",
+        "client.region": "eu-west-1",
+        "s3.path-style-access": "true",
+    }
+    named = told(properties | {"s3.force-virtual-addressing": "true"})
+    assert named["s3.path-style-access"] == "false"
+    assert "s3.path-style-access" not in told({"uri": POSTGRES, "warehouse": "s3://bucket/w"})
+
+
+def test_what_spark_is_told_itself_wins() -> None:
+    one = {f"{PREFIX}.jdbc.user": "spark"}
+    found = spark_catalog_conf("lake", {"uri": POSTGRES}, one)
+    assert f"{PREFIX}.jdbc.user" not in found
+    assert found[f"{PREFIX}.jdbc.password"] == "a@b"
+    whole = {PREFIX: "org.apache.iceberg.spark.SparkCatalog", f"{PREFIX}.type": "hadoop"}
+    kept = spark_catalog_conf("lake", {"uri": POSTGRES}, whole)
+    assert kept == {f"{PREFIX}.cache-enabled": "false"}
+    cached = whole | {f"{PREFIX}.cache-enabled": "true"}
+    assert spark_catalog_conf("lake", {"uri": POSTGRES}, cached) == {}
+
+
+@pytest.mark.parametrize(
+    "properties,why",
+    [
+        ({"warehouse": "/w"}, "neither a type nor an address"),
+        ({"py-catalog-impl": "ours.Catalog"}, "py-catalog-impl"),
+        ({"type": "dynamodb"}, "its type is dynamodb"),
+        ({"type": "sql", "uri": "mysql://h/d"}, "its database is mysql"),
+        ({"type": "sql", "uri": "nonsense"}, "no address of a database"),
+        ({"uri": "postgresql:///d?host=/run/postgresql"}, "does not know its host"),
+        ({"uri": "postgresql:///d"}, "cannot use a Unix socket"),
+        ({"uri": "postgresql://h/d?options=-csearch_path%3Dx"}, "does not know its options"),
+    ],
+)
+def test_what_has_no_counterpart_in_spark_is_refused_with_the_setting_to_write(
+    properties: dict[str, str], why: str
+) -> None:
+    with pytest.raises(SetupError, match=why) as refused:
+        spark_catalog_conf("lake", properties, {})
+    advice = f"set {PREFIX} and what belongs to it in `spark.conf` of vde.yaml."
+    assert refused.value.advice == advice
+    settings = {PREFIX: "org.apache.iceberg.spark.SparkCatalog"}
+    assert spark_catalog_conf("lake", properties, settings) == {f"{PREFIX}.cache-enabled": "false"}
+
+
+def test_a_password_stands_in_no_refusal() -> None:
+    with pytest.raises(SetupError) as refused:
+        spark_catalog_conf("lake", {"uri": "postgresql://u:hush@h/d?a=b"}, {})
+    assert "hush" not in f"{refused.value} {refused.value.advice}"
+
+
+def test_only_the_drivers_of_the_catalogs_are_needed() -> None:
+    embedded = embedded_catalog_conf("lake", Path("/a.db"), Path("/w"))
+    assert needed_jars(embedded)[1:] == (SQLITE_JDBC,)
+    postgres = spark_catalog_conf("lake", {"uri": POSTGRES, "warehouse": "s3://b/w"}, {})
+    assert needed_jars(postgres)[1:] == (POSTGRESQL_JDBC, ICEBERG_AWS_BUNDLE)
+    assert needed_jars(embedded | {f"{PREFIX}.uri": "http://h"})[1:] == ()
+    assert needed_jars({f"{PREFIX}.type": "glue"})[1:] == (ICEBERG_AWS_BUNDLE,)
+    assert needed_jars({"spark.other.uri": "jdbc:postgresql://h/d"})[1:] == ()

@@ -1,0 +1,65 @@
+"""`vde`, and the stories of platforms, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from tests.cli.calling import OURS
+
+ROOT: Final = Path(__file__).parents[2]
+_PATHS: Final = (ROOT, ROOT / "examples" / "nyc_flights", ROOT / "tests" / "examples")
+"""Where the tests find what they import, as in pyproject.toml."""
+_LINES: Final = 60
+
+
+@contextmanager
+def started_vde(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`vde` at work. At the end it is gone, with the Java that it has started."""
+    code = "from vde_dagster.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=_environment(),
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def tell(module: str, folder: Path) -> None:
+    """Run a module of the tests on a project's folder.
+
+    Raises:
+        AssertionError: It failed; with the end of what it printed.
+    """
+    with (folder.parent / f"{folder.name}.log").open("w+b") as log:
+        done = subprocess.run(
+            [sys.executable, "-m", module, str(folder)],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT,
+            check=False,
+        )
+        log.seek(0)
+        lines = log.read().decode("utf-8", errors="replace").splitlines()
+    assert done.returncode == 0, "\n".join(lines[-_LINES:])
+
+
+def _environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key not in OURS}
+    return kept | {"PYTHONPATH": os.pathsep.join(map(str, _PATHS))}
