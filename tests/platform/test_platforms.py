@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 
 from tests.flights.lakes import OnSpark, on_spark
 from tests.platform.processes import tell
-from tests.platform.spark_cluster import MASTER, cluster
+from tests.platform.spark_cluster import MASTER, cluster, connect_server
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
 
@@ -53,3 +53,9 @@ spark:
     spark.sql.shuffle.partitions: 4
 """
         told(on_spark(tmp_path / "flights"), settings)
+
+
+def test_spark_connect(tmp_path: Path) -> None:
+    """The server knows no catalog: it is told of the embedded one by each session."""
+    with connect_server(tmp_path) as address:
+        told(on_spark(tmp_path / "flights"), f"spark: {{remote: '{address}'}}\n")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CLASS_PATH = "spark.driver.extraClassPath"
 _EXTENSIONS = "spark.sql.extensions"
-_ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 # A local session lives for one run, so only what is really hot goes through the optimizer. Start,
 # 20 small queries and 11 small writes on two cores, with the class archive: 12.7 -> 11.0 s and
@@ -178,7 +178,7 @@ def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
     except ImportError as error:
         raise SetupError(
-            f"Spark Connect needs more packages: pip install 'pyspark[connect]' ({error})"
+            f"Spark Connect needs more packages: pip install 'vde-dagster[connect]' ({error})"
         ) from error
 
 
@@ -218,7 +218,7 @@ def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, st
         _prepend(theirs, _CLASS_PATH, [str(each) for each in jars], os.pathsep)
     else:
         _prepend(theirs, "spark.jars", [str(each) for each in jars], ",")
-    _prepend(theirs, _EXTENSIONS, [_ICEBERG_EXTENSIONS], ",")
+    _prepend(theirs, _EXTENSIONS, [ICEBERG_EXTENSIONS], ",")
     return {**DEFAULTS, **ours, **theirs, **PINNED}
 
 

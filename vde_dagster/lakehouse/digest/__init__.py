@@ -13,7 +13,7 @@ import queue
 import threading
 import uuid
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -110,9 +110,18 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
     # computed as columns before it, and dropped after it.
     names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
     hashed = frame.select("*", upper.alias(names[0]), lower.alias(names[1]))
-    observation = Observation()
+    observation = _observation_of(frame)
     watched = hashed.observe(observation, *_sums(*(f"`{name}`" for name in names)))
     return watched.drop(*names), Observed(observation)
+
+
+def _observation_of(frame: DataFrame) -> Observation:
+    """A new observation, of the class that the frame's session takes: Spark Connect has its own."""
+    if type(frame).__module__.startswith("pyspark.sql.connect."):
+        from pyspark.sql.connect.observation import Observation as RemoteObservation
+
+        return cast("Observation", RemoteObservation())
+    return Observation()
 
 
 def _halves(frame: DataFrame, algorithm: str) -> tuple[Column, Column]:
