@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 from click.testing import CliRunner, Result
 
@@ -14,6 +15,8 @@ from vde_dagster.cli.commands import vde
 
 OURS = ("VDE_RUN", "VDE_DEBUG", "DAGSTER_HOME")
 """What the environment of the tests must not decide: `./run test` sets the first."""
+NO_JAVA: Final = {"PATH": "", "JAVA_HOME": "/there/is/no/java"}
+"""With these no Java is found: a JAVA_HOME that names none is not passed over for another one."""
 
 
 def call(*arguments: str | Path) -> Result:

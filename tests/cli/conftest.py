@@ -9,7 +9,7 @@ from typing import Final, NoReturn, Protocol
 
 import pytest
 
-from tests.cli.calling import call, new_project, run_vde
+from tests.cli.calling import NO_JAVA, call, new_project, run_vde
 from vde_dagster.lakehouse import session
 
 
@@ -44,12 +44,12 @@ def without_java(
         raise AssertionError("this command asks for a Spark session")
 
     def in_a_process(*arguments: str | Path) -> CompletedProcess[str]:
-        return run_vde(*arguments, PATH=str(programs), JAVA_HOME="")
+        return run_vde(*arguments, **{**NO_JAVA, "PATH": str(programs)})
 
     def in_this_process(*arguments: str | Path) -> CompletedProcess[str]:
         with monkeypatch.context() as patch:
             patch.setenv("PATH", str(programs))
-            patch.setenv("JAVA_HOME", "")
+            patch.setenv("JAVA_HOME", NO_JAVA["JAVA_HOME"])
             patch.setattr(session, "open_session", nothing_to_start)
             done = call(*arguments)
         return CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)

@@ -21,7 +21,7 @@ import landing
 import pytest
 from dagster_graphql.schema import create_schema
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import NO_JAVA, call, run_vde
 from tests.cli.conftest import WithoutJava
 from tests.depth import is_full
 from tests.lakehouse.interpreted import interpreted_in_short_form
@@ -321,7 +321,7 @@ def test_late_flights_reach_the_last_mart(demo: Demo, story: dict[str, Any]) -> 
             at = columns.index("mean_departure_delay_minutes")
             others = [(*row[:at], means[row[0], row[1]], *row[at + 1 :]) for row in others]
         assert unordered(rows) == unordered(others), name
-    again = run_vde("run", "prod", "--project", demo.folder, PATH="", JAVA_HOME="")
+    again = run_vde("run", "prod", "--project", demo.folder, **NO_JAVA)
     assert (again.returncode, again.stdout) == (0, "prod is up to date.\n")
 
 
@@ -366,7 +366,7 @@ def test_each_chapter_computes_what_it_says(demo: Demo, story: dict[str, Any]) -
 @pytest.mark.full
 def test_in_the_end_the_files_are_what_prod_shows(demo: Demo, story: dict[str, Any]) -> None:
     assert story["project"] == str(demo.folder)
-    done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, PATH="", JAVA_HOME="")
+    done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, **NO_JAVA)
     assert (done.returncode, done.stdout) == (0, "Nothing to be done: prod is up to date.\n")
     assert SCHEDULED_HOUR.before in (demo.folder / SCHEDULED_HOUR.file).read_text("utf-8")
     assert EARLY_IS_NO_DELAY.after in (demo.folder / EARLY_IS_NO_DELAY.file).read_text("utf-8")

@@ -63,7 +63,7 @@ THING = "org.example:thing:1.0"
 
 def forbid_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("JAVA_HOME", "/there/is/no/java")
 
 
 def test_a_warm_cache_needs_neither_java_nor_network(
@@ -121,7 +121,7 @@ def test_a_half_written_folder_does_not_count(
 
     damage(whole)
 
-    with pytest.raises(SetupError, match="no java is on the PATH"):
+    with pytest.raises(SetupError, match="there is no bin/java in it"):
         resolve_jars([THING], cache=tmp_path)
 
 
@@ -185,7 +185,7 @@ def test_no_java_is_said_before_anything_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     forbid_java(monkeypatch)
-    with pytest.raises(SetupError, match="no java is on the PATH"):
+    with pytest.raises(SetupError, match="there is no bin/java in it"):
         resolve_jars(cache=tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 

