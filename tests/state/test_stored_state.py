@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,60 @@ def test_a_place_is_named_without_its_password(tmp_path: Path) -> None:
     assert "hunter2" not in said
     assert "127.0.0.1:1/vde" in said
     assert StoredState(f"sqlite:///{tmp_path / 'a.db'}").place == str(tmp_path / "a.db")
+
+
+def rows_of_leases(url: str) -> int:
+    engine = open_engine(url)
+    with engine.connect() as connection:
+        found = len(connection.execute(select(schema.leases)).all())
+    engine.dispose()
+    return found
+
+
+def test_a_trial_writes_and_leaves_nothing(sql_url: str) -> None:
+    SqlState.open(sql_url).close()
+    stored = StoredState(sql_url)
+    for _ in range(2):
+        stored.try_writing("one")
+    assert rows_of_leases(sql_url) == 0
+    stored.close()
+
+
+def test_a_trial_leaves_the_leases_of_others(sql_url: str) -> None:
+    state = SqlState.open(sql_url)
+    lease = state.acquire_lease("version", holder="somebody", ttl=timedelta(minutes=1))
+    stored = StoredState(sql_url)
+    stored.try_writing("one")
+    state.renew_lease(lease, ttl=timedelta(minutes=1))
+    assert rows_of_leases(sql_url) == 1
+    stored.close()
+    state.close()
+
+
+def test_a_trial_in_an_earlier_state_is_refused(earlier: str) -> None:
+    stored = StoredState(earlier)
+    with pytest.raises(Refused, match="`vde state migrate`"):
+        stored.try_writing("one")
+    stored.close()
+
+
+def test_a_place_without_a_state_is_told_from_one_that_cannot_be_read(
+    sql_url: str, tmp_path: Path
+) -> None:
+    stored = StoredState(sql_url)
+    assert stored.found_version() == 0
+    stored.close()
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(Refused, match="is an empty file"):
+        StoredState(f"sqlite:///{tmp_path / 'empty.db'}")
+
+
+def test_the_databases_clock_is_read_in_utc(sql_url: str) -> None:
+    SqlState.open(sql_url).close()
+    stored = StoredState(sql_url)
+    before = datetime.now(UTC)
+    said = stored.clock()
+    after = datetime.now(UTC)
+    precision = timedelta(milliseconds=1)  # SQLite's
+    assert before - precision <= said <= after + precision
+    stored.close()

@@ -157,6 +157,10 @@ COMMANDS: Final = {
         summary="Show how much computation was saved.",
     ),
     "ui": Listed(module="vde_dagster.cli.ui", summary="Serve the project in Dagster's UI."),
+    "doctor": Listed(
+        module="vde_dagster.cli.doctor",
+        summary="Try all that a project needs, and say what to mend.",
+    ),
     "jars": Listed(
         module="vde_dagster.cli.jars", summary="Download the jars that Spark needs, and print them."
     ),

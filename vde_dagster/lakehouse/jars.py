@@ -84,6 +84,25 @@ def resolve_jars(
     return tuple(paths)
 
 
+def missing_jars(coordinates: Sequence[str] = EMBEDDED_COORDINATES) -> tuple[str, ...]:
+    """Return the coordinates that `resolve_jars` would have to download; none of them is."""
+    if os.environ.get("VDE_JARS"):
+        return ()
+    return tuple(each for each in coordinates if _loaded(jars_cache(), each) is None)
+
+
+def damaged_jars(coordinates: Sequence[str] = EMBEDDED_COORDINATES) -> tuple[Path, ...]:
+    """Return the folders in the cache with a jar whose bytes are not those that were downloaded.
+
+    All of each jar is read, which `resolve_jars` does not do. Jars that VDE_JARS names are not
+    compared: nobody knows what their bytes should be.
+    """
+    if os.environ.get("VDE_JARS"):
+        return ()
+    folders = (_folder(jars_cache(), each) for each in coordinates)
+    return tuple(each for each in folders if _is_damaged(each))
+
+
 def jars_cache() -> Path:
     """Return the folder of the jars: VDE_JARS_CACHE, else one in the user's cache folder."""
     named = os.environ.get("VDE_JARS_CACHE")
@@ -120,6 +139,11 @@ def _given_jars(text: str) -> tuple[Path, ...]:
 
 def _folder(root: Path, coordinate: str) -> Path:
     return root / coordinate.replace(":", "_")
+
+
+def _is_damaged(folder: Path) -> bool:
+    manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
+    return any(_describe(folder / each["name"]) != each for each in manifest["files"])
 
 
 def _loaded(root: Path, coordinate: str) -> tuple[Path, ...] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
@@ -12,7 +13,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJob,
 )
 from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
-from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
+from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType, TickStatus
 from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dagster._core.definitions.declarative_automation.operators import (
         AndAutomationCondition as AndCondition,
     )
+    from dagster_shared.error import SerializableErrorInfo
 
 __all__ = [
     "GRPC_INFO_TAG",
@@ -30,10 +32,14 @@ __all__ = [
     "TranslationFnResolver",
     "UnresolvedAssetJob",
     "WorkerStatus",
+    "daemon_statuses",
+    "instigators",
     "io_manager_key",
     "is_switched_on",
+    "keeps_files",
     "latest_check_results",
     "latest_materializations",
+    "loaded_workspace",
     "process_of",
     "reads_by_partition",
     "result_without_event",
@@ -144,3 +150,79 @@ def set_data_version(context: dg.OutputContext, version: str) -> None:
 def io_manager_key(asset: dg.AssetsDefinition, key: dg.AssetKey) -> str:
     """The resource that stores one of the outputs of an asset definition."""
     return asset.get_io_manager_key_for_asset_key(key)
+
+
+def keeps_files(instance: dg.DagsterInstance) -> bool:
+    """Whether the storage of an instance is SQLite files in its home."""
+    ref = instance.get_ref()
+    whole, runs = ref.storage_data, ref.run_storage_data
+    chosen = runs if whole is None or whole.class_name == "CompositeStorage" else whole
+    return chosen is None or "Sqlite" in chosen.class_name
+
+
+def daemon_statuses(
+    instance: dg.DagsterInstance,
+) -> Iterator[tuple[str, bool, float | None, str]]:
+    """The daemons that an instance needs.
+
+    Yields:
+        Name, whether it is alive, when it said so last (seconds since 1970; None for never), and
+        its last error (empty for none).
+    """
+    for name, status in instance.get_daemon_statuses().items():
+        beat = status.last_heartbeat
+        errors = beat.errors if beat is not None and beat.errors else ()
+        yield (
+            name,
+            bool(status.healthy),
+            None if beat is None else beat.timestamp,
+            errors[0].message if errors else "",
+        )
+
+
+@contextmanager
+def loaded_workspace(
+    instance: dg.DagsterInstance, file: str
+) -> Iterator[list[tuple[str, object | None, str]]]:
+    """Load the code locations that a workspace file names, each in a server of its own.
+
+    Yields:
+        Name, the code location (None if it did not load), and why it did not (empty if it did).
+    """
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import WorkspaceFileTarget
+
+    target = WorkspaceFileTarget([file])
+    with WorkspaceProcessContext(instance, target, code_server_log_level="ERROR") as process:
+        entries = process.get_current_workspace().code_location_entries
+        yield [
+            (name, each.code_location, "" if each.load_error is None else _root(each.load_error))
+            for name, each in entries.items()
+        ]
+
+
+def _root(error: SerializableErrorInfo) -> str:
+    """The text of the error that caused another one."""
+    while error.cause is not None:
+        error = error.cause
+    return error.message
+
+
+def instigators(instance: dg.DagsterInstance, location: object) -> Iterator[tuple[str, bool, str]]:
+    """The sensors and schedules of a code location of `loaded_workspace`.
+
+    Yields:
+        Name, whether it is switched on, and the error of its last tick (empty for none).
+    """
+    from dagster._core.remote_representation.code_location import CodeLocation
+
+    assert isinstance(location, CodeLocation)
+    for repository in location.get_repositories().values():
+        for each in (*repository.get_sensors(), *repository.get_schedules()):
+            origin, selector = each.get_remote_origin_id(), each.selector_id
+            stored = instance.get_instigator_state(origin, selector)
+            ticks = instance.get_ticks(origin, selector, limit=1)
+            failed = [tick for tick in ticks if tick.status is TickStatus.FAILURE]
+            error = failed[0].error if failed else None
+            why = "" if error is None else _root(error)
+            yield each.name, each.get_current_instigator_state(stored).is_running, why

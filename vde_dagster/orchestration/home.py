@@ -61,6 +61,12 @@ def dagster_home(configuration: Configuration) -> Path:
     return home
 
 
+def home_in_use(configuration: Configuration) -> Path:
+    """The same folder, which may not exist; nothing is made."""
+    named = os.environ.get("DAGSTER_HOME")
+    return Path(named).expanduser().absolute() if named else _own_home(configuration)
+
+
 @functools.cache
 def warn_without_home(command: str, own_home: Path) -> None:
     """Say once that a command without ``DAGSTER_HOME`` does not use the project's history."""

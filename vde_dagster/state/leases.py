@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, select, update
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.time.intervals import format_instant
@@ -110,6 +110,17 @@ def release(connection: Connection, lease: Lease) -> None:
     """Give a lease back if it is still held; its epoch stays."""
     own = {"changed": lease.resource, "own_holder": lease.holder, "own_epoch": lease.epoch}
     connection.execute(_CHANGE_OWN, {**own, "holder": "", "expires_at": 0})
+
+
+def forget(connection: Connection, lease: Lease) -> None:
+    """Remove a lease on a resource that nobody will ever take again, if it is still held."""
+    connection.execute(
+        delete(_leases).where(
+            _leases.c.resource == lease.resource,
+            _leases.c.holder == lease.holder,
+            _leases.c.epoch == lease.epoch,
+        )
+    )
 
 
 def holder(connection: Connection, resource: str) -> str:

@@ -6,16 +6,21 @@ Unlike `vde_dagster.state.sql_state.SqlState` it may have an earlier version, or
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.state import archive, checking, schema
+from vde_dagster.state import archive, checking, leases, schema
 from vde_dagster.state.archive import Archived
 from vde_dagster.state.checking import StateReport
-from vde_dagster.state.database import Database, open_engine, place_of
+from vde_dagster.state.codec import decode_instant
+from vde_dagster.state.database import Database, now, open_engine, place_of
 from vde_dagster.state.migrations import checked_version, migrate
 from vde_dagster.state.sqlite_file import path_of
 from vde_dagster.state.versions import refuse_earlier
+
+_TRIAL: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +37,17 @@ class StoredState:
     Args:
         url: A SQLAlchemy URL, ``sqlite:///path`` or ``postgresql://...``.
 
+    ``place`` is where it is, for people, and ``file`` its file; None if it has none of its own.
+
     Raises:
         Refused: It is no URL of a state, or the path of a file that is none.
     """
 
     def __init__(self, url: str) -> None:
         engine = open_engine(url)
-        path = path_of(engine.url)
+        self.file = path_of(engine.url)
         self.place = place_of(engine.url)
-        self._is_there = path is None or path.exists()
+        self._is_there = self.file is None or self.file.exists()
         self._database = Database(engine)
 
     def version(self) -> int:
@@ -49,16 +56,45 @@ class StoredState:
         Raises:
             Refused: There is no state, or that of a newer release.
         """
-        found = 0
-        if self._is_there:
-            with self._database.read() as connection:
-                found = checked_version(connection)
+        found = self.found_version()
         if not found:
             raise Refused(
                 f"there is no state at {self.place}",
                 advice="Correct `state.url` in vde.yaml; the first plan makes a new state.",
             )
         return found
+
+    def found_version(self) -> int:
+        """The version of its schema; 0 if there is no state yet.
+
+        Raises:
+            Refused: It is the state of a newer release, or it cannot be reached or read.
+        """
+        if not self._is_there:
+            return 0
+        with self._database.read() as connection:
+            return checked_version(connection)
+
+    def try_writing(self, token: str) -> None:
+        """Write a row of this trial alone, and remove it again, in a transaction each.
+
+        Args:
+            token: What no other trial is called.
+
+        Raises:
+            Refused: There is no state of this release's version, or it cannot be written.
+            Conflict: Others kept it locked.
+        """
+        refuse_earlier(self.version())
+        with self._database.write() as connection:
+            lease = leases.acquire(connection, f"trial {token}", holder=token, ttl=_TRIAL)
+        with self._database.write() as connection:
+            leases.forget(connection, lease)
+
+    def clock(self) -> datetime:
+        """What the database's clock says, in UTC."""
+        with self._database.read() as connection:
+            return decode_instant(now(connection))
 
     def migrate(self) -> Moved:
         """Move it forward to this release's version, in one transaction.

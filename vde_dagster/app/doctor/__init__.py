@@ -1,0 +1,1 @@
+"""Trying each part that a project needs, one after another."""

@@ -1,0 +1,101 @@
+"""`vde doctor`: is all there that a project needs, tried for real, and what is to be mended."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import console, note, print_json
+from vde_dagster.core.doctor.results import CheckResult, Outcome, is_healthy
+
+_STYLES: Final = {
+    Outcome.OK: "green",
+    Outcome.WARNING: "yellow",
+    Outcome.BROKEN: "red",
+    Outcome.NOT_TRIED: "dim",
+}
+_COLUMN: Final = 18
+_INDENT: Final = " " * (11 + _COLUMN)
+
+
+@click.command("doctor", short_help="Try all that a project needs, and say what to mend.")
+@click.option(
+    "--no-spark",
+    is_flag=True,
+    help="Start no Spark, and download no jars; what needs it is not tried.",
+)
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+@click.pass_context
+def command(ctx: click.Context, *, no_spark: bool, output: str, folder: Path) -> None:
+    """Try Java, Spark, its jars, the catalog, views, the state, clocks and Dagster, one by one.
+
+    A table and a view are made in a namespace of their own in the catalog, and a row in the state;
+    all of it is removed again. What is broken stops only the checks that need it.
+
+    Exit codes: 0 if nothing is broken, 1 if something is.
+    """
+    from vde_dagster.app.doctor.checking import run_checks
+    from vde_dagster.cli.doctor_checks import Doctor
+    from vde_dagster.project.machine import RandomIds
+
+    def unexpected(error: Exception) -> None:
+        if ctx.meta.get(options.DEBUG):
+            _print_traceback(error)
+
+    results: list[CheckResult] = []
+    with ExitStack() as stack:
+        doctor = Doctor(folder, spark=not no_spark, token=RandomIds().new()[:12], stack=stack)
+        stack.callback(doctor.remove_all)
+        for each in run_checks(doctor.checks(), unexpected):
+            results.append(each)
+            if output == "text":
+                _print(each)
+    if output == "json":
+        print_json({"healthy": is_healthy(results), "checks": [_facts(each) for each in results]})
+    else:
+        _print_summary(results)
+    if not is_healthy(results):
+        ctx.exit(1)
+
+
+def _print(result: CheckResult) -> None:
+    first, *more = result.message.split("\n")
+    out = console()
+    out.print(f"{result.outcome.value:<11}", style=_STYLES[result.outcome], end="")
+    out.print(f"{result.check:<{_COLUMN}}{first}", soft_wrap=True)
+    for line in more:
+        out.print(f"{_INDENT}{line}", soft_wrap=True)
+    if result.advice:
+        out.print(f"{_INDENT}{result.advice}", soft_wrap=True)
+
+
+def _print_summary(results: Sequence[CheckResult]) -> None:
+    count = sum(each.outcome is Outcome.BROKEN for each in results)
+    warned = sum(each.outcome is Outcome.WARNING for each in results)
+    if count:
+        note(f"{count} of {len(results)} are broken.")
+    elif warned:
+        note(f"Nothing is broken; {warned} of {len(results)} have a warning.")
+
+
+def _facts(result: CheckResult) -> dict[str, object]:
+    return {
+        "check": result.check,
+        "outcome": result.outcome.value,
+        "message": result.message,
+        "advice": result.advice or None,
+    }
+
+
+def _print_traceback(error: Exception) -> None:
+    from vde_dagster.core.secrets import without_secrets
+
+    note(without_secrets("".join(traceback.format_exception(error))))

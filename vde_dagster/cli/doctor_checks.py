@@ -1,0 +1,317 @@
+"""The checks of `vde doctor`, each on the real part: which there are, and what each one tries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from vde_dagster.app.doctor.checking import Check
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.doctor.clocks import ClockReading, judge_clocks
+from vde_dagster.core.doctor.file_systems import is_shared
+from vde_dagster.core.doctor.results import CheckResult, left_out, not_tried, ok, warning
+
+if TYPE_CHECKING:
+    import dagster as dg
+    from pyspark.sql import SparkSession
+
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.core.doctor.dagster_instance import InstanceFacts, LocationFacts
+    from vde_dagster.lakehouse.trial import Trial
+
+PROJECT: Final = "project"
+JAVA: Final = "Java"
+JARS: Final = "jars"
+STATE: Final = "state"
+CATALOG: Final = "catalog"
+VIEWS: Final = "views"
+SPARK: Final = "Spark"
+WORKERS: Final = "Python in Spark"
+SPARK_CATALOG: Final = "catalog in Spark"
+CLOCK: Final = "clock"
+INSTANCE: Final = "Dagster instance"
+HISTORY: Final = "Dagster history"
+MONITORING: Final = "run monitoring"
+WORKSPACE: Final = "code locations"
+AUTOMATION: Final = "sensors"
+DAEMON: Final = "Dagster daemon"
+CLEAN_UP: Final = "clean-up"
+
+_CATALOG_ADVICE: Final = "See `catalog.properties` in vde.yaml, and docs/configuration.md."
+_SPARK_ADVICE: Final = "See `spark.conf` in vde.yaml; --debug shows where it happened."
+_DAGSTER_ADVICE: Final = "See dagster.yaml in DAGSTER_HOME; --debug shows where it happened."
+
+
+class Doctor:
+    """One examination of a project; what a check opens, later ones use.
+
+    Args:
+        folder: The project's.
+        spark: Whether Spark may be started.
+        token: What no other examination is called: letters and digits.
+        stack: Closes what was opened.
+    """
+
+    def __init__(self, folder: Path, *, spark: bool, token: str, stack: ExitStack) -> None:
+        self._folder, self._spark, self._token, self._stack = folder, spark, token, stack
+        self._project: VdeProject | None = None
+        self._has_java = False
+        self._trial: Trial | None = None
+        self._session: SparkSession | None = None
+        self._instance: dg.DagsterInstance | None = None
+        self._facts: InstanceFacts | None = None
+        self._locations: tuple[LocationFacts, ...] = ()
+        self._readings: list[ClockReading] = []
+
+    def checks(self) -> tuple[Check, ...]:
+        """All checks, in the order in which they are to be run; the last one cleans up."""
+        return (
+            Check(name=PROJECT, look=self._project_look, advice="See vde.yaml."),
+            Check(name=JAVA, look=self._java, advice="See JAVA_HOME and the PATH."),
+            Check(name=JARS, look=self._jars, needs=(PROJECT,), advice="See VDE_JARS_CACHE."),
+            Check(name=STATE, look=self._state, needs=(PROJECT,), advice="See `state.url`."),
+            Check(name=CATALOG, look=self._catalog, needs=(PROJECT,), advice=_CATALOG_ADVICE),
+            Check(name=VIEWS, look=self._views, needs=(CATALOG,), advice=_CATALOG_ADVICE),
+            Check(
+                name=SPARK,
+                look=self._spark_look,
+                needs=(PROJECT, JAVA, JARS) if self._spark else (),
+                advice=_SPARK_ADVICE,
+            ),
+            Check(
+                name=WORKERS,
+                look=self._workers,
+                needs=(SPARK,),
+                advice="Set PYSPARK_PYTHON to this release of Python, with the packages that "
+                "models import, wherever Spark's workers run.",
+            ),
+            Check(
+                name=SPARK_CATALOG,
+                look=self._spark_catalog,
+                needs=(SPARK, CATALOG),
+                advice="Give Spark the same catalog under `spark.conf` in vde.yaml, as "
+                "`spark.sql.catalog.<name>...`.",
+            ),
+            Check(name=CLOCK, look=self._clock, needs=(PROJECT,), advice=_CATALOG_ADVICE),
+            *self._of_dagster(),
+            Check(name=CLEAN_UP, look=self._clean_up, advice=_CATALOG_ADVICE),
+        )
+
+    def _of_dagster(self) -> tuple[Check, ...]:
+        return (
+            Check(name=INSTANCE, look=self._dagster, needs=(PROJECT,), advice=_DAGSTER_ADVICE),
+            Check(name=HISTORY, look=self._history, needs=(INSTANCE,), advice=_DAGSTER_ADVICE),
+            Check(name=MONITORING, look=self._monitor, needs=(INSTANCE,), advice=_DAGSTER_ADVICE),
+            Check(
+                name=WORKSPACE,
+                look=self._workspace,
+                needs=(PROJECT,),
+                advice="See workspace.yaml; --debug shows where it happened.",
+            ),
+            Check(
+                name=AUTOMATION,
+                look=self._automation,
+                needs=(INSTANCE, WORKSPACE),
+                advice=_DAGSTER_ADVICE,
+            ),
+            Check(name=DAEMON, look=self._daemon, needs=(INSTANCE,), advice=_DAGSTER_ADVICE),
+        )
+
+    def _project_look(self) -> CheckResult:
+        from vde_dagster.composition import VdeProject
+
+        self._project = VdeProject.load(self._folder)
+        configuration = self._project.configuration
+        return ok(PROJECT, f"{configuration.name} in {configuration.folder}")
+
+    def _java(self) -> CheckResult:
+        if self._is_remote:
+            self._has_java = True
+            return ok(JAVA, "not needed here: spark.remote names a Spark Connect server")
+        from vde_dagster.lakehouse.java import find_java
+
+        java = find_java()
+        self._has_java = True
+        return ok(JAVA, f"{java.full_version}, from {java.origin.value} ({java.executable})")
+
+    def _jars(self) -> CheckResult:
+        if self._is_remote:
+            return ok(JARS, "not needed here: the Spark Connect server has its own")
+        from vde_dagster.core.errors import Refused
+        from vde_dagster.lakehouse.jars import damaged_jars, missing_jars, resolve_jars
+
+        missing = missing_jars()
+        if missing and not self._spark:
+            return warning(
+                JARS, f"{len(missing)} are not downloaded yet", f"`{vde('jars')}` does it."
+            )
+        if missing and not self._has_java:
+            return not_tried(JARS, [JAVA])
+        paths = resolve_jars(conf=self._opened.configuration.spark.conf)
+        if damaged := damaged_jars():
+            raise Refused(
+                f"other bytes than were downloaded are in {', '.join(map(str, damaged))}",
+                advice=f"Delete it; `{vde('jars')}` downloads it again.",
+            )
+        return ok(JARS, f"{len(paths)} files, as they were downloaded")
+
+    def _state(self) -> CheckResult:
+        from vde_dagster.orchestration.instance_look import file_system_at
+
+        stored = self._opened.stored_state()
+        self._stack.callback(stored.close)
+        version = stored.found_version()
+        if version:
+            self._read_clock("the state's database", stored.clock)
+        else:
+            return ok(STATE, f"there is none at {stored.place} yet; the first plan makes it")
+        stored.try_writing(self._token)
+        system = "" if stored.file is None else file_system_at(stored.file)
+        if is_shared(system):
+            return warning(
+                STATE,
+                f"{stored.place} is on {system}: SQLite loses writes where several machines use it",
+                "Use it from one machine alone, or set `state.url` to a database in Postgres; "
+                "`vde state export` and `vde state import` move it.",
+            )
+        return ok(STATE, f"{stored.place} has schema version {version} and can be written")
+
+    def _catalog(self) -> CheckResult:
+        from vde_dagster.lakehouse.trial import Trial
+
+        catalog = self._opened.iceberg_catalog()
+        self._trial = Trial(catalog, self._token)
+        stored = self._trial.make_table()
+        if stored is not None:
+            self._readings.append(
+                ClockReading(
+                    clock="the warehouse's storage",
+                    before=stored.before,
+                    said=stored.said,
+                    after=stored.after,
+                    resolution=timedelta(seconds=1),
+                )
+            )
+        return ok(CATALOG, f"a table was made in {catalog.name}, written and read")
+
+    def _views(self) -> CheckResult:
+        assert self._trial is not None, "the catalog was tried"
+        self._trial.make_view()
+        return ok(VIEWS, "a view of that table was made and read")
+
+    def _spark_look(self) -> CheckResult:
+        if not self._spark:
+            return left_out(SPARK, "left out by --no-spark")
+        from vde_dagster.lakehouse.trial import answer_of, clock_of
+
+        began = time.monotonic()
+        session = self._opened.open_spark()
+        answer = answer_of(session)
+        assert answer == 1 + 1, answer
+        self._session = session
+        self._read_clock("Spark", lambda: clock_of(session))
+        where = "Spark Connect" if self._is_remote else self._opened.configuration.spark.master
+        seconds = time.monotonic() - began
+        return ok(SPARK, f"{session.version} on {where} answered after {seconds:.0f} s")
+
+    def _workers(self) -> CheckResult:
+        from vde_dagster.lakehouse.trial import python_of_workers
+
+        assert self._session is not None, "Spark was tried"
+        return ok(WORKERS, f"functions run in Python {python_of_workers(self._session)}")
+
+    def _spark_catalog(self) -> CheckResult:
+        assert self._session is not None, "Spark was tried"
+        assert self._trial is not None, "the catalog was tried"
+        self._trial.try_spark(self._session)
+        return ok(SPARK_CATALOG, "Spark read and wrote the same table")
+
+    def _clock(self) -> CheckResult:
+        return judge_clocks(CLOCK, self._readings)
+
+    def _read_clock(self, clock: str, read: Callable[[], datetime]) -> None:
+        before = datetime.now(UTC)
+        said = read()
+        after = datetime.now(UTC)
+        self._readings.append(ClockReading(clock=clock, before=before, said=said, after=after))
+
+    def _dagster(self) -> CheckResult:
+        from vde_dagster.orchestration.home import home_in_use
+        from vde_dagster.orchestration.instance_look import instance_facts, open_instance
+
+        home = home_in_use(self._opened.configuration)
+        if not home.is_dir():
+            return warning(
+                INSTANCE,
+                f"there is no {home} yet, so Dagster has no history",
+                f"`{vde('ui')}` makes it, and so does the first plan that computes something.",
+                usable=False,
+            )
+        instance = self._stack.enter_context(open_instance(home))
+        self._facts = instance_facts(instance, home)
+        self._instance = instance
+        return ok(INSTANCE, f"{home} is in use, and its history can be read")
+
+    def _history(self) -> CheckResult:
+        from vde_dagster.core.doctor.dagster_instance import judge_storage
+
+        assert self._facts is not None, "the instance was tried"
+        return judge_storage(HISTORY, self._facts)
+
+    def _monitor(self) -> CheckResult:
+        from vde_dagster.core.doctor.dagster_instance import judge_monitoring
+
+        assert self._facts is not None, "the instance was tried"
+        return judge_monitoring(MONITORING, self._facts)
+
+    def _workspace(self) -> CheckResult:
+        from vde_dagster.core.doctor.dagster_instance import judge_workspace
+        from vde_dagster.core.errors import Refused
+        from vde_dagster.orchestration.instance_look import location_facts
+
+        folder = self._opened.configuration.folder
+        if not (folder / "workspace.yaml").is_file():
+            raise Refused(
+                f"there is no workspace.yaml in {folder}, which names what Dagster serves",
+                advice="`vde init DIR` shows one, with its definitions.py.",
+            )
+        self._locations = location_facts(self._instance, folder)
+        return judge_workspace(WORKSPACE, self._locations)
+
+    def _automation(self) -> CheckResult:
+        from vde_dagster.core.doctor.dagster_instance import judge_instigators
+
+        return judge_instigators(AUTOMATION, self._locations)
+
+    def _daemon(self) -> CheckResult:
+        from vde_dagster.core.doctor.dagster_instance import judge_daemons
+        from vde_dagster.orchestration.instance_look import daemon_facts
+
+        assert self._instance is not None, "the instance was tried"
+        on = [name for each in self._locations for name in each.switched_on]
+        return judge_daemons(DAEMON, daemon_facts(self._instance), on)
+
+    def _clean_up(self) -> CheckResult:
+        if self._trial is None:
+            return ok(CLEAN_UP, "nothing was made")
+        trial, self._trial = self._trial, None
+        trial.remove()
+        return ok(CLEAN_UP, f"{trial.namespace} and all that was in it are gone")
+
+    def remove_all(self) -> None:
+        """Remove what was made, where the last check was not reached: somebody stopped it."""
+        if self._trial is not None:
+            self._trial.remove()
+
+    @property
+    def _opened(self) -> VdeProject:
+        assert self._project is not None, "the project was read"
+        return self._project
+
+    @property
+    def _is_remote(self) -> bool:
+        return self._project is not None and self._project.configuration.spark.remote is not None
