@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sqlite3
+import subprocess
 import sys
 import uuid
 from contextlib import closing
@@ -14,7 +17,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cli.calling import call, run_vde
+from tests.cli.calling import OURS, call, run_vde
 from tests.cli.promoted import edit, promote
 from tests.lakehouse.test_java import JAVA_8, OPENJDK_17, write_java
 from vde_dagster.cli.commands import COMMANDS
@@ -418,3 +421,31 @@ def test_a_spark_that_does_not_start_is_broken(project: Path) -> None:
     assert found["Spark"]["outcome"] == "broken"
     assert found["catalog in Spark"]["message"] == "needs Spark"
     assert found["clean-up"]["outcome"] == "ok"
+
+
+@pytest.mark.full  # the code server that hangs; that a check's failure leaves nothing: above
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_stops_it_finds_nothing_left(shop: Path, number: signal.Signals) -> None:
+    checked(shop, "--no-spark")
+    before = content(shop)
+    (shop / "workspace.yaml").write_text(WORKSPACE)
+    (shop / "served.py").write_text("import time\ntime.sleep(60)\n")
+    code = "from vde_dagster.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "doctor", "--no-spark", "--project", shop],
+        env={key: each for key, each in os.environ.items() if key not in OURS},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    while "run monitoring" not in (line := process.stdout.readline()):  # what hangs comes next
+        assert line
+    assert "vde_doctor_" in str(content(shop))
+    process.send_signal(number)
+    process.communicate(timeout=120)
+    assert process.returncode == 1
+    (shop / "workspace.yaml").write_text(NOTHING_SERVED)
+    (shop / "served.py").unlink()
+    shutil.rmtree(shop / "__pycache__", ignore_errors=True)
+    assert content(shop) == before

