@@ -112,6 +112,10 @@ def test_a_packaged_java_gets_an_archive_of_its_own_classes_first_and_once(
     used = archive_options(cache, packaged, spark_folder, [])
     assert used[0] == f"-XX:SharedArchiveFile={first.partition('=')[2]}"
     assert second not in used  # an archive names the one below it
+    Path(below).unlink()  # what comes in its place may be another one
+    again = archive_options(cache, packaged, spark_folder, [])
+    assert again[0].startswith("-XX:ArchiveClassesAtExit=")
+    assert again[0] != first
 
 
 def test_a_packaged_java_that_cannot_write_one_is_started_without(

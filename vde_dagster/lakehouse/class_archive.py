@@ -47,7 +47,7 @@ def archive_options(cache: Path, java: Java, spark: Path, jars: Sequence[str]) -
     quiet = ("-Xlog:cds*=off", "-Xlog:class*=off")
     try:
         below = _below(cache, java)
-        archive = cache / f"{_key(java, spark, jars)}{_SUFFIX}"
+        archive = cache / f"{_key(java, below, spark, jars)}{_SUFFIX}"
         if _usable(archive):
             os.utime(archive)
             return (f"-XX:SharedArchiveFile={archive}", *quiet)
@@ -55,16 +55,17 @@ def archive_options(cache: Path, java: Java, spark: Path, jars: Sequence[str]) -
         _drop_oldest(cache)
     except (OSError, subprocess.SubprocessError):  # such as a read-only cache: a slower start
         return ()
-    return (f"-XX:ArchiveClassesAtExit={archive}", *below, *quiet)
+    named = () if below is None else (f"-XX:SharedArchiveFile={below}",)
+    return (f"-XX:ArchiveClassesAtExit={archive}", *named, *quiet)
 
 
-def _below(cache: Path, java: Java) -> tuple[str, ...]:
-    """The option with the archive of Java's own classes, where an installation has none of its own.
+def _below(cache: Path, java: Java) -> Path | None:
+    """The archive of Java's own classes, written where it is missing; None if Java has its own.
 
-    An archive on top of it names the one below by itself.
+    An archive on top of it names the one below by itself, and fits no other.
     """
     if java.origin is not Origin.PACKAGE:
-        return ()
+        return None
     named = _digest(str(java.executable.resolve()), java.full_version)
     archive = cache / f"{named}{_OWN_CLASSES}"
     if not archive.is_file():
@@ -73,15 +74,16 @@ def _below(cache: Path, java: Java) -> tuple[str, ...]:
             written = Path(folder) / "archive"
             command = [java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={written}"]
             subprocess.run(command, capture_output=True, check=True, timeout=_WRITING_SECONDS)
-            # The first one stays: archives on top of it fit no other.
-            with suppress(FileExistsError):
+            with suppress(FileExistsError):  # somebody else was faster: theirs stays
                 os.link(written, archive)
-    return (f"-XX:SharedArchiveFile={archive}",)
+    return archive
 
 
-def _key(java: Java, spark: Path, jars: Sequence[str]) -> str:
+def _key(java: Java, below: Path | None, spark: Path, jars: Sequence[str]) -> str:
     changed = (spark / "jars").stat().st_mtime_ns  # pyspark was upgraded in place
     parts = [str(java.executable.resolve()), java.full_version, str(spark), str(changed), *jars]
+    if below is not None:
+        parts.append(str(below.stat().st_mtime_ns))
     return _digest(*parts)
 
 
