@@ -161,6 +161,7 @@ def test_sensors_and_schedules_are_on_or_off_as_in_the_ui_with_the_error_of_the_
             "look": True,
             "each_night": False,
         }
+        around = "dagster._core.errors.SensorExecutionError: Error occurred during a tick"
         tick = TickData(
             instigator_origin_id=sensor.get_remote_origin_id(),
             instigator_name=sensor.name,
@@ -169,11 +170,11 @@ def test_sensors_and_schedules_are_on_or_off_as_in_the_ui_with_the_error_of_the_
             timestamp=time.time(),
             selector_id=sensor.selector_id,
             error=SerializableErrorInfo(
-                "outer", [], None, cause=SerializableErrorInfo("no disk", [], None)
+                around, [], None, cause=SerializableErrorInfo("OSError: no disk\n", [], None)
             ),
         )
         instance.create_tick(tick)
-        assert ("look", True, "no disk") in list(instigators(instance, location))
+        assert ("look", True, "OSError: no disk\n") in list(instigators(instance, location))
 
 
 DEFINITIONS = """\

@@ -202,8 +202,8 @@ def loaded_workspace(
 
 
 def _root(error: SerializableErrorInfo) -> str:
-    """The text of the error that caused another one."""
-    while error.cause is not None:
+    """The text of the error of a user's code, without those of Dagster around it."""
+    while error.cause is not None and error.message.startswith("dagster."):
         error = error.cause
     return error.message
 
