@@ -16,7 +16,7 @@ from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.lakehouse.folders import Folder
@@ -84,8 +84,12 @@ class Trial:
         """
         catalog = IcebergCatalog(self._catalog)
         view = ViewDefinition(name=self._view, target=self._table, columns=(_COLUMN,))
-        catalog.swap_views([view], [])
         self._shown = True
+        try:
+            catalog.swap_views([view], [])
+        except (Refused, Conflict):  # it was not made; after any other error that is not certain
+            self._shown = False
+            raise
         if catalog.view(self._view) != view:
             raise Refused(
                 f"the view {self._view} was made and is not there",
