@@ -231,14 +231,25 @@ def spark_conf(configuration: Configuration) -> dict[str, str]:
     return {**spark_catalog_conf(catalog.name, catalog.properties, given), **given}
 
 
+def spark_coordinates(configuration: Configuration) -> tuple[str, ...]:
+    """The jars that Spark needs in addition to its own, in Maven's terms.
+
+    They are Iceberg's, and the driver of the project's catalog.
+
+    Raises:
+        SetupError: Spark cannot be told of this catalog.
+    """
+    from vde_dagster.lakehouse.spark_catalog import needed_jars
+
+    return needed_jars(spark_conf(configuration))
+
+
 def spark_jars(configuration: Configuration) -> tuple[Path, ...]:
-    """The jars that Spark needs in addition to its own: Iceberg's, and the catalog's driver.
+    """The files of `spark_coordinates`, which are downloaded if they are missing.
 
     Raises:
         SetupError: One cannot be resolved, or Spark cannot be told of the project's catalog.
     """
     from vde_dagster.lakehouse.jars import resolve_jars
-    from vde_dagster.lakehouse.spark_catalog import needed_jars
 
-    conf = spark_conf(configuration)
-    return resolve_jars(needed_jars(conf), conf=conf)
+    return resolve_jars(spark_coordinates(configuration), conf=configuration.spark.conf)

@@ -141,18 +141,21 @@ class Doctor:
     def _jars(self) -> CheckResult:
         if self._is_remote:
             return ok(JARS, "not needed here: the Spark Connect server has its own")
+        from vde_dagster.composition import spark_coordinates, spark_jars
         from vde_dagster.core.errors import Refused
-        from vde_dagster.lakehouse.jars import damaged_jars, missing_jars, resolve_jars
+        from vde_dagster.lakehouse.jars import damaged_jars, missing_jars
 
-        missing = missing_jars()
+        configuration = self._opened.configuration
+        wanted = spark_coordinates(configuration)
+        missing = missing_jars(wanted)
         if missing and not self._spark:
             return warning(
                 JARS, f"{len(missing)} are not downloaded yet", f"`{vde('jars')}` does it."
             )
         if missing and not self._has_java:
             return not_tried(JARS, [JAVA])
-        paths = resolve_jars(conf=self._opened.configuration.spark.conf)
-        if damaged := damaged_jars():
+        paths = spark_jars(configuration)
+        if damaged := damaged_jars(wanted):
             raise Refused(
                 f"other bytes than were downloaded are in {', '.join(map(str, damaged))}",
                 advice=f"Delete it; `{vde('jars')}` downloads it again.",

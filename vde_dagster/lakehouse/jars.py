@@ -84,14 +84,14 @@ def resolve_jars(
     return tuple(paths)
 
 
-def missing_jars(coordinates: Sequence[str] = EMBEDDED_COORDINATES) -> tuple[str, ...]:
+def missing_jars(coordinates: Sequence[str]) -> tuple[str, ...]:
     """Return the coordinates that `resolve_jars` would have to download; none of them is."""
     if os.environ.get("VDE_JARS"):
         return ()
     return tuple(each for each in coordinates if _loaded(jars_cache(), each) is None)
 
 
-def damaged_jars(coordinates: Sequence[str] = EMBEDDED_COORDINATES) -> tuple[Path, ...]:
+def damaged_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
     """Return the folders in the cache with a jar whose bytes are not those that were downloaded.
 
     All of each jar is read, which `resolve_jars` does not do. Jars that VDE_JARS names are not
