@@ -20,7 +20,7 @@ from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.savings import Saved, total_saved
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.partitions import is_partitioned, partition_key
-from vde_dagster.orchestration.translator import table_schema
+from vde_dagster.orchestration.translator import bound_metadata, table_schema
 
 DATA_VERSION: Final = "dagster/data_version"
 CODE_VERSION: Final = "dagster/code_version"
@@ -73,6 +73,7 @@ def _status(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Met
         "dagster/column_schema": table_schema(entry.columns, node),
         "vde/fingerprint": snapshot.fingerprint.digest,
         "vde/physical_table": str(snapshot.key.table),
+        **bound_metadata(snapshot),
     }
     if lineage := lineage_of(node, keys):
         metadata["dagster/column_lineage"] = dg.TableColumnLineage(deps_by_column=lineage)

@@ -17,6 +17,7 @@ from vde_dagster.core.model.model import Model, PythonFunction, SeedRows, Update
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import TableName, ViewNaming, environment_view
 from vde_dagster.core.planning.pauses import Pause
+from vde_dagster.core.planning.work_text import bound_text
 from vde_dagster.core.time.intervals import format_duration
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -129,6 +130,13 @@ def table_schema(columns: tuple[Column, ...], node: Node) -> dg.TableSchema:
     )
 
 
+def bound_metadata(snapshot: ModelSnapshot) -> dict[str, str]:
+    """From when on a version is bounded, for people; empty if it is not."""
+    if snapshot.bounded is None:
+        return {}
+    return {"vde/bounded": f"{bound_text(snapshot.bounded)}, and never promoted"}
+
+
 def _description(data: VdeTranslatorData) -> str | None:
     """The author's words, which lists of assets show in one line."""
     own = data.node.model.description
@@ -181,6 +189,8 @@ def _tags(data: VdeTranslatorData) -> dict[str, str]:
         tags["vde/unplanned_change"] = data.unplanned_change
     if data.paused is not None:
         tags["vde/paused"] = "true"
+    if data.snapshot.bounded is not None:
+        tags["vde/bounded"] = "true"
     return tags
 
 
@@ -208,6 +218,7 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     if data.paused is not None:
         metadata["vde/paused"] = f"{data.paused}. To go on: {data.paused.resume}"
     return metadata | {
+        **bound_metadata(data.snapshot),
         "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),
         "vde/source": _source_text(node.model),
         "vde/physical_table": str(data.snapshot.key.table),
