@@ -97,6 +97,7 @@ def test_when_environments_expire_is_shown(project: Path) -> None:
     [
         ("clean_up: {history: soon}", "'soon' is no length of time"),
         ("clean_up: {forever: 1 day}", "forever"),
+        ("clean_up: {schedule: nightly}", "the cron 'nightly' is not understood"),
         ("environments: {prod: {ttl: 1 day}}", "production never expires"),
         ("environments: {dev: {ttl: 1 month}}", "no length of time"),
     ],

@@ -76,6 +76,7 @@ def test_a_model_that_has_no_table_is_refused_with_the_nearest_name(project: Pat
         ("{small_files: many}", "not 'many'"),
         ("{file_size: 128}", "file_size is a number of MB or GB"),
         ("{file_size: 0 MB}", "file_size is a number of MB or GB"),
+        ("{schedule: '0 3 * *'}", "five fields are needed"),
         ("{files: 1}", "unknown key 'files'"),
     ],
 )

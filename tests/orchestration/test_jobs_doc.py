@@ -14,6 +14,7 @@ from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, made_in
 from vde_dagster.orchestration.automation import RunJobConfig
 from vde_dagster.orchestration.catch_up_job import CatchUpConfig
+from vde_dagster.orchestration.clean_up_jobs import JanitorConfig, MaintainConfig
 from vde_dagster.orchestration.plan_config import PlanConfig
 from vde_dagster.orchestration.plan_job import ApplyConfig
 from vde_dagster.orchestration.refresh_job import RefreshConfig
@@ -22,6 +23,16 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/dagster-jobs.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```yaml\n# (\w+)\n(.*?)```", PAGE, flags=re.DOTALL)
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
+
+CONFIGS = (
+    PlanConfig,
+    ApplyConfig,
+    RunJobConfig,
+    CatchUpConfig,
+    RefreshConfig,
+    JanitorConfig,
+    MaintainConfig,
+)
 
 
 @pytest.fixture
@@ -43,6 +54,8 @@ def test_every_example_of_the_launchpad_runs_in_its_order(shop: Launchpad) -> No
         "vde_catch_up",
         "vde_catch_up",
         "vde_refresh",
+        "vde_janitor",
+        "vde_maintain",
     ]
     for number, (job, text) in enumerate(EXAMPLES, start=2):
         if job == "vde_plan":  # each with something to plan
@@ -55,7 +68,7 @@ def test_every_example_of_the_launchpad_runs_in_its_order(shop: Launchpad) -> No
 
 
 def test_every_option_of_a_job_is_on_the_page() -> None:
-    for config in (PlanConfig, ApplyConfig, RunJobConfig, CatchUpConfig, RefreshConfig):
+    for config in CONFIGS:
         for name, field in config.model_fields.items():
             assert field.description
             if name != "empty_backfill":  # never in production, of which the page is

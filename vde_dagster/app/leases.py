@@ -33,7 +33,7 @@ def leased(state: State, resource: str, *, holder: str, ttl: timedelta = TTL) ->
     machine slept), every later write under it is refused by its epoch.
 
     Raises:
-        Conflict: Another process holds it.
+        LeaseHeld: Another process holds it.
     """
     lease = state.acquire_lease(resource, holder=holder, ttl=ttl)
     done = threading.Event()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.clean_up_view import bytes_text, print_work
+from vde_dagster.cli.clean_up_view import print_work
 from vde_dagster.cli.printing import console, note, print_json
 
 if TYPE_CHECKING:
@@ -32,13 +32,15 @@ def command(*, models: tuple[str, ...], dry_run: bool, output: str, folder: Path
 
     Small files are rewritten where that makes fewer of them. Iceberg snapshots that nothing names
     any more expire with the files that only they have. Files in the folders of our tables that
-    nothing names, and earlier metadata files of our views, are removed once they are old enough. No
-    row changes, and nobody computes anything again. Spark starts only if files are rewritten.
+    nothing names, and earlier metadata files of our views, also of dropped ones, are removed once
+    they are old enough. No row changes, and nobody computes anything again. Spark starts only if
+    files are rewritten.
 
     Without MODEL these are all tables and views, and the tables of late data; `*` and `?` in a name
     stand for any text and any character. A table that cannot be maintained is listed with the
     reason, and stops no other. The times are in vde.yaml.
     """
+    from vde_dagster.app.clean_up.lines import maintenance_lines, maintenance_summary
     from vde_dagster.app.clean_up.maintaining import look_at_upkeep, maintain
     from vde_dagster.composition import VdeProject
 
@@ -53,7 +55,8 @@ def command(*, models: tuple[str, ...], dry_run: bool, output: str, folder: Path
     if output == "json":
         print_json(_facts(found, dry_run=dry_run))
     else:
-        _print(found, dry_run=dry_run)
+        print_work(maintenance_lines(found, dry_run=dry_run))
+        click.echo(maintenance_summary(found, dry_run=dry_run))
 
 
 @contextmanager
@@ -117,45 +120,3 @@ def _files(files: StoredFiles) -> dict[str, object]:
 
 def _left(each: Left) -> dict[str, object]:
     return {"table": str(each.table), "reason": each.reason}
-
-
-def _print(found: Maintenance, *, dry_run: bool) -> None:
-    rows = [row for each in found.done for row in _rows(each, dry_run=dry_run)]
-    words = ("leave", "busy") if dry_run else ("left", "busy")
-    for word, listed in zip(words, (found.left, found.busy), strict=True):
-        rows += [(word, str(each.table), each.reason, "") for each in listed]
-    print_work(rows)
-    files = [each.expired_files for each in found.done] + [each.strays for each in found.done]
-    size = bytes_text(sum(each.size for each in files))
-    if dry_run:
-        click.echo(f"Nothing was changed. {size} would be free now.")
-    else:
-        changed = sum(each.is_changed for each in found.done)
-        click.echo(f"{changed:,} of {len(found.done):,} tables and views were maintained: {size}.")
-
-
-def _rows(each: Maintained, *, dry_run: bool) -> Iterator[tuple[str, str, str, str]]:
-    name = str(each.target.stored.name)
-    rewrite, remove, keep = ("rewrite", "remove", "keep") if dry_run else _DONE
-    if each.compacted is not None:
-        about = "about " if dry_run else ""
-        why = f"{each.compacted.files:,} small files become {about}{each.compacted.files_after:,}"
-        yield rewrite, name, why, ""
-    if each.not_compacted:
-        yield keep, name, f"small files stay: {each.not_compacted}", ""
-    for tag in each.tags:
-        yield remove, name, f"the time of the tag {tag} is over", ""
-    if each.expired:
-        count = len(each.expired)
-        snapshots = "Iceberg snapshot that nothing names" if count == 1 else _SNAPSHOTS
-        yield remove, name, f"{count:,} {snapshots}", bytes_text(each.expired_files.size)
-    elif each.expired_files.count:
-        why = "files of Iceberg snapshots that an earlier run removed"
-        yield remove, name, why, bytes_text(each.expired_files.size)
-    if each.strays.count:
-        files = "file that nothing names" if each.strays.count == 1 else "files that nothing names"
-        yield remove, name, f"{each.strays.count:,} {files}", bytes_text(each.strays.size)
-
-
-_DONE = ("rewrote", "removed", "kept")
-_SNAPSHOTS = "Iceberg snapshots that nothing names"

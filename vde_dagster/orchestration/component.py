@@ -52,7 +52,7 @@ def _project_folder(context: dg.ResolutionContext, value: str) -> Path:
 @dg.scaffold_with(VdeProjectScaffolder)
 @dataclass
 class VdeProjectComponent(dg.Component, dg.Resolvable):
-    """One environment of a project as assets, with its checks, jobs and sensors.
+    """One environment of a project as assets, with its checks, jobs, schedules and sensors.
 
     Example:
         .. code-block:: yaml

@@ -14,6 +14,11 @@ from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
 from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor
 from vde_dagster.orchestration.catch_up_job import build_catch_up_job
+from vde_dagster.orchestration.clean_up_jobs import (
+    build_clean_up_schedules,
+    build_janitor_job,
+    build_maintain_job,
+)
 from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.home import check_home
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
@@ -104,12 +109,15 @@ def _definitions(
 ) -> dg.Definitions:
     location = open_location(project, environment_name(environment), translator)
     catch_up, automation = build_catch_up_job(location), build_automation_job(location)
+    janitor, maintain = build_janitor_job(location), build_maintain_job(location)
     jobs = [
         build_plan_job(location),
         build_apply_job(location),
         automation,
         catch_up,
         build_refresh_job(location),
+        janitor,
+        maintain,
     ]
     sensors = [
         build_automation_sensor(location, automation),
@@ -122,6 +130,7 @@ def _definitions(
         asset_checks=build_status_checks(location),
         jobs=[each for each in jobs if each is not None],
         sensors=[each for each in sensors if each is not None],
+        schedules=build_clean_up_schedules(location, janitor=janitor, maintain=maintain),
         resources={
             IO_MANAGER: VdeIcebergIOManager(location),
             "pyspark": VdePySparkResource(project_folder=str(project.configuration.folder)),

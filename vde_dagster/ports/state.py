@@ -72,6 +72,10 @@ def version_resource(key: VersionKey) -> str:
     return f"version:{key.model}:{key.version}"
 
 
+class LeaseHeld(Conflict):
+    """Another process holds the lease; nothing was written."""
+
+
 class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
@@ -200,7 +204,7 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
         """Take a free or expired lease; a holder may take its own again (with a higher epoch).
 
         Raises:
-            Conflict: It is held; the text names the holder and until when.
+            LeaseHeld: It is held; the text names the holder and until when.
         """
         ...
 

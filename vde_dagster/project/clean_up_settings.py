@@ -9,10 +9,11 @@ from typing import Final
 from vde_dagster.core.clean_up.references import DEFAULT_TIMES, Times
 from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.core.time.intervals import parse_duration
+from vde_dagster.project.schedule_settings import SCHEDULE
 from vde_dagster.project.yaml_document import Entry, Reader
 
 NEVER: Final = "never"
-_KEYS: Final = ("environments", "grace", "history")
+_KEYS: Final = ("environments", "grace", "history", SCHEDULE)
 
 
 def read_clean_up(entry: Entry | None, environments: Entry | None, reader: Reader) -> Times:

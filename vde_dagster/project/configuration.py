@@ -44,6 +44,7 @@ from vde_dagster.project.late_data_settings import LateDataSettings, read_late_d
 from vde_dagster.project.maintain_settings import read_maintain
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
+from vde_dagster.project.schedule_settings import CleanUpSchedules, read_schedules
 from vde_dagster.project.yaml_document import Entry, Reader
 
 _POOL: Final = re.compile(r"\S*")
@@ -97,6 +98,7 @@ class Configuration:
     ``translator`` is the dotted path of the class that says how models look in Dagster, ``pool``
     the name of the Dagster pool of all of their steps. ``late_data`` is where sessions are listed.
     ``clean_up`` is how long what nobody uses is kept, ``maintain`` when tables are maintained.
+    ``schedules`` is when Dagster does both by itself.
     ``default_environment`` is where a plan goes that names no environment.
     ``forward_only`` has the place of each pattern in ``defaults.forward_only``.
     """
@@ -121,6 +123,7 @@ class Configuration:
     late_data: LateDataSettings = field(default_factory=LateDataSettings)
     clean_up: Times = DEFAULT_TIMES
     maintain: Upkeep = DEFAULT_UPKEEP
+    schedules: CleanUpSchedules = field(default_factory=CleanUpSchedules)
     default_environment: str = PRODUCTION
     forward_only: Mapping[str, Place] = field(default_factory=dict)
 
@@ -232,6 +235,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         late_data=read_late_data(keys.get("late_data"), catalog.name, reader),
         clean_up=read_clean_up(keys.get("clean_up"), keys.get("environments"), reader),
         maintain=read_maintain(keys.get("maintain"), reader),
+        schedules=read_schedules(keys.get("clean_up"), keys.get("maintain"), reader),
         default_environment=read_default_environment(keys.get("default_environment"), reader),
         forward_only=patterns,
     )

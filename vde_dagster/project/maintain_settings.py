@@ -8,9 +8,10 @@ from typing import Final
 
 from vde_dagster.core.clean_up.upkeep import DEFAULT_UPKEEP, Upkeep
 from vde_dagster.project.clean_up_settings import length
+from vde_dagster.project.schedule_settings import SCHEDULE
 from vde_dagster.project.yaml_document import Entry, Reader
 
-_KEYS: Final = ("file_size", "orphans", "small_files", "snapshots")
+_KEYS: Final = ("file_size", "orphans", SCHEDULE, "small_files", "snapshots")
 _LEAST_AGE: Final = timedelta(hours=1)
 _LEAST_FILES: Final = 2
 _LEAST_SIZE: Final = 1_000_000

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, select, update
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.ports.held_leases import HeldLease
-from vde_dagster.ports.state import Lease, LeaseLost
+from vde_dagster.ports.state import Lease, LeaseHeld, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant
 from vde_dagster.state.database import chunks, insert_absent, now
@@ -35,7 +35,7 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
     """Take a free or expired lease, or one's own again.
 
     Raises:
-        Conflict: Another process holds it.
+        LeaseHeld: Another process holds it.
         ValueError: The holder has no name.
     """
     if not holder:
@@ -75,7 +75,7 @@ def keep_free(connection: Connection, resources: Iterable[str]) -> None:
     A holder whose lease on one of them had expired loses it.
 
     Raises:
-        Conflict: Another process holds one.
+        LeaseHeld: Another process holds one.
     """
     for chunk in chunks(resources):
         free = [{"resource": each, "holder": "", "epoch": 0, "expires_at": 0} for each in chunk]
@@ -175,8 +175,8 @@ def _named(row: Row[Any]) -> str:
     return str(row.holder) if process is None else f"{row.holder} ({process})"
 
 
-def _taken(row: Row[Any]) -> Conflict:
-    return Conflict(
+def _taken(row: Row[Any]) -> LeaseHeld:
+    return LeaseHeld(
         f"{row.resource} is held by {_named(row)} until "
         f"{format_instant(decode_instant(row.expires_at))} UTC",
         advice="wait for it, then try again",

@@ -20,7 +20,7 @@ class SqlLeases:
         """Take a free or expired lease, or one's own again, with a higher epoch.
 
         Raises:
-            Conflict: Another process holds it.
+            LeaseHeld: Another process holds it.
         """
         with self._database.write() as connection:
             return leases.acquire(connection, resource, holder=holder, ttl=ttl)

@@ -59,7 +59,7 @@ def clean_up(services: Services, times: Times) -> Cleaned:
     """Remove what is due, and mark what is unreachable for a later pass.
 
     Raises:
-        Conflict: Another janitor is at work.
+        LeaseHeld: Another janitor is at work.
         OutcomeUnknown: An answer was lost; the next run does the rest.
     """
     holder = holder_of(services.ids, "the janitor")

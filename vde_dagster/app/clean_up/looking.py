@@ -48,6 +48,11 @@ class Look:
         stored = self.stored.get(key)
         return NO_FILES if stored is None else services.catalog.files(stored)
 
+    def sizes(self, services: Services) -> dict[VersionKey, StoredFiles]:
+        """The files of every version to which nothing refers."""
+        keys = (*self.swept.due, *self.swept.waiting, *self.swept.marked)
+        return {key: self.files(services, key) for key in keys}
+
     def may_drop(self, key: VersionKey) -> bool:
         """Whether a version that is due has no table, or one that this state made.
 

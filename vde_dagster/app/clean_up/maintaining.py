@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from vde_dagster.app.clean_up.due import Decider
 from vde_dagster.app.clean_up.looking import NO_FILES, Left
@@ -23,6 +24,9 @@ from vde_dagster.ports.engine import Compacted
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import StoredFiles
 from vde_dagster.ports.state import Lease
+
+RESOURCE: Final = "maintenance"
+"""The name of the lease of whoever maintains tables and is not to do so beside itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,28 @@ def maintain(
         Refused: There is no table or view of one of the names.
     """
     return _each(services, times, upkeep, models=models, report=report, do=_maintained)
+
+
+def maintain_alone(
+    services: Services,
+    times: Times,
+    upkeep: Upkeep,
+    *,
+    models: Sequence[str] = (),
+    report: Report = lambda _: None,
+) -> Maintenance:
+    """`maintain`, unless another process does it in this way already.
+
+    Two at once do no harm, and the second one has nothing to do: it would come upon the tables that
+    the first one holds or has done.
+
+    Raises:
+        LeaseHeld: Another process does it; nothing was done.
+        Refused: There is no table or view of one of the names.
+    """
+    holder = holder_of(services.ids, "maintenance of tables")
+    with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
+        return maintain(services, times, upkeep, models=models, report=report)
 
 
 def look_at_upkeep(

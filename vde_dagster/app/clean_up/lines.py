@@ -1,0 +1,176 @@
+"""What cleaning up did, or would do, for people: what became of which table, why, and its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from vde_dagster.app.clean_up.janitor import Cleaned
+    from vde_dagster.app.clean_up.looking import Look
+    from vde_dagster.app.clean_up.maintaining import Maintained, Maintenance
+    from vde_dagster.core.model.snapshot import VersionKey
+    from vde_dagster.ports.physical_layer import StoredFiles
+
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
+_STEP: Final = 1000
+_BEGUN: Final = "its removal was begun"
+_UNUSED: Final = "nothing refers to it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What is done with a table, view, environment or revision, why, and the size; empty for none.
+
+    Example: ``dropped``, ``vde__mart.mart__revenue__63f0...``, ``nothing referred to it``,
+    ``1.2 MB``.
+    """
+
+    what: str
+    name: str
+    why: str
+    size: str = ""
+
+
+def look_lines(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> Iterator[Line]:
+    """What the janitor would do; ``files`` are those of versions that are due, wait or are marked.
+
+    Each line is about one version, environment or revision.
+    """
+    swept, begun = seen.swept, seen.found.removing
+    for name in seen.expired:
+        why = _BEGUN if name in begun else "its time is over"
+        yield Line(what="remove", name=f"environment {name}", why=why)
+    for each in swept.forgotten:
+        yield Line(what="forget", name=str(each), why="its time is over")
+    for what, keys in (
+        ("drop", [key for key in swept.due if seen.may_drop(key)]),
+        ("mark", swept.marked),
+    ):
+        for key in keys:
+            yield Line(what=what, name=str(key.table), why=_UNUSED, size=files_text(files[key]))
+    for key, at in swept.waiting.items():
+        why, size = f"{_UNUSED}; until {_time(at)}", files_text(files[key])
+        yield Line(what="wait", name=str(key.table), why=why, size=size)
+    for key in sorted(each.key for each in seen.found.tombstones.values() if each.is_dropping):
+        yield Line(what="finish", name=str(key.table), why="its drop was begun")
+    for left in seen.left:
+        yield Line(what="leave", name=str(left.table), why=left.reason)
+
+
+def look_summary(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> str:
+    """How much would be free."""
+    total = sum(files[key].size for key in seen.swept.due if seen.may_drop(key))
+    return f"Nothing was changed. {bytes_text(total)} would be free now."
+
+
+def cleaned_lines(done: Cleaned) -> Iterator[Line]:
+    """What the janitor did, a line for each version, environment and revision."""
+    swept = done.swept
+    for name in done.removed:
+        why = f"its time was over, or {_BEGUN}"
+        yield Line(what="removed", name=f"environment {name}", why=why)
+    for revision in swept.forgotten:
+        yield Line(what="forgot", name=str(revision), why="its time was over")
+    for each in done.dropped:
+        name, size = str(each.key.table), files_text(each.files)
+        yield Line(what="dropped", name=name, why="nothing referred to it", size=size)
+    for key in done.finished:
+        yield Line(what="finished", name=str(key.table), why="its drop was begun")
+    for key in swept.marked:
+        yield Line(what="marked", name=str(key.table), why=_UNUSED)
+    for key, at in swept.waiting.items():
+        yield Line(what="waits", name=str(key.table), why=f"{_UNUSED}; until {_time(at)}")
+    for busy in done.busy:
+        yield Line(what="busy", name=busy, why="a process holds it; the next run looks again")
+    for what, listed in (("left", done.left), ("failed", done.failed)):
+        for left in listed:
+            yield Line(what=what, name=str(left.table), why=left.reason)
+
+
+def cleaned_summary(done: Cleaned) -> str:
+    """How much the janitor dropped, and what else it removed."""
+    total = sum(each.files.size for each in done.dropped)
+    text = f"{len(done.dropped):,} versions were dropped: {bytes_text(total)}."
+    if done.branches or done.records:
+        text += (
+            f"\n{len(done.branches):,} branches of closed work and {done.records:,} old records "
+            "were removed."
+        )
+    return text
+
+
+def maintenance_lines(found: Maintenance, *, dry_run: bool = False) -> Iterator[Line]:
+    """What was done to tables and views, with a dry run what would be; and what was left."""
+    for each in found.done:
+        yield from maintained_lines(each, dry_run=dry_run)
+    words = ("leave", "busy") if dry_run else ("left", "busy")
+    for word, listed in zip(words, (found.left, found.busy), strict=True):
+        for left in listed:
+            yield Line(what=word, name=str(left.table), why=left.reason)
+
+
+def maintained_lines(each: Maintained, *, dry_run: bool = False) -> Iterator[Line]:
+    """What was done to one table or view, with a dry run what would be."""
+    name = str(each.target.stored.name)
+    rewrite, remove, keep = _WOULD if dry_run else _DONE
+    if each.compacted is not None:
+        about = "about " if dry_run else ""
+        why = f"{each.compacted.files:,} small files become {about}{each.compacted.files_after:,}"
+        yield Line(what=rewrite, name=name, why=why)
+    if each.not_compacted:
+        yield Line(what=keep, name=name, why=f"small files stay: {each.not_compacted}")
+    for tag in each.tags:
+        yield Line(what=remove, name=name, why=f"the time of the tag {tag} is over")
+    if each.expired:
+        count = len(each.expired)
+        snapshots = "Iceberg snapshot that nothing names" if count == 1 else _SNAPSHOTS
+        size = bytes_text(each.expired_files.size)
+        yield Line(what=remove, name=name, why=f"{count:,} {snapshots}", size=size)
+    elif each.expired_files.count:
+        why = "files of Iceberg snapshots that an earlier run removed"
+        yield Line(what=remove, name=name, why=why, size=bytes_text(each.expired_files.size))
+    if each.strays.count:
+        files = "file that nothing names" if each.strays.count == 1 else "files that nothing names"
+        size = bytes_text(each.strays.size)
+        yield Line(what=remove, name=name, why=f"{each.strays.count:,} {files}", size=size)
+
+
+def maintenance_summary(found: Maintenance, *, dry_run: bool = False) -> str:
+    """How many tables and views were maintained, and how much was removed."""
+    size = bytes_text(sum(each.size for each in removed_files(found)))
+    if dry_run:
+        return f"Nothing was changed. {size} would be free now."
+    changed = sum(each.is_changed for each in found.done)
+    return f"{changed:,} of {len(found.done):,} tables and views were maintained: {size}."
+
+
+def removed_files(found: Maintenance) -> Iterator[StoredFiles]:
+    """The files that were removed, with a dry run those that would be."""
+    for each in found.done:
+        yield from (each.expired_files, each.strays)
+
+
+def files_text(files: StoredFiles) -> str:
+    """The bytes of files for people."""
+    return bytes_text(files.size) if files.count else "no files"
+
+
+def bytes_text(size: int) -> str:
+    """Bytes for people, in the largest unit of which there is at least one."""
+    shown, unit = float(size), 0
+    while shown >= _STEP and unit < len(_UNITS) - 1:
+        shown, unit = shown / _STEP, unit + 1
+    return f"{shown:,.0f} {_UNITS[unit]}" if unit == 0 else f"{shown:,.1f} {_UNITS[unit]}"
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+_WOULD: Final = ("rewrite", "remove", "keep")
+_DONE: Final = ("rewrote", "removed", "kept")
+_SNAPSHOTS: Final = "Iceberg snapshots that nothing names"
