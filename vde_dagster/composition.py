@@ -93,7 +93,7 @@ class VdeProject:
 
         return Services(
             state=self.state,
-            catalog=IcebergCatalog(self.iceberg_catalog()),
+            catalog=IcebergCatalog(self.iceberg_catalog(), state=self._state_id),
             engine=self.engine,
             clock=SystemClock(),
             ids=RandomIds(),

@@ -93,6 +93,7 @@ READING: Final = {
     "closed_before",
     "data_files",
     "drifted",
+    "dropped_views",
     "drops",
     "earliest",
     "environment",

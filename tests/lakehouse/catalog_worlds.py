@@ -33,6 +33,8 @@ ID: Final = Column(name="id", type="bigint")
 AT: Final = Column(name="at", type="timestamp")
 EVENTS: Final = ModelName("raw", "events")
 TABLE: Final = TableName("raw", "events")
+STATE_ID: Final = "5" * 32
+"""The id of the state that makes the views."""
 
 Pairs = Sequence[tuple[int, datetime]]
 
@@ -147,7 +149,7 @@ class IcebergWorld(World):
 
     @property
     def catalog(self) -> IcebergCatalog:
-        return IcebergCatalog(self._tables)
+        return IcebergCatalog(self._tables, state=lambda: STATE_ID)
 
     def create(self, name: TableName) -> None:
         schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])

@@ -56,6 +56,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         self.lost_files: set[int] = set()
         """Snapshots whose file of rows somebody deleted."""
         self._views: dict[TableName, ViewDefinition] = {}
+        self.view_files: dict[TableName, datetime] = {}
         self._ids = itertools.count(1)
 
     def copied(self) -> MemoryCatalog:
@@ -69,6 +70,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                 dict(self._views),
             )
             made.made = dict(self.made)
+            made.view_files = dict(self.view_files)
             made.lost_files = set(self.lost_files)
             made.tables = {name: each.copied() for name, each in self.tables.items()}
             return made
@@ -125,6 +127,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             for name in drops:
                 self._views.pop(name, None)
             self._views |= made
+            self.view_files |= dict.fromkeys(made, self.clock.now())
 
     def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
         """Move a table from the snapshot ``base`` to ``staged``; see the port."""

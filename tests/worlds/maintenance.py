@@ -12,6 +12,7 @@ from vde_dagster.core.clean_up.expiry import IcebergSnapshot, TableHistory
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.names import TableName
+from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 
@@ -24,6 +25,9 @@ class MemoryMaintenance:
 
     lock: threading.RLock
     tables: dict[TableName, Table]
+    _views: dict[TableName, ViewDefinition]
+    view_files: dict[TableName, datetime]
+    """When the file of each view was written, also of those that are dropped."""
 
     def table_history(self, name: TableName) -> TableHistory | None:
         """The snapshots that a table retains; None if there is no table."""
@@ -109,9 +113,28 @@ class MemoryMaintenance:
             if self.tables[name].tags.get(tag) == iceberg_snapshot_id:
                 del self.tables[name].tags[tag]
 
+    def dropped_views(self, *, state: str) -> tuple[StoredTable, ...]:
+        """The views of which only files are left, as made by any state; see the port."""
+        with self.lock:
+            return tuple(
+                StoredTable(
+                    name=name,
+                    uuid=f"view {name}",
+                    location=f"warehouse/{name.namespace}/{name.name}",
+                    is_view=True,
+                    state=state,
+                    is_dropped=True,
+                )
+                for name in sorted(self.view_files.keys() - self._views.keys())
+            )
+
     def stray_files(self, stored: StoredTable, *, before: datetime) -> tuple[StrayFile, ...]:
         """The files that nothing names and that are old enough; see the port."""
         with self.lock:
+            if stored.is_dropped:
+                at = self.view_files.get(stored.name, before)
+                is_left = stored.name not in self._views and at < before
+                return (StrayFile(path=stored.location, size=SIZE),) if is_left else ()
             table = self.tables.get(stored.name)
             found = sorted(table.strays.items()) if table is not None else []
             return tuple(StrayFile(path=path, size=SIZE) for path, at in found if at < before)
@@ -119,6 +142,10 @@ class MemoryMaintenance:
     def delete_files(self, stored: StoredTable, files: Collection[StrayFile]) -> None:
         """Delete files; see the port."""
         with self.lock:
+            if stored.is_dropped:
+                if stored.name not in self._views:
+                    self.view_files.pop(stored.name, None)
+                return
             for each in files:
                 self.tables[stored.name].strays.pop(each.path, None)
 

@@ -89,6 +89,11 @@ def former_views(
     return [name for name, view in found.items() if model_of(view.target) == at[name]]
 
 
+def every_view_name(services: Services, name: ModelName, environment: str) -> frozenset[TableName]:
+    """Every name that the view of a model may have or have had in an environment."""
+    return frozenset(environment_view(name, environment, way) for way in _every_naming(services))
+
+
 def _every_naming(services: Services) -> list[ViewNaming]:
     """Every way of naming, the project's first, since most environments have it."""
     now = services.naming

@@ -33,6 +33,12 @@ class Folder:
         chosen = arrow.FileSelector(self.path, recursive=True, allow_not_found=True)
         return [each for each in self._system.get_file_info(chosen) if each.is_file]
 
+    def folders(self) -> list[str]:
+        """The names of the folders in it, sorted."""
+        chosen = arrow.FileSelector(self.path, allow_not_found=True)
+        found = self._system.get_file_info(chosen)
+        return sorted(each.base_name for each in found if each.type == arrow.FileType.Directory)
+
     def path_of(self, location: str) -> str:
         """The path of a file as `files` has it."""
         return PyArrowFileIO.parse_location(location, self._properties)[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -102,12 +102,19 @@ class IcebergCatalog(IcebergMaintenance):
         catalog: From `open_iceberg_catalog`.
         engine: The database of a SQL catalog; None takes it from ``catalog``. A catalog of another
             type has no transaction over several views, so its views cannot be swapped here.
+        state: Gives the id of the state, which the views that it makes carry; empty for none.
     """
 
-    def __init__(self, catalog: PyIcebergCatalog, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        catalog: PyIcebergCatalog,
+        engine: Engine | None = None,
+        *,
+        state: Callable[[], str] = str,
+    ) -> None:
         self._catalog = catalog
         database = engine if engine is not None else getattr(catalog, "engine", None)
-        self._views = SqlViews(catalog, database) if isinstance(database, Engine) else None
+        self._views = SqlViews(catalog, database, state) if isinstance(database, Engine) else None
         self._layer = SqlPhysicalLayer(catalog, database) if isinstance(database, Engine) else None
 
     def table(self, name: TableName) -> TableState | None:

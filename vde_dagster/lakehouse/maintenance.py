@@ -14,6 +14,7 @@ from vde_dagster.core.clean_up.expiry import TableHistory
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import expiring, stray_files
+from vde_dagster.lakehouse.dropped_views import dropped_views, files_of_dropped
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.publish import drop_tag
 from vde_dagster.lakehouse.reachable import data_files, history_of
@@ -75,9 +76,21 @@ class IcebergMaintenance:
         """Remove a tag, if it still is at an Iceberg snapshot; see the port."""
         drop_tag(self._catalog, name, tag, iceberg_snapshot_id)
 
+    def dropped_views(self, *, state: str) -> Sequence[StoredTable]:
+        """The views that a state made and of which only files are left; see the port.
+
+        There are none in a catalog that is no SQL catalog, in which we make no views.
+        """
+        if self._layer is None:
+            return ()
+        return tuple(dropped_views(self._catalog, self._layer.metadata_files(), state=state))
+
     def stray_files(self, stored: StoredTable, *, before: datetime) -> Sequence[StrayFile]:
         """The files in the folder of a table or view that nothing names; see the port."""
         name, layer = stored.name, self._sql_layer()
+        if stored.is_dropped:
+            there = layer.metadata_location(name) is not None
+            return () if there else files_of_dropped(self._catalog, stored, before=before)
         if stored.is_view:
             return stray_files.strays_of_view(
                 self._catalog, stored, lambda: layer.metadata_location(name), before=before

@@ -67,7 +67,7 @@ class SqlPhysicalLayer:
             if ours and row.table_namespace.startswith(PHYSICAL_PREFIX):
                 found = self._described(row)
                 if found is not None:
-                    beside = _beside(row, inside.get(_plain(found.location), ()))
+                    beside = _beside(row, inside.get(plain_location(found.location), ()))
                     yield replace(found, beside=beside)
 
     def stored(self, name: TableName) -> StoredTable | None:
@@ -96,6 +96,10 @@ class SqlPhysicalLayer:
         """The metadata file of a table or view; None if there is none of this name."""
         row = self._row(name)
         return None if row is None else str(row.metadata_location)
+
+    def metadata_files(self) -> frozenset[str]:
+        """The metadata files of all tables and views in this database, of every catalog."""
+        return frozenset(str(row.metadata_location) for row in self._rows())
 
     def drop(self, name: TableName, *, uuid: str, location: str) -> bool:
         """Drop a table or view with its files; see the port."""
@@ -139,7 +143,7 @@ class SqlPhysicalLayer:
 
     def _beside_of(self, name: TableName, location: str) -> str:
         """The name of another table or view whose files are in a folder; empty for none."""
-        plain = _plain(location)
+        plain = plain_location(location)
         begins = {f"like{at}": f"{way}{plain}/%" for at, way in enumerate(("", "file:", "file://"))}
         with self._engine.connect() as connection:
             rows = connection.execute(text(_INSIDE), begins).all()
@@ -214,7 +218,7 @@ def _by_folder(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:
     """The tables and views whose metadata is in each folder, or below it."""
     found: dict[str, list[Row[Any]]] = defaultdict(list)
     for row in rows:
-        folder = _plain(row.metadata_location or "")
+        folder = plain_location(row.metadata_location or "")
         while folder:
             folder = folder.rpartition("/")[0]
             found[folder].append(row)
@@ -232,7 +236,7 @@ def _is_named(row: Row[Any], key: Mapping[str, object]) -> bool:
     return named == (key["catalog"], key["namespace"], key["name"])
 
 
-def _plain(location: str) -> str:
+def plain_location(location: str) -> str:
     """A location in one of the ways in which engines write it: ``file:/x`` and ``file:///x``."""
     return _FILE.sub("/", location.rstrip("/"))
 

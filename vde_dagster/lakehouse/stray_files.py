@@ -38,7 +38,7 @@ def strays_of_table(
         load: Reads its metadata as it is now.
         before: Files of this time or later stay.
     """
-    folder = _own_folder(catalog, stored)
+    folder = own_folder(catalog, stored)
     listed = folder.files()
     table = load()
     metadata = table.metadata
@@ -81,19 +81,19 @@ def strays_of_view(
         current: Finds its metadata file as it is now; None if there is no view any more.
         before: Files that were replaced at this time or later stay.
     """
-    folder = _own_folder(catalog, stored)
-    listed = [each for each in folder.files() if _NUMBERED.fullmatch(each.base_name)]
+    folder = own_folder(catalog, stored)
+    listed = numbered(folder.files())
     location = current()
     if location is None:
         return []
     beside, now = location.rpartition("/")[0], folder.path_of(location)
     files = MetadataFiles(catalog)
-    found = [(each, _metadata_of(files, f"{beside}/{each.base_name}")) for each in listed]
+    found = [(each, metadata_in(files, f"{beside}/{each.base_name}")) for each in listed]
     own = [each for each, metadata in found if metadata.get("view-uuid") == stored.uuid]
     former = [
         each
         for each, metadata in found
-        if metadata.get("view-uuid") not in (None, stored.uuid) and target_of(metadata) is not None
+        if is_view_of_ours(metadata) and metadata["view-uuid"] != stored.uuid
     ]
     replaced = [
         *((each, _first(own, after=_number(each) + 1)) for each in own),
@@ -110,12 +110,14 @@ def delete_files(
     catalog: PyIcebergCatalog, stored: StoredTable, files: Collection[StrayFile]
 ) -> None:
     """Delete files of a table or view; see the port."""
-    folder = _own_folder(catalog, stored)
+    folder = own_folder(catalog, stored)
     outside = [each.path for each in files if not folder.has(each.path)]
     if outside:
         raise Refused(f"{outside[0]} is not in the folder of {stored.name}; nothing was deleted")
     try:
         folder.delete(with_checksums(each.path for each in files))
+        if stored.is_dropped:
+            folder.remove_empty()
     except OSError as error:
         raise Refused(
             f"files of {stored.name} that nothing names cannot be deleted: {error}",
@@ -124,7 +126,22 @@ def delete_files(
         ) from error
 
 
-def _own_folder(catalog: PyIcebergCatalog, stored: StoredTable) -> Folder:
+def numbered(files: Iterable[arrow.FileInfo]) -> list[arrow.FileInfo]:
+    """Those of these files that are metadata files by their names."""
+    return [each for each in files if _NUMBERED.fullmatch(each.base_name)]
+
+
+def is_view_of_ours(metadata: Json) -> bool:
+    """Whether metadata is that of a view of an environment, and no table's or other view's."""
+    return metadata.get("view-uuid") is not None and target_of(metadata) is not None
+
+
+def own_folder(catalog: PyIcebergCatalog, stored: StoredTable) -> Folder:
+    """The folder of a table or view.
+
+    Raises:
+        Refused: It is not its own, or not its alone.
+    """
     if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
         raise Refused(f"{stored.name} is in {stored.location}, which is no folder of its own")
     if stored.beside:
@@ -137,7 +154,7 @@ def _own_folder(catalog: PyIcebergCatalog, stored: StoredTable) -> Folder:
     return Folder(stored.location, catalog.properties)
 
 
-def _metadata_of(files: MetadataFiles, location: str) -> Json:
+def metadata_in(files: MetadataFiles, location: str) -> Json:
     """The metadata in a file beside that of a view; empty if it is none."""
     try:
         found: object = files.read(location)
@@ -152,14 +169,14 @@ def _number(file: arrow.FileInfo) -> int:
 
 def _first(files: Iterable[arrow.FileInfo], *, after: int = -1) -> datetime:
     """When the first of the files with a higher number was written; never if there is none."""
-    return min((_written(each) for each in files if _number(each) > after), default=_NEVER)
+    return min((written_at(each) for each in files if _number(each) > after), default=_NEVER)
 
 
 def _is_older(file: arrow.FileInfo, before: datetime) -> bool:
-    return file.mtime_ns is not None and _written(file) < before
+    return file.mtime_ns is not None and written_at(file) < before
 
 
-def _written(file: arrow.FileInfo) -> datetime:
+def written_at(file: arrow.FileInfo) -> datetime:
     """When a file was written; one of which that is not known counts as new."""
     if file.mtime_ns is None:
         return _NEVER

@@ -23,6 +23,7 @@ from vde_dagster.core.ledger.schema_changes import is_widening
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
 from vde_dagster.ports.catalog import ViewDefinition
+from vde_dagster.ports.physical_layer import STATE
 
 _TARGET: Final = "vde.target"
 _ENGINE: Final = "Spark 4.1"
@@ -57,8 +58,15 @@ class MetadataFiles:
 
     def write(self, location: str, metadata: Json) -> None:
         """Write metadata to a new file."""
+        content = json.dumps(metadata).encode()
+        try:
+            self._create(location, content)
+        except FileNotFoundError:  # its folder was empty, and was removed just then
+            self._create(location, content)
+
+    def _create(self, location: str, content: bytes) -> None:
         with self._io(location).new_output(location).create() as stream:
-            stream.write(json.dumps(metadata).encode())
+            stream.write(content)
 
     def _io(self, location: str) -> FileIO:
         scheme = location.partition(":")[0] if ":" in location else ""
@@ -131,8 +139,12 @@ def new_metadata(
     *,
     catalog: str,
     location: str,
+    state: str = "",
 ) -> Json:
-    """The metadata of a view (Iceberg's view spec, format version 1), with one version."""
+    """The metadata of a view (Iceberg's view spec, format version 1), with one version.
+
+    ``state`` is the id of the state that makes it; empty where that is not known.
+    """
     names = [each["name"] for each in fields]
     version = before["current-version-id"] + 1 if before else 1
     now = int(time.time() * 1000)
@@ -146,6 +158,7 @@ def new_metadata(
             "engine_version": _ENGINE,
             "spark.query-column-names": ",".join(names),
             **({"comment": comment} if comment else {}),
+            **({STATE: state} if state else {}),
         },
         "schemas": [
             {"type": "struct", "fields": fields, "schema-id": 0, "identifier-field-ids": []}

@@ -7,8 +7,9 @@ Swapping 1,000 views takes about 0.3 s, of which the transaction is 10 ms; Spark
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -59,11 +60,15 @@ class SqlViews:
     Args:
         catalog: Loads tables; its name is the key of the rows, its properties open the files.
         engine: The database of the catalog.
+        state: Gives the id of the state, which the views that it makes carry; empty for none.
     """
 
-    def __init__(self, catalog: PyIcebergCatalog, engine: Engine) -> None:
+    def __init__(
+        self, catalog: PyIcebergCatalog, engine: Engine, state: Callable[[], str] = str
+    ) -> None:
         self._catalog = catalog
         self._engine = engine
+        self._state = state
         self._files = MetadataFiles(catalog)
 
     def view(self, name: TableName) -> ViewDefinition | None:
@@ -137,7 +142,13 @@ class SqlViews:
         if shown is not None and is_another_models(shown, view.target):
             raise Refused(f"{view.name} shows {shown}, another model's; nothing was changed")
         metadata = new_metadata(
-            view, fields, comment, before, catalog=self._catalog.name, location=self._location(view)
+            view,
+            fields,
+            comment,
+            before,
+            catalog=self._catalog.name,
+            location=self._location(view),
+            state=self._made_by,
         )
         if before is not None and is_same_view(before, metadata):
             return None
@@ -146,6 +157,10 @@ class SqlViews:
         self._files.write(file, metadata)
         entry = entries.get(view.name)
         return _Write(name=view.name, before=entry.location if entry else None, after=file)
+
+    @cached_property
+    def _made_by(self) -> str:
+        return self._state()
 
     def _target_fields(
         self, view: ViewDefinition, entries: Mapping[TableName, _Entry]

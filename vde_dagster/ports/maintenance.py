@@ -99,12 +99,24 @@ class Maintenance(Protocol):
         """
         ...
 
+    def dropped_views(self, *, state: str) -> Sequence[StoredTable]:
+        """The views of environments that a state made and of which only files are left, by name.
+
+        Nothing in the catalog names any of these files. Nothing ever will, once they are old: each
+        change of a view, and each new view of a name, has a new file.
+
+        Args:
+            state: The id of the state. What another one made, or does not say whose it is, stays.
+        """
+        ...
+
     def stray_files(self, stored: StoredTable, *, before: datetime) -> Sequence[StrayFile]:
         """The files in the folder of a table or view that nothing names and that are old enough.
 
         Of a table they are those that no Iceberg snapshot and no metadata file that it still names
         has, written before the given time. Of a view they are its own earlier metadata files, from
-        which it had moved on before that time.
+        which it had moved on before that time; of one that is dropped all of them, if the newest
+        was written before that time and there still is no view of its name.
 
         Raises:
             Refused: Its folder is not its own, or lacks files that the table names: then it is not

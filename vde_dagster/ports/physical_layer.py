@@ -19,7 +19,8 @@ class StoredTable:
     ``state`` is the id of the state that made it, empty where it has none. ``text`` is what a view
     selects, ``iceberg_snapshots`` are those that a table retains, and ``branches`` the units of
     work that have a branch of it. ``beside`` is another table whose files are in its folder, such
-    as one that a person has renamed; empty where there is none.
+    as one that a person has renamed; empty where there is none. ``is_dropped`` is set for a view of
+    which the catalog has nothing any more, and only files are left.
     """
 
     name: TableName
@@ -31,6 +32,7 @@ class StoredTable:
     iceberg_snapshots: frozenset[int] = frozenset()
     branches: tuple[str, ...] = ()
     beside: str = ""
+    is_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ from vde_dagster.app.clean_up.maintaining import (
     maintain,
 )
 from vde_dagster.app.leases import leased
+from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.recover.repairing import repair
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
@@ -298,6 +299,70 @@ def test_a_table_that_is_refused_stops_no_other() -> None:
     assert "`vde repair mart.sales`" in reasons[moved]
     assert snapshots(world, SALES_NAME) == before
     assert set(of(found, TOTAL_NAME).expired) == gone
+
+
+# Views that are dropped
+def dropped_in(found: Maintenance) -> list[str]:
+    """The dropped views of which files were removed."""
+    every = [each for each in found.done if each.target.stored.is_dropped]
+    assert all(each.is_changed for each in every)
+    return [str(each.target.stored.name) for each in every]
+
+
+def test_files_of_views_that_were_dropped_go_once_nobody_can_go_back_to_them() -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of(SHOP), "dev")
+    fewer = {name: text for name, text in SHOP.items() if name != "total"}
+    done(world.services(), graph_of(fewer), "dev")
+    world.clock.advance(4 * DAY)
+    remove_environment(world.services(), "dev")
+    assert dropped_in(maintained(world, 2.9)) == []
+    assert dropped_in(maintained(world, 0.2)) == ["mart__dev.total"]
+    assert dropped_in(maintained(world, 3.8)) == []
+    shown = [f"mart__dev.{name}" for name in ("sales", "shown", "triple")]
+    world.clock.advance(0.2 * DAY)
+    looked = look_at_upkeep(world.services(), TIMES, WEEK)
+    assert dropped_in(looked) == shown
+    assert dropped_in(maintained(world)) == shown
+    assert dropped_in(maintained(world)) == []
+    assert world.rows("mart.shown") == AMOUNTS
+
+
+def test_the_janitor_forgets_what_was_shown_and_their_files_go_all_the_same() -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of(SHOP), "dev")
+    remove_environment(world.services(), "dev")
+    for _ in range(3):
+        world.clock.advance(8 * DAY)
+        clean_up(world.services(), TIMES)
+    assert len(dropped_in(maintained(world))) == 4
+
+
+def test_a_view_that_is_back_or_that_a_person_dropped_keeps_its_files() -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of(SHOP), "dev")
+    remove_environment(world.services(), "dev")
+    world.clock.advance(8 * DAY)
+    fewer = {name: text for name, text in SHOP.items() if name != "total"}
+    done(world.services(), graph_of(fewer), "dev")
+    world.catalog.swap_views([], [TableName("mart", "shown")])  # prod is still to show it
+    assert dropped_in(maintained(world, 8)) == ["mart__dev.total"]
+    done(world.services(), graph_of(SHOP), "prod")
+    assert world.rows("mart.shown") == AMOUNTS
+
+
+@pytest.mark.parametrize("at", ["stray_files", "delete_files"])
+def test_an_environment_that_is_made_again_in_the_middle_shows_its_views(at: str) -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of(SHOP), "dev")
+    remove_environment(world.services(), "dev")
+    world.clock.advance(8 * DAY)
+    between = Between(
+        world, at, after=False, then=lambda: done(world.services(), graph_of(SHOP), "dev")
+    )
+    maintain(between.services(), TIMES, WEEK)
+    assert between.came
+    assert world.rows("mart__dev.shown") == AMOUNTS
 
 
 def test_what_the_janitor_is_about_to_drop_is_left_to_it_with_its_tombstone() -> None:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from vde_dagster.app.catch_up.listing import RESOURCE as LATE_TABLES
 from vde_dagster.app.clean_up.looking import Left, Look, look, why_not_ours
 from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import every_view_name
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import VersionKey, version_of
@@ -23,7 +24,8 @@ from vde_dagster.ports.state import version_resource
 class Target:
     """A table or view that is maintained.
 
-    ``key`` is the version that it has, or whose rows it shows; None for a table of late data.
+    ``key`` is the version that it has, or whose rows it shows; None for a table of late data, and
+    for a view that is dropped.
     ``lease`` is the name of the lease under which a table is written; empty for a view, whose files
     nobody changes. At least ``newest`` of its Iceberg snapshots stay.
     """
@@ -80,6 +82,7 @@ def find_targets(services: Services, times: Times, models: Sequence[str] = ()) -
     targets += _environment_views(services, found, {key.model for key in chosen})
     if not models:
         targets += _late_tables(services)
+        targets += _dropped_views(services, found, state)
     return Targets(targets=tuple(targets), left=tuple(left), look=found)
 
 
@@ -108,6 +111,25 @@ def _environment_views(
         key = version_of(shown[stored.name].target) if stored.name in shown else None
         if key is not None and key in found.found.known and key.model in models:
             yield Target(stored=stored, key=key)
+
+
+def _dropped_views(services: Services, found: Look, state: str) -> Iterator[Target]:
+    """The views that no environment shows, or showed in the time for which it can go back.
+
+    So each was dropped as long ago, and nobody reads the files that are left of it.
+    """
+    dropped = services.catalog.dropped_views(state=state)
+    if not dropped:
+        return
+    forgotten = frozenset(found.swept.forgotten)
+    shown = {
+        (key.model, each.revision.environment)
+        for each in found.found.revisions
+        if each.revision not in forgotten
+        for key in each.versions
+    }
+    kept = {name for model, of in shown for name in every_view_name(services, model, of)}
+    yield from (Target(stored=each, key=None) for each in dropped if each.name not in kept)
 
 
 def _late_tables(services: Services) -> Iterator[Target]:
