@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.shop import Shop
 from tests.browser.ui import Ui
 
-pytestmark = [pytest.mark.browser, pytest.mark.full, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.full]
 
 STATUS_CHECKS: Final = (
     "vde_no_foreign_write",

@@ -397,7 +397,6 @@ def test_spark_is_tried_on_the_same_table_and_another_catalog_is_found_out(
 
 @pytest.mark.full  # each starts a Spark of its own, and the code servers of the project
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 def test_a_new_project_is_healthy_and_a_python_that_workers_lack_is_not(project: Path) -> None:
     done = run_vde("doctor", "--project", project)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -411,7 +410,6 @@ def test_a_new_project_is_healthy_and_a_python_that_workers_lack_is_not(project:
 
 @pytest.mark.full
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 def test_a_spark_that_does_not_start_is_broken(project: Path) -> None:
     (project / "workspace.yaml").write_text(NOTHING_SERVED)
     with (project / "vde.yaml").open("a") as settings:

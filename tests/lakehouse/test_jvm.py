@@ -123,7 +123,6 @@ ENDS: Final = {
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the processes")
 @pytest.mark.parametrize(
     "end, moment, seconds",
@@ -158,7 +157,6 @@ def test_no_jvm_is_left_by_a_process_that_ends_while_spark_starts(
 
 @pytest.mark.full  # what takes long is a whole session
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the processes")
 def test_a_session_has_its_secrets_its_command_lines_have_not_and_its_jvm_ends_with_it() -> None:
     """A thread that started it may end, the process may not."""

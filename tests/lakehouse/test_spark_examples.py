@@ -54,7 +54,6 @@ def text_that_runs(query: str) -> str:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1200)
 def test_each_example_of_sparks_documentation_runs_as_it_is_written(spark: SparkSession) -> None:
     wrong, compared = [], 0
     for example in examples_of(spark):

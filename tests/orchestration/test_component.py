@@ -165,7 +165,6 @@ def test_translation_of_components_is_dagsters() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(240)
 def test_dg_scaffolds_checks_and_lists_it(sandbox: DefsFolderSandbox, tmp_path: Path) -> None:
     package = sandbox.defs_folder_path.parent
     (package / "__init__.py").touch()

@@ -217,7 +217,6 @@ def days_of(ranges: Iterable[Interval]) -> set[datetime]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1200)
 def test_late_flights_reach_the_last_mart_by_themselves(flights: Flights) -> None:
     story(flights, first=datetime(2013, 1, 1, 22, tzinfo=UTC), ticks=3)
 

@@ -233,7 +233,6 @@ def one_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus, log: Path
 
 
 @pytest.mark.full
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("by", ["vde", "the daemon"])
 def test_a_run_that_is_killed_with_all_that_watched_it_is_failed_by_dagsters_daemon(
     tmp_path: Path, by: str

@@ -15,7 +15,7 @@ import dagster as dg
 import pytest
 
 from tests.cli.calling import OURS, call
-from tests.dagster_server import DEADLINE_SECONDS, ask, end_group, free_port, until_loaded
+from tests.dagster_server import ask, end_group, free_port, until_loaded
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.home import check_home
 
@@ -41,7 +41,6 @@ def test_both_locations_of_this_repository_load(
 
 
 @pytest.mark.full  # that they load is seen above
-@pytest.mark.timeout(DEADLINE_SECONDS + 60)
 def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) -> None:
     with dagster_dev(tmp_path) as (address, process):
         locations = until_loaded(address, process, tmp_path / "log")
@@ -60,7 +59,6 @@ def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) ->
 
 
 @pytest.mark.full  # that the locations load is seen above
-@pytest.mark.timeout(120)
 def test_definitions_validate_without_warnings_of_ours(tmp_path: Path) -> None:
     found = subprocess.run(
         [PROGRAM, "definitions", "validate", "-w", REPOSITORY / "workspace.yaml"],
@@ -144,7 +142,6 @@ def test_dagster_dev_without_a_home_prints_what_to_export(tmp_path: Path) -> Non
 
 
 @pytest.mark.full
-@pytest.mark.timeout(DEADLINE_SECONDS + 180)
 def test_a_ui_that_a_script_put_in_the_background_stops_on_sigterm(tmp_path: Path) -> None:
     """A shell without job control starts such a process with SIGINT ignored."""
     assert call("init", tmp_path / "shop").exit_code == 0

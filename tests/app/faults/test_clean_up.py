@@ -42,7 +42,6 @@ MODELS: Final = {
     "pair": "SELECT {value} AS x UNION ALL SELECT {value} + 1 AS x",
     "total": "SELECT CAST(SUM(x) AS BIGINT) AS x FROM kept.pair",
 }
-pytestmark = pytest.mark.timeout(900)
 
 
 def write(folder: Path, value: int) -> None:

@@ -27,8 +27,6 @@ from tests.app.faults.processes import Driver, Drivers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.timeout(900)  # several JVMs, on a machine that may be busy
-
 
 @pytest.fixture(scope="module")
 def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:

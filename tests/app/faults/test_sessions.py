@@ -35,7 +35,7 @@ from vde_dagster.ports.catalog import Catalog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.full
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 POINTS: Final = ("pinned", "staged", "recorded", "published", "finalized")
