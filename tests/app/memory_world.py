@@ -124,6 +124,7 @@ READING: Final = {
     "reading_views",
     "references",
     "retains",
+    "revision",
     "row_changes",
     "sessions",
     "snapshots",

@@ -214,6 +214,22 @@ def promote(state: State, name: str, revision: int, plan_id: str, *shown: object
     state.finish_promotion(name, plan_id=plan_id)
 
 
+def test_the_revision_of_an_environment_is_that_of_what_it_shows(state: State) -> None:
+    def revisions() -> tuple[int, int]:
+        shown = state.environment("dev")
+        return state.revision("dev"), 0 if shown is None else shown.revision
+
+    assert revisions() == (0, 0)
+    promote(state, "dev", 0, "p1", snapshot())
+    promote(state, "other", 0, "p2", snapshot())
+    assert revisions() == (1, 1)
+    lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
+    state.begin_removal("dev", expected_revision=1, plan_id="gone", lease=lease)
+    assert revisions() == (2, 2)
+    state.finish_promotion("dev", plan_id="gone")
+    assert revisions() == (0, 0)
+
+
 def test_an_environment_may_show_nothing(state: State) -> None:
     promote(state, "dev", 0, "p1")
     found = state.environment("dev")

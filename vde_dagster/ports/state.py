@@ -115,6 +115,13 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
         """
         ...
 
+    def revision(self, name: str) -> int:
+        """The revision of what an environment shows; 0 if there is none.
+
+        It is that of `environment`, without the models.
+        """
+        ...
+
     def environments(self) -> Sequence[str]:
         """The names of all environments, sorted."""
         ...

@@ -8,7 +8,7 @@ and columns are lists, mappings keep their order.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, cast
@@ -56,6 +56,11 @@ def _decode_length(microseconds: int) -> timedelta:
 def encode_model(name: ModelName) -> str:
     """A model's name as ``schema.name``, or ``catalog.schema.name``."""
     return str(name)
+
+
+def encode_keys(keys: Iterable[VersionKey]) -> Iterator[tuple[str, str]]:
+    """Versions as the texts of their models' names and their own."""
+    return ((encode_model(key.model), key.version) for key in keys)
 
 
 decode_model: Final = known_name

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -18,15 +19,18 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Executable,
+    Row,
     Table,
-    and_,
+    Text,
     bindparam,
     create_engine,
     event,
+    literal_column,
     select,
     tuple_,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.ext.compiler import compiles
@@ -38,9 +42,12 @@ from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupErro
 from vde_dagster.core.secrets import remember, secrets_in
 from vde_dagster.state.sqlite_file import damaged, path_of, refuse_foreign
 
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
+
 LOCK_TIMEOUT: Final = timedelta(seconds=60)
 CHUNK: Final = 100
-"""Keys per statement: SQLite takes 999 parameters before 3.32, and tries keys in every pairing."""
+"""Values per statement: SQLite takes 999 parameters before 3.32."""
 
 _WRITE: Final = "vde_write"
 _LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
@@ -318,36 +325,67 @@ def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
         yield unique[first : first + CHUNK]
 
 
-_LEFTS: Final[BindParameter[str]] = bindparam("lefts", expanding=True)
-_RIGHTS: Final[BindParameter[str]] = bindparam("rights", expanding=True)
-_PAIRS: Final[BindParameter[tuple[str, str]]] = bindparam("pairs", expanding=True)
+class _Elements(FunctionElement[str]):
+    """The elements of a list in JSON, a row each."""
+
+    name = "elements"
+    inherit_cache = True
+
+
+@compiles(_Elements, "sqlite")
+def _sqlite_elements(element: _Elements, compiler: SQLCompiler, **options: object) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+@compiles(_Elements, "postgresql")
+def _postgres_elements(element: _Elements, compiler: SQLCompiler, **options: object) -> str:
+    return f"json_array_elements(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+
+
+class _TextAt(FunctionElement[str]):
+    """The text at a place of a list in JSON: of the list and the place, from 0 on."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(_TextAt, "sqlite")
+def _sqlite_text_at(element: _TextAt, compiler: SQLCompiler, **options: object) -> str:
+    found, place = (compiler.process(each, **options) for each in element.clauses)
+    return f"json_extract({found}, '$[{place}]')"
+
+
+@compiles(_TextAt, "postgresql")
+def _postgres_text_at(element: _TextAt, compiler: SQLCompiler, **options: object) -> str:
+    found, place = (compiler.process(each, **options) for each in element.clauses)
+    return f"({found} ->> {place})"
+
+
+_PAIRS: Final[BindParameter[str]] = bindparam("pairs", type_=Text)
 
 
 def pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether two columns are one of the pairs that a statement is executed with: `in_pairs`.
+    """Whether two columns are one of the pairs that a statement is executed with: `of_pairs`.
 
-    SQLite would scan for ``(a, b) IN (...)`` alone; with a condition on each column it uses the
-    index of both. One statement is built for all pairs, since building takes longer than running.
+    They are one parameter, however many there are: a statement with a parameter for each value is
+    built again for each number of them, which takes longer than running it.
     """
-    return and_(left.in_(_LEFTS), right.in_(_RIGHTS), tuple_(left, right).in_(_PAIRS))
+    given = _Elements(_PAIRS).table_valued("value").alias("given")
+    places = (_TextAt(given.c.value, literal_column(place)) for place in ("0", "1"))
+    return tuple_(left, right).in_(select(*places))
 
 
-def few_pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[bool]:
-    """The same as `pairs`, for an indexed left column of which each value has few rows.
+def of_pairs(
+    connection: Connection, statement: Executable, values: Iterable[tuple[str, str]]
+) -> Sequence[Row[Any]]:
+    """The rows of a statement with `pairs`; it is not executed if there are no values."""
+    wanted = list(dict.fromkeys(values))
+    return connection.execute(statement, in_pairs(wanted)).all() if wanted else ()
 
-    SQLite looks up each left value, and not each combination with the right ones.
-    """
-    return and_(left.in_(_LEFTS), tuple_(left, right).in_(_PAIRS))
 
-
-def in_pairs(values: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """The parameters of a statement with `pairs` or `few_pairs`."""
-    wanted = list(values)
-    return {
-        "lefts": [left for left, _ in wanted],
-        "rights": [right for _, right in wanted],
-        "pairs": wanted,
-    }
+def in_pairs(values: Collection[tuple[str, str]]) -> dict[str, str]:
+    """The parameter of a statement with `pairs`."""
+    return {"pairs": json.dumps(list(values))}
 
 
 def insert_absent(
@@ -383,7 +421,11 @@ def _upsert(table: Table, dialect: str) -> sqlite.Insert | postgresql.Insert:
 
 
 def _insert(table: Table, dialect: str) -> sqlite.Insert | postgresql.Insert:
-    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    if dialect != "postgresql":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
 
 
 def _in_key_order(table: Table, rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:

@@ -34,8 +34,8 @@ from vde_dagster.core.model.snapshot import (
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, in_pairs, now, pairs
-from vde_dagster.state.snapshots import decode, pass_on, release_others, set_owner, stored
+from vde_dagster.state.database import now, of_pairs, pairs
+from vde_dagster.state.snapshots import decode, pass_on, release_others, set_owner, stored_ids
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -84,7 +84,7 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
     if row is None or (revision is None and _is_gone(row)):
         return None
     found = connection.execute(_SNAPSHOTS, {"environment": name, "revision": row.revision})
-    shows = [(replace(decode(each), bounded=_bounded(each)), each.hidden) for each in found]
+    shows = [(_shown_snapshot(each), each.hidden) for each in found]
     return Environment(
         name=name,
         revision=row.revision,
@@ -98,6 +98,12 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
         is_removed=row.removed,
         is_forgotten=row.forgotten,
     )
+
+
+def revision(connection: Connection, name: str) -> int:
+    """The revision of what an environment shows; 0 if there is none."""
+    row = _latest(connection, name)
+    return 0 if row is None or _is_gone(row) else int(row.revision)
 
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
@@ -120,17 +126,14 @@ def _promoted_by_writers(
         owners.c.version == version,
         owners.c.environment == _promoted.c.environment,
     )
-    found: set[VersionKey] = set()
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_promoted.c.model, version)
-            .where(pairs(_promoted.c.model, version), how)
-            .where(or_(_promoted.c.environment == PRODUCTION, owned))
-            .distinct(),
-            in_pairs(chunk),
-        ).all()
-        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
-    return frozenset(found)
+    query = (
+        select(_promoted.c.model, version)
+        .where(pairs(_promoted.c.model, version), how)
+        .where(or_(_promoted.c.environment == PRODUCTION, owned))
+        .distinct()
+    )
+    rows = of_pairs(connection, query, codec.encode_keys(keys))
+    return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
 
 
 def begin(
@@ -283,7 +286,7 @@ def _check_stored(connection: Connection, snapshots: Sequence[ModelSnapshot]) ->
     if len({each.name for each in snapshots}) != len(snapshots):
         raise Refused("an environment shows each model once; a model was given twice")
     ids = [(each.name, each.fingerprint.digest) for each in snapshots]
-    found = stored(connection, ids)
+    found = stored_ids(connection, ids)
     missing = sorted(str(name) for name, digest in ids if (name, digest) not in found)
     if missing:
         raise Refused(
@@ -309,14 +312,16 @@ def _encode_bounded(bounded: Bounded | None) -> dict[str, object]:
     }
 
 
-def _bounded(row: Row[Any]) -> Bounded | None:
+def _shown_snapshot(row: Row[Any]) -> ModelSnapshot:
+    """The snapshot in a row of `_SNAPSHOTS`, with its bound; for most there is none."""
     if row.bounded_from is None:
-        return None
-    return Bounded(
+        return decode(row)
+    bounded = Bounded(
         since=codec.decode_instant(row.bounded_from),
         instead_of=row.instead_of,
         is_preview=row.preview,
     )
+    return replace(decode(row), bounded=bounded)
 
 
 def _moved(name: str, expected: int, found: int) -> Conflict:

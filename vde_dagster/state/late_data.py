@@ -15,7 +15,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, few_pairs, in_pairs, insert_absent, now, upsert
+from vde_dagster.state.database import chunks, insert_absent, now, of_pairs, pairs, upsert
 from vde_dagster.state.ledger import of_version
 
 _marks = schema.marks
@@ -23,7 +23,7 @@ _pending = schema.pending
 _questions = schema.questions
 _unlisted = schema.unlisted
 
-_PENDING: Final = select(_pending).where(few_pairs(_pending.c.model, _pending.c.version))
+_PENDING: Final = select(_pending).where(pairs(_pending.c.model, _pending.c.version))
 _OWN_MARKS: Final = (
     select(_marks)
     .where(_marks.c.model == bindparam("model"), _marks.c.version == bindparam("version"))
@@ -95,11 +95,10 @@ def pending(
 ) -> dict[VersionKey, tuple[Pending, ...]]:
     """What is known of the sources of these versions and not loaded; absent if nothing is."""
     found: dict[VersionKey, tuple[Pending, ...]] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        for row in connection.execute(_PENDING, in_pairs(chunk)):
-            left = codec.decode_pending(row.pending_json)
-            if left:
-                found[VersionKey(codec.decode_model(row.model), row.version)] = left
+    for row in of_pairs(connection, _PENDING, codec.encode_keys(keys)):
+        left = codec.decode_pending(row.pending_json)
+        if left:
+            found[VersionKey(codec.decode_model(row.model), row.version)] = left
     return found
 
 

@@ -25,7 +25,7 @@ from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, few_pairs, in_pairs, pairs, upsert
+from vde_dagster.state.database import chunks, of_pairs, pairs, upsert
 
 _ledger = schema.ledger
 _holdings = schema.holdings
@@ -36,8 +36,8 @@ _LEDGERS: Final = (
     .where(pairs(_ledger.c.model, _ledger.c.version))
     .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
 )
-_HOLDINGS: Final = select(_holdings).where(few_pairs(_holdings.c.model, _holdings.c.version))
-_LOOKS: Final = select(_looks).where(few_pairs(_looks.c.model, _looks.c.version))
+_HOLDINGS: Final = select(_holdings).where(pairs(_holdings.c.model, _holdings.c.version))
+_LOOKS: Final = select(_looks).where(pairs(_looks.c.model, _looks.c.version))
 _LEDGER: Final = select(_ledger).where(
     _ledger.c.model == bindparam("model"), _ledger.c.version == bindparam("version")
 )
@@ -55,11 +55,10 @@ def entries_of(
 ) -> dict[VersionKey, tuple[LedgerEntry, ...]]:
     """The ledgers of these versions, sorted by interval."""
     found: dict[VersionKey, tuple[LedgerEntry, ...]] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(_LEDGERS, in_pairs(chunk)).all()
-        for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
-            key = VersionKey(codec.decode_model(model), version)
-            found[key] = tuple(map(decode_entry, entries))
+    rows = of_pairs(connection, _LEDGERS, codec.encode_keys(keys))
+    for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
+        key = VersionKey(codec.decode_model(model), version)
+        found[key] = tuple(map(decode_entry, entries))
     return found
 
 
@@ -75,12 +74,9 @@ def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[Version
 
 def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
     found: dict[VersionKey, Holding] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        for row in connection.execute(_HOLDINGS, in_pairs(chunk)).all():
-            key = VersionKey(codec.decode_model(row.model), row.version)
-            found[key] = codec.decode_holding(
-                row.holding_json, number=row.number, removed=row.removed
-            )
+    for row in of_pairs(connection, _HOLDINGS, codec.encode_keys(keys)):
+        key = VersionKey(codec.decode_model(row.model), row.version)
+        found[key] = codec.decode_holding(row.holding_json, number=row.number, removed=row.removed)
     return found
 
 
@@ -113,10 +109,9 @@ def of_version(key: VersionKey) -> dict[str, object]:
 def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LastLook]:
     """The last look at each of these versions that was looked at."""
     found: dict[VersionKey, LastLook] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        for row in connection.execute(_LOOKS, in_pairs(chunk)).all():
-            key = VersionKey(codec.decode_model(row.model), row.version)
-            found[key] = codec.decode_look(row.look_json)
+    for row in of_pairs(connection, _LOOKS, codec.encode_keys(keys)):
+        key = VersionKey(codec.decode_model(row.model), row.version)
+        found[key] = codec.decode_look(row.look_json)
     return found
 
 

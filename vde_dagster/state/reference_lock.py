@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, select, text
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.clean_up import BeingDropped
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, in_pairs, pairs
+from vde_dagster.state.database import in_pairs, pairs
 
 _LOCK: Final = 0x7664655F72656673
 _tombstones = schema.tombstones
@@ -52,5 +52,6 @@ def refer(connection: Connection, keys: Iterable[VersionKey]) -> None:
             f"an unused version of {', '.join(dropping)} is being dropped. Nothing was changed",
             advice="run `vde janitor`, which finishes that, and then this again.",
         )
-    for chunk in chunks(sorted(key for key, _ in marked if key in named)):
-        connection.execute(_CLEAR, in_pairs(chunk))
+    cleared = sorted(key for key, _ in marked if key in named)
+    if cleared:
+        connection.execute(_CLEAR, in_pairs(cleared))

@@ -21,7 +21,7 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.ports.state import environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
-from vde_dagster.state.database import chunks, in_pairs, now, pairs
+from vde_dagster.state.database import now, of_pairs, pairs
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -126,8 +126,7 @@ class _Chosen:
             yield from self.connection.execute(query)
             return
         these = query.where(pairs(table.c.model, table.c[column]))
-        for chunk in chunks((codec.encode_model(key.model), key.version) for key in self.among):
-            yield from self.connection.execute(these, in_pairs(chunk))
+        yield from of_pairs(self.connection, these, codec.encode_keys(self.among))
 
     def known(self) -> Iterator[VersionKey]:
         """Those of which the state has anything."""

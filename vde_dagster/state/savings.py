@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, in_pairs, insert_absent, now, pairs
+from vde_dagster.state.database import chunks, insert_absent, now, of_pairs, pairs
 
 _savings = schema.savings
 _ledger = schema.ledger
@@ -110,16 +110,15 @@ def _loaded(
 ) -> dict[VersionKey, Saved]:
     """The rows of these versions; only those of some units of work, if these are given."""
     found: dict[VersionKey, Saved] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        query = (
-            select(_ledger.c.model, _ledger.c.version, *_sums())
-            .where(pairs(_ledger.c.model, _ledger.c.version))
-            .group_by(_ledger.c.model, _ledger.c.version)
-        )
-        if of is not None:
-            query = query.where(_ledger.c.work_id.in_(of))
-        for row in connection.execute(query, in_pairs(chunk)).all():
-            found[VersionKey(codec.decode_model(row.model), row.version)] = _saved(row)
+    query = (
+        select(_ledger.c.model, _ledger.c.version, *_sums())
+        .where(pairs(_ledger.c.model, _ledger.c.version))
+        .group_by(_ledger.c.model, _ledger.c.version)
+    )
+    if of is not None:
+        query = query.where(_ledger.c.work_id.in_(of))
+    for row in of_pairs(connection, query, codec.encode_keys(keys)):
+        found[VersionKey(codec.decode_model(row.model), row.version)] = _saved(row)
     return found
 
 

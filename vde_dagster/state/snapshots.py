@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,19 +12,20 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, few_pairs, in_pairs, insert_absent, upsert
+from vde_dagster.state.database import insert_absent, of_pairs, pairs, upsert
 
 _snapshots = schema.snapshots
 _owners = schema.owners
-_OF_IDS: Final = few_pairs(_snapshots.c.model, _snapshots.c.digest)
+_OF_IDS: Final = pairs(_snapshots.c.model, _snapshots.c.digest)
 _STORED: Final = select(_snapshots).where(_OF_IDS)
+_STORED_IDS: Final = select(_snapshots.c.model, _snapshots.c.digest).where(_OF_IDS)
 _STORED_VERSIONS: Final = select(_snapshots.c.model, _snapshots.c.version).where(_OF_IDS).distinct()
 _VERSIONS: Final = (
     select(_snapshots.c.model, _snapshots.c.data, _snapshots.c.parent_data, _snapshots.c.version)
-    .where(few_pairs(_snapshots.c.model, _snapshots.c.data), ~_snapshots.c.drifted)
+    .where(pairs(_snapshots.c.model, _snapshots.c.data), ~_snapshots.c.drifted)
     .distinct()
 )
-_OWNERS: Final = select(_owners).where(few_pairs(_owners.c.model, _owners.c.version))
+_OWNERS: Final = select(_owners).where(pairs(_owners.c.model, _owners.c.version))
 _RELEASE: Final = delete(_owners).where(
     _owners.c.model == bindparam("of_model"), _owners.c.version == bindparam("of_version")
 )
@@ -38,11 +39,20 @@ SnapshotId = tuple[ModelName, str]
 def stored(connection: Connection, ids: Iterable[SnapshotId]) -> dict[SnapshotId, ModelSnapshot]:
     """The stored ones among these snapshots."""
     found: dict[SnapshotId, ModelSnapshot] = {}
-    for chunk in chunks((codec.encode_model(name), digest) for name, digest in ids):
-        for row in connection.execute(_STORED, in_pairs(chunk)).all():
-            snapshot = decode(row)
-            found[snapshot.name, row.digest] = snapshot
+    for row in of_pairs(connection, _STORED, _encode_ids(ids)):
+        snapshot = decode(row)
+        found[snapshot.name, row.digest] = snapshot
     return found
+
+
+def stored_ids(connection: Connection, ids: Iterable[SnapshotId]) -> frozenset[SnapshotId]:
+    """Those of these snapshots that are stored."""
+    rows = of_pairs(connection, _STORED_IDS, _encode_ids(ids))
+    return frozenset((codec.decode_model(row.model), row.digest) for row in rows)
+
+
+def _encode_ids(ids: Iterable[SnapshotId]) -> Iterator[tuple[str, str]]:
+    return ((codec.encode_model(name), digest) for name, digest in ids)
 
 
 def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment: str) -> None:
@@ -51,12 +61,10 @@ def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment
     Of a bounded snapshot it is the bounded version that gets an owner, and not the one that others
     would have to fill.
     """
-    insert_absent(connection, _snapshots, [_encode(_stored(each)) for each in given])
-    ids = [
-        (codec.encode_model(each.name), each.fingerprint.digest)
-        for each in given
-        if each.bounded is None
-    ]
+    there = stored_ids(connection, ((each.name, each.fingerprint.digest) for each in given))
+    new = [each for each in given if (each.name, each.fingerprint.digest) not in there]
+    insert_absent(connection, _snapshots, [_encode(_stored(each)) for each in new])
+    ids = [(each.name, each.fingerprint.digest) for each in given if each.bounded is None]
     claims: list[dict[str, object]] = [
         {
             "model": codec.encode_model(each.name),
@@ -66,11 +74,10 @@ def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment
         for each in given
         if each.bounded is not None
     ]
-    for chunk in chunks(ids):
-        rows = connection.execute(_STORED_VERSIONS, in_pairs(chunk)).all()
-        claims.extend(
-            {"model": row.model, "version": row.version, "environment": environment} for row in rows
-        )
+    rows = of_pairs(connection, _STORED_VERSIONS, _encode_ids(ids))
+    claims.extend(
+        {"model": row.model, "version": row.version, "environment": environment} for row in rows
+    )
     insert_absent(connection, _owners, claims)
 
 
@@ -88,20 +95,18 @@ def versions(
         for name, each in definitions
     }
     found: dict[VersionKey, set[VersionKey]] = {}
-    for chunk in chunks((model, data) for model, data, _ in wanted):
-        for row in connection.execute(_VERSIONS, in_pairs(chunk)).all():
-            key = wanted.get((row.model, row.data, row.parent_data))
-            if key is not None:
-                found.setdefault(key, set()).add(VersionKey(key.model, row.version))
+    for row in of_pairs(connection, _VERSIONS, ((model, data) for model, data, _ in wanted)):
+        key = wanted.get((row.model, row.data, row.parent_data))
+        if key is not None:
+            found.setdefault(key, set()).add(VersionKey(key.model, row.version))
     return {key: tuple(sorted(each)) for key, each in found.items()}
 
 
 def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, str]:
     """The owner of each of these versions that has one."""
     found: dict[VersionKey, str] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        for row in connection.execute(_OWNERS, in_pairs(chunk)).all():
-            found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
+    for row in of_pairs(connection, _OWNERS, codec.encode_keys(keys)):
+        found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
     return found
 
 

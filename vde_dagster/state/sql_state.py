@@ -106,6 +106,11 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         with self._database.read() as connection:
             return environments.shown(connection, name, revision=revision)
 
+    def revision(self, name: str) -> int:
+        """The revision of what an environment shows; 0 if there is none."""
+        with self._database.read() as connection:
+            return environments.revision(connection, name)
+
     def environments(self) -> Sequence[str]:
         """The names of all environments, sorted."""
         with self._database.read() as connection:

@@ -18,7 +18,7 @@ from vde_dagster.core.ledger.entries import (
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork, UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, in_pairs, now, pairs
+from vde_dagster.state.database import chunks, now, of_pairs, pairs
 from vde_dagster.state.late_data import list_later, move_marks, record_question
 from vde_dagster.state.ledger import entries_within, of_version, write_difference
 
@@ -45,6 +45,12 @@ _ACCEPTED: Final = (
     .where(_work.c.accepted, _work.c.state == UnitOfWorkState.DONE.value)
     .order_by(_work.c.number)
 )
+_DRIFTED: Final = (
+    select(_work.c.model, _work.c.version)
+    .where(pairs(_work.c.model, _work.c.version))
+    .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
+    .distinct()
+)
 _later = _work.alias("later")
 # The last abandoned work of each version, unless other work was begun since. To name both values of
 # `is_session` lets the index of sessions answer the second part without reading other rows.
@@ -68,27 +74,17 @@ _CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"
 def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
     """The Iceberg snapshot of the last recorded work of each version that wrote rows."""
     found: dict[VersionKey, int] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        for row in connection.execute(_LAST_DONE, in_pairs(chunk)):
-            if row.iceberg_snapshot_id is not None:
-                key = VersionKey(codec.decode_model(row.model), row.version)
-                found[key] = row.iceberg_snapshot_id
+    for row in of_pairs(connection, _LAST_DONE, codec.encode_keys(keys)):
+        if row.iceberg_snapshot_id is not None:
+            key = VersionKey(codec.decode_model(row.model), row.version)
+            found[key] = row.iceberg_snapshot_id
     return found
 
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions for which rows of another definition were staged or written."""
-    found: set[VersionKey] = set()
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_work.c.model, _work.c.version)
-            .where(pairs(_work.c.model, _work.c.version))
-            .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
-            .distinct(),
-            in_pairs(chunk),
-        ).all()
-        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
-    return frozenset(found)
+    rows = of_pairs(connection, _DRIFTED, codec.encode_keys(keys))
+    return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
 
 
 def record_intent(connection: Connection, intent: Intent) -> None:
@@ -222,9 +218,8 @@ def accepted(
 ) -> dict[VersionKey, tuple[UnitOfWork, ...]]:
     """The units of work of these versions that were published on a person's word, oldest first."""
     found: dict[VersionKey, list[UnitOfWork]] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        for work in map(_decode_work, connection.execute(_ACCEPTED, in_pairs(chunk))):
-            found.setdefault(work.intent.key, []).append(work)
+    for work in map(_decode_work, of_pairs(connection, _ACCEPTED, codec.encode_keys(keys))):
+        found.setdefault(work.intent.key, []).append(work)
     return {key: tuple(works) for key, works in found.items()}
 
 
@@ -252,11 +247,8 @@ def unfinished(connection: Connection) -> frozenset[VersionKey]:
 
 def failed(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, UnitOfWork]:
     """The newest unit of work of each of these versions, where it was abandoned."""
-    found: dict[VersionKey, UnitOfWork] = {}
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        works = map(_decode_work, connection.execute(_FAILED, in_pairs(chunk)))
-        found |= {work.intent.key: work for work in works}
-    return found
+    works = map(_decode_work, of_pairs(connection, _FAILED, codec.encode_keys(keys)))
+    return {work.intent.key: work for work in works}
 
 
 def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[UnitOfWork, ...]:
