@@ -155,7 +155,7 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
     @secrets_hidden()
     def tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         services, environment = location.project.services, location.environment
-        if services.state.environment(environment) is None:
+        if not services.state.revision(environment):
             return dg.SkipReason(
                 f"{environment} shows nothing yet: run `vde plan {environment}`, or materialize "
                 "one of its assets."

@@ -138,7 +138,7 @@ def found_in(services: Services, binding: Binding, selected: Selected) -> Iterat
     """
     wanted = {each for each in selected if each[0] in binding.graph}
     names = {name for name, check in wanted if not check.is_of_table}
-    if names and services.state.environment(binding.environment) is not None:
+    if names and services.state.revision(binding.environment):
         status = look_at_environment(services, binding.environment)
         found = found_of_environment(status, names)
         yield from (each for each in found if (each.name, each.check) in wanted)

@@ -144,8 +144,7 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     """
     services = location.project.services
     environment = location.environment
-    end_promotions(services, environment)
-    shown = services.state.environment(environment)
+    shown = end_promotions(services, environment)
     revision = shown.revision if shown is not None else 0
     if shown is None and location.followed is None:
         raise Refused(
@@ -234,8 +233,8 @@ def _outstanding(location: Location) -> Plan | None:
     plan = location.followed
     if plan is None or not plan.promotes:
         return None
-    shown = location.project.services.state.environment(location.environment)
-    return plan if (shown.revision if shown is not None else 0) == plan.base_revision else None
+    revision = location.project.services.state.revision(location.environment)
+    return plan if revision == plan.base_revision else None
 
 
 def _whole(

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 
-from vde_dagster.app.binding import bind_environment, bind_plan
+from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
@@ -42,15 +42,14 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
         Refused: There is no such environment, or its promotion was begun and cannot be finished.
         Conflict: Another process is promoting it right now.
     """
-    end_promotions(services, environment)
-    binding = bind_environment(services, environment)
-    if binding is None:
+    shown = end_promotions(services, environment)
+    if shown is None:
         raise Refused(
             f"there is no environment {environment}: `vde environments` lists them, and `vde plan "
             f"{environment}` makes it."
         )
-    stays = bounds_of(binding.snapshots)
-    plan = plan_environment(services, binding.graph, environment, paced=True, stays=stays)
+    graph, stays = stored_graph(shown.snapshots, services.models), bounds_of(shown.snapshots)
+    plan = plan_environment(services, graph, environment, paced=True, stays=stays)
     changes = tuple(_narrowed(each, wanted) for each in plan.changes)
     narrowed = replace(plan, changes=changes, paced=True)
     left = tuple(each for each in plan.dropped_tables if each not in narrowed.rebuilds)

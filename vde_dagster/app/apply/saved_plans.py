@@ -81,8 +81,7 @@ def renewed(services: Services, plan: Plan) -> Plan:
     Raises:
         Conflict: The environment or the stored snapshots changed since; nothing was written.
     """
-    shown = services.state.environment(plan.environment)
-    refuse_moved(plan, shown.revision if shown is not None else 0)
+    refuse_moved(plan, services.state.revision(plan.environment))
     finish_promotions(services, plan.environment)
     return still_to_do(plan, planned_again(services, plan))
 

@@ -157,8 +157,7 @@ class Applying:
                 ttl=self.services.lease_ttl,
             )
         )
-        shown = state.environment(stage.environment)
-        revision = shown.revision if shown is not None else 0
+        revision = state.revision(stage.environment)
         if revision != stage.base_revision:
             raise Conflict(
                 f"{stage.environment} was changed since this plan was made (revision {revision}, "
@@ -356,12 +355,12 @@ def store_plan(services: Services, plan: Plan) -> None:
         finish_drops(services, {*shows, *(each.key for each in snapshots)})
         services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
     refuse_dropped(services, plan)
-    stored = services.state.snapshots((each.name, each.fingerprint) for each in snapshots)
+    new = [each for each in snapshots if each.name not in plan.stored]
+    stored = services.state.snapshots((each.name, each.fingerprint) for each in new)
     moved = [
         str(each.name)
-        for each in snapshots
-        if each.name not in plan.stored
-        and stored[each.name, each.fingerprint.digest].version != each.as_stored.version
+        for each in new
+        if stored[each.name, each.fingerprint.digest].version != each.as_stored.version
     ]
     if moved:
         raise Conflict(

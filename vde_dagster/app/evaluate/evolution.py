@@ -83,11 +83,15 @@ def describe_tables(services: Services, binding: Binding, plan: Plan) -> None:
     Raises:
         Conflict: A table is being changed by others all the time.
     """
-    for change in plan.changes:
-        if change.version is None or change.version != change.previous_version:
-            continue
-        node, key = binding.node(change.name), binding.key(change.name)
-        if node.model.kind.is_view or not _is_ours(services, binding, key):
+    kept = {
+        change.name: binding.key(change.name)
+        for change in plan.changes
+        if change.version is not None and change.version == change.previous_version
+    }
+    owners = services.state.owners(kept.values())
+    for name, key in kept.items():
+        node = binding.node(name)
+        if node.model.kind.is_view or not may_write(binding.environment, owners.get(key)):
             continue
         if services.catalog.table(key.table) is None:
             continue

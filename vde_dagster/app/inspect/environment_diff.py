@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from vde_dagster.app.binding import stored_graph
-from vde_dagster.app.promote.promotion import end_promotions
+from vde_dagster.app.promote.promotion import shown_environment
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.bounded import bounded_graph
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
@@ -80,7 +79,7 @@ def diff_environments(services: Services, before: str, after: str) -> Environmen
     Raises:
         Refused: There is no such environment.
     """
-    one, other = _shown(services, before), _shown(services, after)
+    one, other = shown_environment(services, before), shown_environment(services, after)
     old = stored_graph(one.snapshots, services.models)
     new = stored_graph(other.snapshots, services.models)
     found = compare_graphs(bounded_graph(old, {}), bounded_graph(new, {}))
@@ -93,15 +92,6 @@ def diff_environments(services: Services, before: str, after: str) -> Environmen
             _compared(_node(old, new, name), found[name], one, other, ledgers) for name in names
         ),
     )
-
-
-def _shown(services: Services, environment: str) -> Environment:
-    end_promotions(services, environment)
-    shown = services.state.environment(environment)
-    if shown is None:
-        known = ", ".join(services.state.environments()) or "none"
-        raise Refused(f"there is no environment {environment}", advice=f"There are: {known}.")
-    return shown
 
 
 def _node(old: Graph, new: Graph, name: ModelName) -> Node:

@@ -21,7 +21,7 @@ def compared_rows(services: Services, request: PullRequest) -> tuple[ComparedRow
     Raises:
         Refused: There is no such environment.
     """
-    if services.state.environment(request.target) is None:
+    if not services.state.revision(request.target):
         return ()  # the request is the first one: there is nothing to compare with
     found = diff_environments(services, request.target, request.environment)
     different = [each for each in found.models if each.rows is not Rows.SAME_TABLE]

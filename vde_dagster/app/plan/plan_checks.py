@@ -20,6 +20,7 @@ from vde_dagster.core.planning.plan import Gap, LostTable, Plan
 from vde_dagster.core.planning.stages import EmptyBackfill, WorkStage, work_stages
 from vde_dagster.core.planning.workload import why_never_empty
 from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.ports.state import Environment
 
 
 def check_plan(services: Services, plan: Plan) -> None:
@@ -32,6 +33,7 @@ def check_plan(services: Services, plan: Plan) -> None:
         Conflict: It cannot, since the janitor dropped what it counts on.
     """
     work = work_stages(plan)
+    own = services.state.environment(plan.environment) if plan.refuses_loss else None
     look = look_at_versions(services, plan.graph, plan.snapshots)
     lost = lost_for(services, plan.environment, look)
     found = [
@@ -43,7 +45,7 @@ def check_plan(services: Services, plan: Plan) -> None:
         *_loss_problems(plan),
         *_expired_problems(services, plan),
         *_pause_problems(plan),
-        *gap_problems(plan, _unpaused(plan, gaps_after(services, plan, work))),
+        *gap_problems(plan, _unpaused(plan, gaps_after(services, plan, own, work))),
     ]
     if found:
         refuse_dropped(services, plan)
@@ -89,14 +91,22 @@ def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
         yield Refused("\n".join([*lost_problems(plan, lost), "What reads it waits."]))
 
 
-def gaps_after(services: Services, plan: Plan, work: Iterable[WorkStage] = ()) -> tuple[Gap, ...]:
+def gaps_after(
+    services: Services, plan: Plan, own: Environment | None, work: Iterable[WorkStage] = ()
+) -> tuple[Gap, ...]:
     """What is shown now and will not be loaded when the work is done.
 
     This is checked for production, and if the option ``no_gaps`` asks for it.
+
+    Args:
+        services: The ports.
+        plan: The plan.
+        own: What its environment shows; for a new one it is what production shows.
+        work: What is done first.
     """
     if not plan.refuses_loss:
         return ()
-    shown = services.state.environment(plan.environment) or services.state.environment(PRODUCTION)
+    shown = own or services.state.environment(PRODUCTION)
     if shown is None:
         return ()
     keys = [each.key for each in (*shown.snapshots.values(), *plan.snapshots.values())]

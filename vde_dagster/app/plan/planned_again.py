@@ -55,18 +55,17 @@ def planned_again(services: Services, plan: Plan) -> Plan:
     return replace(again, taken=plan.taken)
 
 
-def refuse_older_rows(services: Services, plan: Plan) -> None:
+def refuse_older_rows(services: Services, plan: Plan, shown: Environment) -> None:
     """Refuse to hide rows that an environment got while a plan waited or was applied.
 
     A version that is about to be shown may be behind its inputs (rule R15). That is refused if rows
-    were recorded meanwhile on the version that is shown now.
+    were recorded meanwhile on the version that is ``shown`` now.
 
     Raises:
         Conflict: The environment would show older rows of some models than it does.
     """
-    shown = services.state.environment(plan.environment)
-    newer = dict(_recorded_since(services, plan, shown)) if shown is not None else {}
-    if shown is None or not newer:
+    newer = dict(_recorded_since(services, plan, shown))
+    if not newer:
         return
     planned = planned_now(services, plan, shown, stored_graph(shown.snapshots, services.models))
     states = InputStates(services=services, graph=plan.graph, snapshots=plan.snapshots)

@@ -56,14 +56,13 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     before = services.state.environment(plan.environment)
     _check_names(services, plan, before)
     _check_targets(services, plan)
-    lacking = [*gap_problems(plan, gaps_after(services, plan))]
+    lacking = [*gap_problems(plan, gaps_after(services, plan, before))]
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
-    refuse_older_rows(services, plan)
     looks = None
     if before is not None:
-        graph = stored_graph(before.snapshots, services.models)
-        looks = moved_looks(services, before, graph, plan)
+        refuse_older_rows(services, plan, before)
+        looks = moved_looks(services, before, plan)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan)
@@ -78,7 +77,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         taken=plan.taken,
         looks=looks,
     )
-    shown = _swap(services, environment, plan.graph)
+    shown = _swap(services, environment, plan.graph, before=before)
     _show_added(services, plan)
     return shown
 
@@ -102,8 +101,7 @@ def remove_environment(services: Services, name: str) -> None:
     with _removing(services, name) as lease:
         shown = services.state.environment(name)
         if shown is None:
-            known = ", ".join(services.state.environments()) or "none"
-            raise Refused(f"there is no environment {name}", advice=f"There are: {known}.")
+            raise _unknown(services, name)
         _remove(services, shown, lease)
 
 
@@ -149,7 +147,7 @@ def _remove(services: Services, shown: Environment, lease: Lease) -> None:
 
 
 def finish_promotions(services: Services, environment: str) -> bool:
-    """Finish a promotion that an earlier process began. Returns whether none is left unfinished.
+    """Finish a promotion that an earlier process began. Returns whether it finished one.
 
     One that would show a dropped table or view is left: the views stay, and the next plan promotes
     over it.
@@ -158,8 +156,11 @@ def finish_promotions(services: Services, environment: str) -> bool:
         Conflict: Another process is promoting right now.
     """
     shown = services.state.environment(environment)
-    if shown is None or not shown.promoting:
-        return False
+    return shown is not None and shown.promoting and _finish(services, environment)
+
+
+def _finish(services: Services, environment: str) -> bool:
+    """Finish a promotion that was begun; False if it is finished already, or cannot be."""
     holder = holder_of(services.ids, "a recovery")
     resource, ttl = environment_resource(environment), services.lease_ttl
     with leased(services.state, resource, holder=holder, ttl=ttl):
@@ -173,14 +174,20 @@ def finish_promotions(services: Services, environment: str) -> bool:
     return False
 
 
-def end_promotions(services: Services, environment: str) -> None:
+def end_promotions(services: Services, environment: str) -> Environment | None:
     """Finish a promotion that an earlier process began, for a caller that plans nothing itself.
+
+    Returns:
+        What the environment shows then; None if there is none.
 
     Raises:
         Refused: It would show a dropped table or view.
         Conflict: Another process is promoting right now.
     """
-    finish_promotions(services, environment)
+    shown = services.state.environment(environment)
+    if shown is None or not shown.promoting:
+        return shown
+    _finish(services, environment)
     shown = services.state.environment(environment)
     if shown is not None and shown.promoting:
         graph = stored_graph(shown.snapshots, services.models)
@@ -190,6 +197,25 @@ def end_promotions(services: Services, environment: str) -> None:
             f"dropped what it would show: {gone}",
             advice=f"Restore it, or plan {environment} again. No view was moved.",
         )
+    return shown
+
+
+def shown_environment(services: Services, name: str) -> Environment:
+    """What an environment shows, once a promotion that an earlier process began is finished.
+
+    Raises:
+        Refused: There is no such environment, or its promotion would show a dropped table or view.
+        Conflict: Another process is promoting right now.
+    """
+    shown = end_promotions(services, name)
+    if shown is None:
+        raise _unknown(services, name)
+    return shown
+
+
+def _unknown(services: Services, name: str) -> Refused:
+    known = ", ".join(services.state.environments()) or "none"
+    return Refused(f"there is no environment {name}", advice=f"There are: {known}.")
 
 
 def _gone(services: Services, environment: Environment, graph: Graph) -> tuple[TableName, ...]:
@@ -253,16 +279,18 @@ def _lacks(
     return not there.issuperset(columns)
 
 
-def _swap(services: Services, environment: Environment, graph: Graph) -> Environment:
+def _swap(
+    services: Services, environment: Environment, graph: Graph, *, before: Environment | None = None
+) -> Environment:
+    """Move views as a begun promotion says, and finish it; ``before`` was shown, if it is known."""
+    removed = _shown_before(services, environment, before)
     kept = {
         name
         for name, each in environment.snapshots.items()
         if name not in environment.hidden and not _is_embedded(each)
     }
     views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
-    former = former_views(
-        services, environment.name, kept=kept, removed=_shown_before(services, environment) - kept
-    )
+    former = former_views(services, environment.name, kept=kept, removed=removed - kept)
     services.catalog.swap_views(views, former)
     try:
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
@@ -270,11 +298,17 @@ def _swap(services: Services, environment: Environment, graph: Graph) -> Environ
         settle(services, environment.name, environment)
 
 
-def _shown_before(services: Services, environment: Environment) -> set[ModelName]:
-    """The models that may have a view from promotions since the last finished one."""
+def _shown_before(
+    services: Services, environment: Environment, known: Environment | None
+) -> set[ModelName]:
+    """The models that may have a view from promotions since the last finished one.
+
+    ``known`` is one of these, if it was read before.
+    """
     names: set[ModelName] = set()
     for revision in range(environment.revision - 1, 0, -1):
-        before = services.state.environment(environment.name, revision=revision)
+        before = known if known is not None and known.revision == revision else None
+        before = before or services.state.environment(environment.name, revision=revision)
         names |= before.snapshots.keys() if before is not None else set()
         if before is not None and not before.promoting:
             break

@@ -12,7 +12,7 @@ from dataclasses import replace
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.promote.promotion import end_promotions
+from vde_dagster.app.promote.promotion import end_promotions, shown_environment
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, Revision
@@ -40,7 +40,7 @@ def plan_promotion(
     """
     if source == target:
         raise Refused(f"{source} cannot be promoted to itself", advice="name two environments.")
-    shown = _shown(services, source)
+    shown = shown_environment(services, source)
     end_promotions(services, target)
     owners = services.state.owners(each.key for each in shown.snapshots.values() if each.is_adopted)
     bounds = bounds_of(shown.snapshots)
@@ -77,7 +77,7 @@ def plan_rollback(
         Refused: There is no such environment or revision, or none that differs from what is shown.
         Conflict: Another process is promoting it right now.
     """
-    shown = _shown(services, environment)
+    shown = shown_environment(services, environment)
     before = _earlier(services, shown) if number is None else _at(services, shown, number)
     return _plan(services, before, environment, options, given=before.snapshots, stays={})
 
@@ -97,15 +97,6 @@ def _plan(
         services, graph, target, options, given=given, stays=stays, effective_from=since
     )
     return replace(plan, taken=Revision(taken.name, taken.revision))
-
-
-def _shown(services: Services, environment: str) -> Environment:
-    end_promotions(services, environment)
-    shown = services.state.environment(environment)
-    if shown is None:
-        known = ", ".join(services.state.environments()) or "none"
-        raise Refused(f"there is no environment {environment}", advice=f"There are: {known}.")
-    return shown
 
 
 def _at(services: Services, shown: Environment, number: int) -> Environment:

@@ -49,6 +49,8 @@ def show_first(
 
 def settle(services: Services, name: str, swapped: Environment) -> None:
     """Let the views follow the state, if it moved on during the swap (a process that slept)."""
+    if services.state.revision(name) == swapped.revision and not swapped.is_removed:
+        return
     latest = services.state.environment(name)
     while latest is not None and latest.revision != swapped.revision and not latest.is_removed:
         naming = shown_naming(services, latest)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.binding import Binding, stored_graph
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLook, is_computed, look_within, stale_looks
@@ -15,7 +15,7 @@ from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
 from vde_dagster.app.staleness.upstream_changes import reached, reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
-from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.last_look import LastLook
@@ -57,7 +57,10 @@ def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Stale
     computed = [name for name in names if planned.graph[name].model.stateless is None]
     # Compared as shown now: a version that a plan keeps under a new parent counts as before.
     shown = planned.own.snapshots
-    looks = stale_looks(services, planned.shown_graph, shown, planned.loaded, planned.tables)
+    last = services.state.last_looks(shown[name].key for name in computed)
+    looks = stale_looks(
+        services, planned.shown_graph, shown, planned.loaded, planned.tables, last=last
+    )
     for name, look, _ in looks.found(computed):
         if look.stale:
             stale = _staleness(planned, planned.graph[name], look)
@@ -100,14 +103,13 @@ def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook
         if may_write(binding.environment, owners.get(key))
         and binding.graph[name].model.stateless is None
     ]
-    looks = stale_looks(services, binding.graph, binding.snapshots, loaded)
+    last = services.state.last_looks(keys[name] for name in names)
+    looks = stale_looks(services, binding.graph, binding.snapshots, loaded, last=last)
     found = {keys[name]: each for name, _, each in looks.found(names)}
     return {key: each for key, each in found.items() if looks.last.get(key) != each}
 
 
-def moved_looks(
-    services: Services, shown: Environment, graph: Graph, plan: Plan
-) -> dict[VersionKey, LastLook]:
+def moved_looks(services: Services, shown: Environment, plan: Plan) -> dict[VersionKey, LastLook]:
     """Looks at versions that a promotion keeps under new parents, or for an edited model.
 
     To keep a version is a decision about its rows: they are as fresh against the tables that it
@@ -119,27 +121,43 @@ def moved_looks(
     Args:
         services: The ports.
         shown: The environment as it is.
-        graph: The models that it shows.
         plan: The plan that is promoted.
     """
     keys = {
-        name: each.key
-        for name, each in plan.snapshots.items()
-        if name in shown.snapshots and shown.snapshots[name].key == each.key
+        name: plan.snapshots[name].key
+        for name in _touched(plan, shown)
+        if name in shown.snapshots and shown.snapshots[name].key == plan.snapshots[name].key
     }
     owners = services.state.owners(keys.values())
-    keys = {name: key for name, key in keys.items() if may_write(plan.environment, owners.get(key))}
+    keys = {
+        name: key
+        for name, key in keys.items()
+        if may_write(plan.environment, owners.get(key)) and is_computed(plan.graph[name])
+    }
+    if not keys:
+        return {}
     every = (*shown.snapshots.values(), *plan.snapshots.values())
     loaded = services.state.holdings(each.key for each in every)
-    before = stale_looks(services, graph, shown.snapshots, loaded)
-    after = stale_looks(services, plan.graph, plan.snapshots, loaded)
-    moved = [
-        name
-        for name, key in keys.items()
-        if key in loaded and is_computed(plan.graph[name]) and after.is_moved(name, before)
-    ]
+    last = services.state.last_looks(keys.values())
+    graph = stored_graph(shown.snapshots, services.models)
+    before = stale_looks(services, graph, shown.snapshots, loaded, last=last)
+    after = stale_looks(services, plan.graph, plan.snapshots, loaded, last=last)
+    moved = [name for name, key in keys.items() if key in loaded and after.is_moved(name, before)]
     behind = {name: each.stale for name, _, each in before.found(moved)}
     return {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
+
+
+def _touched(plan: Plan, shown: Environment) -> list[ModelName]:
+    """The models that a plan shows otherwise than they are shown, and all that is downstream.
+
+    The others have the definition and read the tables that they had and read before.
+    """
+    found: dict[ModelName, None] = {}
+    for node in plan.graph:
+        is_same = plan.snapshots[node.name] == shown.snapshots.get(node.name)
+        if not is_same or any(parent in found for parent in node.model.parents):
+            found[node.name] = None
+    return list(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
