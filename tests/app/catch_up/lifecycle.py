@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -157,6 +158,11 @@ class Lifecycle:
 
     def rows(self, name: ModelName) -> list[tuple[object, ...]]:
         return self.world.rows(str(name))
+
+    def landed(self, name: str) -> list[tuple[int, datetime]]:
+        """The events of a raw table, whatever was loaded of them: accounts and times."""
+        table = self.world.catalog.tables[TableName("raw", name)]
+        return [(account, at) for account, at, _ in table.rows_at(table.head)]
 
 
 def hours(*numbers: int) -> tuple[Interval, ...]:

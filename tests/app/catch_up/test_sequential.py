@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -54,11 +53,11 @@ def loaded(graph: Graph | None = None) -> Lifecycle:
 
 def from_scratch(life: Lifecycle, until: int) -> list[tuple[object, ...]]:
     """The states of all accounts at the end of each hour, from what has landed, by hand."""
-    events: list[tuple[datetime, int, int]] = []
-    for state, name in ((1, SIGNUPS), (2, PLANS), (3, CANCELS)):
-        for account, at, *_ in life.rows(name):
-            assert isinstance(at, datetime)
-            events.append((at, state, int(str(account))))
+    events = [
+        (at, state, account)
+        for state, name in ((1, "signups"), (2, "plans"), (3, "cancels"))
+        for account, at in life.landed(name)
+    ]
     states: dict[int, int] = {}
     rows: list[tuple[object, ...]] = []
     for hour in range(until):
