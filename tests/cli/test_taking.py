@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
 from vde_dagster.app.apply.plan_files import load_plan
 from vde_dagster.composition import VdeProject
@@ -110,6 +111,35 @@ def test_two_environments_are_compared(edited: Path) -> None:
         "mart.revenue": "not_compared",
         "mart.best_customers": "not_compared",
     }
+
+
+def test_a_promotion_a_rollback_and_a_revert_of_what_is_loaded_need_no_java(
+    tmp_path: Path, without_java: WithoutJava
+) -> None:
+    project = tmp_path / "loaded"
+    (project / "models").mkdir(parents=True)
+    (project / "vde.yaml").write_text("name: loaded\n")
+    models = [project / "models" / f"m{number}.sql" for number in range(3)]
+    for each in models:
+        each.write_text(f"MODEL (name mart.{each.stem}, kind FULL);\nSELECT 1 AS x\n")
+    promote(project, loaded=True)
+    for each in models:
+        edit(each, "SELECT 1", "SELECT 2")
+    promote(project, "dev", loaded=True)
+    old, new = versions(project, "prod"), versions(project, "dev")
+    assert not set(old.values()) & set(new.values())
+
+    def shown_after(*words: str) -> dict[str, str]:
+        done = without_java(*words, "--auto-apply", "--project", project)
+        assert done.returncode == 0, done.stderr
+        return versions(project, "prod")
+
+    assert shown_after("promote", "dev", "prod") == new
+    assert shown_after("rollback", "prod") == old
+    assert shown_after("rollback", "prod") == new
+    for each in models:
+        edit(each, "SELECT 2", "SELECT 1")
+    assert shown_after("plan", "prod") == old
 
 
 @pytest.mark.parametrize("given", ["ann@ci", ""])

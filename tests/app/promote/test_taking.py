@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pytest
@@ -212,6 +214,36 @@ def test_rows_that_cannot_be_computed_again_are_not_taken_away_unless_asked() ->
     loss = plan_rollback(world.services(), "prod", options=PlanOptions(accept_loss=True))
     applied(world, loss)
     assert rows(world)[0][1] == 10
+
+
+def test_state_and_catalog_are_asked_as_often_for_many_models_as_for_few() -> None:
+    """Of a promotion and a rollback that compute nothing; no query is run."""
+    asked = []
+    for count in (2, 12):
+        texts = {
+            f"m{number}": SALES.replace("mart.sales", f"mart.m{number}") for number in range(count)
+        }
+        edited = {
+            name: text.replace("SUM(amount)", "SUM(amount * 10)") for name, text in texts.items()
+        }
+        world = MemoryWorld()
+        world.land((1, 10), until=24)
+        done(world.services(), graph_of(texts), "prod")
+        done(world.services(), graph_of(edited), "dev")
+        calls = Fuse()
+        services = world.services(calls)
+        for plan in (
+            partial(plan_promotion, services, "dev", "prod"),
+            partial(plan_rollback, services, "prod"),
+        ):
+            made = plan()
+            assert len(made.views) == count
+            assert apply_plan(services, made, lambda _: None) == ()
+        asked.append(Counter(calls.names))
+    few, many = asked
+    assert many == few
+    assert many["swap_views"] == 2
+    assert not {"stage", "fetch", "create_view"} & many.keys()
 
 
 # What is recorded
