@@ -57,14 +57,10 @@ def late_names(
 
 def load_command(model: ModelName, environment: str, pending: Pending) -> str | None:
     """The command that loads what is pending; None if a session does, once sources are complete."""
-    from vde_dagster.core.ledger.late.pending import PendingReason
+    from vde_dagster.core.ledger.late.pending import loading_arguments
 
-    if pending.reason is PendingReason.INCOMPLETE:
-        return None
-    bounds = ("--start", instant(pending.interval.start), "--end", instant(pending.interval.end))
-    # Rows that a source has lost are taken from the model only if a person says so (rule R8).
-    loses = ("--allow-empty",) if pending.reason is PendingReason.REMOVED else ()
-    return vde("plan", environment, "--restate-model", str(model), *bounds, *loses)
+    words = loading_arguments(model, environment, pending)
+    return None if words is None else vde(*words)
 
 
 def pending_facts(pending: Sequence[Pending]) -> list[dict[str, object]]:

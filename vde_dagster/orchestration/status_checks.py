@@ -4,7 +4,7 @@ They stand beside the checks of the audits (`vde_dagster.orchestration.checks`),
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -12,11 +12,13 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.inspect.operations import LateRows, late_rows_not_loaded
 from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
 from vde_dagster.app.inspect.table_look import TableLook, look_at_tables
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.late.pending import loading_arguments, pending_text
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, format_instant
 from vde_dagster.orchestration.checks import CheckFacts
@@ -140,7 +142,7 @@ def found_in(services: Services, binding: Binding, selected: Selected) -> Iterat
     names = {name for name, check in wanted if not check.is_of_table}
     if names and services.state.revision(binding.environment):
         status = look_at_environment(services, binding.environment)
-        found = found_of_environment(status, names)
+        found = found_of_environment(status, names, late_rows_not_loaded(services, binding))
         yield from (each for each in found if (each.name, each.check) in wanted)
     tables = sorted({name for name, check in wanted if check.is_of_table})
     found_of = found_of_tables(services, binding, tables)
@@ -165,12 +167,20 @@ def found_of_tables(
                     yield Found(name=name, check=check, passed=False, text=text)
 
 
-def found_of_environment(status: EnvironmentStatus, names: Iterable[ModelName]) -> Iterator[Found]:
-    """What a look at an environment says of these models."""
+def found_of_environment(
+    status: EnvironmentStatus, names: Iterable[ModelName], late: Mapping[ModelName, LateRows]
+) -> Iterator[Found]:
+    """What a look at an environment says of these models.
+
+    Args:
+        status: The look.
+        names: The models.
+        late: What is known of their sources and not loaded.
+    """
     models = {each.node.name: each for each in status.models}
     for name in sorted(names):
         yield _missing(name, models.get(name), status.environment)
-        yield _stale(name, models.get(name), status.environment)
+        yield _stale(name, models.get(name), late.get(name), status.environment)
 
 
 def found_of_table(look: TableLook) -> Iterator[Found]:
@@ -220,7 +230,9 @@ def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Fo
     )
 
 
-def _stale(name: ModelName, model: ModelStatus | None, environment: str) -> Found:
+def _stale(
+    name: ModelName, model: ModelStatus | None, late: LateRows | None, environment: str
+) -> Found:
     texts: dict[str, str] = {}
     metadata: Metadata = {}
     if model is not None and model.staleness is not None:
@@ -232,6 +244,9 @@ def _stale(name: ModelName, model: ModelStatus | None, environment: str) -> Foun
         texts["next"] = stale.why_kept or f"`vde run {environment}` computes it"
     if model is not None and model.managed is not None:
         texts["managed"] = model.managed.reason
+    if late is not None:
+        metadata["vde/pending"] = pending_text(late.pending)
+        texts["pending"] = _not_loaded(late, environment)
     text = "; ".join(each for each in texts.values() if each)
     return Found(
         name=name,
@@ -240,6 +255,23 @@ def _stale(name: ModelName, model: ModelStatus | None, environment: str) -> Foun
         text=text or "Nothing that it was computed from has changed since.",
         metadata=metadata,
     )
+
+
+def _not_loaded(late: LateRows, environment: str) -> str:
+    """What no session loads of the late rows that are known, and the command that does.
+
+    What only waits for a source that is not complete yet is left out.
+    """
+    owner = late.owner or environment
+    commands = [(each, loading_arguments(late.name, owner, each)) for each in late.pending]
+    found = [(each, " ".join(named)) for each, named in commands if named is not None]
+    if not found:
+        return ""
+    text = f"late rows of {pending_text([each for each, _ in found])} are not loaded"
+    words = found[0][1]
+    if len(found) == 1:
+        return f"{text}: `vde {words}` loads them"
+    return f"{text}: `vde late status {late.name} --env {owner}` has the commands that load them"
 
 
 def _ranges(intervals: Iterable[Interval]) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.inspect.operations import late_rows_not_loaded
 from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName
@@ -123,7 +124,8 @@ def _found(
     names = [n.name for n in binding.graph if n.name in location.specs and checks_of(n)]
     if status is not None:
         stored = {name for name in names if not binding.graph[name].model.kind.is_source}
-        yield from found_of_environment(status, stored)
+        late = late_rows_not_loaded(location.project.services, binding)
+        yield from found_of_environment(status, stored, late)
     after = sorted(names)
     begin = next((at for at, name in enumerate(after) if memory.at and name > memory.at), 0)
     looked_at = after[begin : begin + _TABLES]

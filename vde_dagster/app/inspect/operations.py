@@ -105,6 +105,13 @@ def look_at_operations(services: Services, plan: Plan) -> Operations:
     )
 
 
+def late_rows_not_loaded(services: Services, binding: Binding) -> dict[ModelName, LateRows]:
+    """What is known of the sources of an environment's models and is not loaded, by model."""
+    keys = {name: each.key for name, each in sorted(binding.snapshots.items())}
+    owners = services.state.owners(keys.values())
+    return {each.name: each for each in _pending(services, keys, owners)}
+
+
 def _pending(
     services: Services, keys: Mapping[ModelName, VersionKey], owners: Mapping[VersionKey, str]
 ) -> Iterator[LateRows]:

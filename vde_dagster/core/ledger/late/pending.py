@@ -71,6 +71,22 @@ def _computed(changes: Iterable[LedgerChange]) -> Iterator[Interval]:
             yield each.interval
 
 
+def loading_arguments(
+    model: ModelName, environment: str, pending: Pending
+) -> tuple[str, ...] | None:
+    """The arguments of the `vde` command that loads what is pending in the version's environment.
+
+    None if a session does, once all sources are complete.
+    """
+    if pending.reason is PendingReason.INCOMPLETE:
+        return None
+    start, end = pending.interval.start.isoformat(), pending.interval.end.isoformat()
+    # Rows that a source has lost are taken from the model only if a person says so (rule R8).
+    loses = ("--allow-empty",) if pending.reason is PendingReason.REMOVED else ()
+    bounds = ("--start", start, "--end", end)
+    return ("plan", environment, "--restate-model", str(model), *bounds, *loses)
+
+
 def pending_text(pending: Sequence[Pending]) -> str:
     """Pending time for people, by reason."""
     by_reason: dict[PendingReason, list[Interval]] = {}
