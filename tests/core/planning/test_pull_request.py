@@ -63,6 +63,11 @@ def test_the_summary_says_what_was_tested_built_and_compared() -> None:
     )
 
 
+def test_names_of_environments_are_no_marks_of_markdown() -> None:
+    request = PullRequest(environment="pr_42", target="pre_prod_")
+    assert "| model | in pre\\_prod\\_ | in pr\\_42 | |" in request_markdown(request, None, [DAILY])
+
+
 def test_the_summary_has_the_plan_that_is_approved() -> None:
     world = MemoryWorld()
     world.land((5.5, 10), (30.5, 1), until=48)

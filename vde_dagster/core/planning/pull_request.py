@@ -159,7 +159,7 @@ def _rows(request: PullRequest, rows: Sequence[ComparedRows]) -> Iterator[str]:
         return
     yield "### Rows"
     yield ""
-    yield f"| model | in {request.target} | in {escaped(request.environment)} | |"
+    yield f"| model | in {escaped(request.target)} | in {escaped(request.environment)} | |"
     yield "| --- | ---: | ---: | --- |"
     for each in rows[:MOST]:
         cells = [f"`{each.model}`", _count(each.before), _count(each.after), escaped(each.said)]
