@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+import yaml
 
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
+from tests.cli.test_advice import why_wrong
 from vde_dagster.cli.commands import COMMANDS, vde
 from vde_dagster.project.configuration import read_configuration
 
@@ -70,6 +73,60 @@ def test_no_text_names_a_command_that_does_not_exist() -> None:
     }
     assert {"plan", "init", "ui"} <= {name for name, _ in named}
     assert [each for each in sorted(named) if each[0] not in COMMANDS] == []
+
+
+FENCED = re.compile(r"^ *```.*?\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
+WRITTEN = re.compile(r"^ *(?:- |\$ |\./run )?(?:run: )?(vde .*)$", flags=re.MULTILINE)
+
+
+def written_commands() -> dict[str, str]:
+    """The commands in the docs, with a page that has each; forms with [PARTS] are none."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    found = {}
+    for page in pages:
+        text = page.read_text("utf-8")
+        commands = [each for block in FENCED.findall(text) for each in WRITTEN.findall(block)]
+        rest = FENCED.sub("", text)
+        commands += re.findall(r"^ {4}(?:\./run )?(vde .*)$", rest, flags=re.MULTILINE)
+        commands += re.findall(r"`(?:\./run )?(vde [^`]+)`", rest)
+        found |= {re.split(" # | [|] ", " ".join(each.split()))[0]: page.name for each in commands}
+    return {
+        each: page for each, page in found.items() if not re.search(r"\[|\.\.\.|\||COMMAND", each)
+    }
+
+
+def test_every_command_in_the_docs_can_be_given_as_it_is_written() -> None:
+    found = written_commands()
+    assert {'vde ci plan "$REQUEST"', "vde maintain mart.revenue"} <= found.keys()
+    groups = {f"vde {each}" for each in COMMANDS if isinstance(command(each), click.Group)}
+    wrong = {
+        (page, each): why
+        for each, page in found.items()
+        if each not in {*groups, "vde --version"}
+        if (why := why_wrong(each)) and not why.endswith("requires an argument.")
+    }
+    assert wrong == {}, "a text may end with the name of an option"
+
+
+def test_the_example_for_github_takes_each_step_of_ci_once() -> None:
+    (text,) = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text("utf-8"), re.DOTALL
+    )
+    jobs = yaml.safe_load(text)["jobs"]
+    run = {
+        job: [each["run"] for each in steps["steps"] if each.get("run", "").startswith("vde ")]
+        for job, steps in jobs.items()
+    }
+    assert {job: [each.split()[2] for each in lines] for job, lines in run.items()} == {
+        "plan": ["plan", "comment"],
+        "apply": ["apply"],
+        "clean": ["clean"],
+    }
+    assert all(each.split()[1] == "ci" for lines in run.values() for each in lines)
+    kept = {
+        each["with"]["path"] for job in jobs.values() for each in job["steps"] if "with" in each
+    }
+    assert kept == {".vde/ci"}, "the folder that `vde ci` writes, unless --files says another one"
 
 
 def test_the_column_of_the_example_is_in_a_new_project(project: Path) -> None:
@@ -134,6 +191,34 @@ def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Pa
     planned = rows["plan"].split("`missing_clock_sources`")[0]
     reported = set(re.findall(r"`([a-z_]+)`", planned + rows["run"]))
     assert set(found["run"]) - {"version"} <= reported
+
+
+def test_the_defaults_of_settings_are_those_that_are_documented(tmp_path: Path) -> None:
+    """A file that says each of them is read like one that says none."""
+    of = (
+        "defaults.",
+        "late_data.",
+        "clean_up.",
+        "maintain.",
+        "spark.",
+        "catalog.name",
+        "dsha_",
+        "strict_",
+    )
+    of += ("environment_suffix_target", "default_environment", "categorize")
+    rows = re.findall(r"^\| `([a-z_.]+)` \| `([^`]+)` \|", CONFIGURATION, flags=re.MULTILINE)
+    written: dict[str, Any] = {"name": "shop"}
+    for key, value in rows:
+        if key.startswith(of):
+            *above, last = key.split(".")
+            into = written.setdefault(above[0], {}) if above else written
+            into[last] = value if value.startswith("@") else yaml.safe_load(value)
+    assert {"clean_up", "maintain", "late_data", "categorize"} <= written.keys()
+    settings = tmp_path / "vde.yaml"
+    settings.write_text("name: shop\n")
+    without = read_configuration(tmp_path)
+    settings.write_text(yaml.safe_dump(written))
+    assert read_configuration(tmp_path) == without
 
 
 def test_every_key_of_the_configuration_is_documented_and_read(
