@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -40,7 +40,7 @@ from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.clean_up.references import Times
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import AuditFailed, Conflict, Refused
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.core.names import TableName
 from vde_dagster.ports.physical_layer import STATE, StoredTable
@@ -463,6 +463,36 @@ def test_what_somebody_made_under_the_name_of_a_dropped_table_stays() -> None:
     assert [each.table for each in cleaned.left] == [dropping.key.table]
 
 
+# Branches
+AUDITED: Final = (
+    "MODEL (name mart.total, kind FULL, audits (number_of_rows(threshold := 2)));\n"
+    "SELECT SUM(amount) AS amount FROM mart.triple"
+)
+
+
+def refused(world: MemoryWorld) -> str:
+    """The unit of work whose rows an audit of the total refuses; they stay on its branch."""
+    with pytest.raises(AuditFailed):
+        done(world.services(), graph_of({**EDITED, "total": AUDITED}), "prod", restate=("*.total",))
+    (work_id,) = branches(world)
+    return work_id
+
+
+def branches(world: MemoryWorld) -> list[str]:
+    return [work_id for table in world.catalog.tables.values() for work_id in table.branches]
+
+
+def test_rows_that_an_audit_refused_go_after_the_time_of_the_history() -> None:
+    world = promoted_and_removed()
+    work_id = refused(world)
+    assert passed(world, 6.9, PINNED).branches == ()
+    assert branches(world) == [work_id]
+    assert passed(world, 0.2, PINNED).branches == (work_id,)
+    assert branches(world) == []
+    assert world.rows("mart.total") == [(660,)]
+    assert passed(world, 1, PINNED).branches == ()
+
+
 # Cuts
 def calls(world: MemoryWorld) -> list[str]:
     """The calls of one pass of the janitor."""
@@ -471,7 +501,7 @@ def calls(world: MemoryWorld) -> list[str]:
     return fuse.names
 
 
-@pytest.mark.parametrize("stage", ["marking", "dropping", "expiring"])
+@pytest.mark.parametrize("stage", ["marking", "dropping", "expiring", "branches"])
 def test_a_janitor_that_is_cut_at_any_call_is_completed_by_the_next_one(stage: str) -> None:
     start = promoted_and_removed()
     if stage == "dropping":
@@ -479,6 +509,10 @@ def test_a_janitor_that_is_cut_at_any_call_is_completed_by_the_next_one(stage: s
         start.clock.advance(1.1 * DAY)
     elif stage == "marking":
         start.clock.advance(7.1 * DAY)
+    elif stage == "branches":
+        refused(start)
+        start.clock.advance(7.1 * DAY)
+        assert "drop_branch" in calls(start)
     else:
         done(start.services(), graph_of(LATER), "other")
         start.clock.advance(7.1 * DAY)
@@ -494,6 +528,7 @@ def test_a_janitor_that_is_cut_at_any_call_is_completed_by_the_next_one(stage: s
             for _ in range(3):
                 passed(world, 8)
             assert physical(world) == shown(world, "prod")
+            assert branches(world) == []
             assert world.state.environments() == ("prod",)
             assert world.state.drops() == ()
             assert world.state.references().tombstones == {}
