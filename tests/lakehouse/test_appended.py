@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -67,6 +68,41 @@ def test_both_ways_find_the_same(table: Table, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(module, "appended", lambda *_: None)
     assert source_changes.source_history(NAME, table, mark) == since
     assert row_changes.row_changes(table, after=oldest.snapshot_id, column="at") == times
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are read."""
+    found: list[str] = []
+    new_input = PyArrowFileIO.new_input
+
+    def noted(self: PyArrowFileIO, location: str) -> PyArrowFile:
+        found.append(Path(location).name)
+        return new_input(self, location)
+
+    monkeypatch.setattr(PyArrowFileIO, "new_input", noted)
+    return found
+
+
+@pytest.mark.parametrize("older", [0, 20])
+def test_what_is_new_is_found_in_few_files_however_many_are_older(
+    table: Table, opened: list[str], older: int
+) -> None:
+    first = source_changes.source_history(NAME, table, None).head
+    for number in range(9, 9 + older):
+        append(table, number)
+    mark = source_changes.source_history(NAME, table, None).head
+    append(table, 99)
+    opened.clear()
+    newest = source_changes.source_history(NAME, table, mark)
+    assert [sum(uri.rows for uri in each.added) for each in newest.changes] == [3]
+    assert len(opened) <= 2, "the newest manifest list, and the manifest that has the new files"
+    opened.clear()
+    every = source_changes.source_history(NAME, table, first)
+    assert len(every.changes) == older + 1
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert len(opened) <= 1 + len(snapshot.manifests(table.io)), "each manifest once, and one list"
 
 
 def test_anything_but_appends_is_read_one_by_one(table: Table) -> None:

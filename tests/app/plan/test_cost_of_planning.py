@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache, partial
 
 import pytest
@@ -18,6 +19,7 @@ from tests.app.memory_world import (
 )
 from tests.app.read_models import reading_once
 from tests.counting import calls_of
+from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.graph.graph import Graph, sources
 from vde_dagster.core.names import ModelName
@@ -181,3 +183,24 @@ def test_a_plan_of_twice_as_many_models_takes_twice_the_calls(parent: Names, kin
     few, many = found
     assert many < 2.2 * few
     assert fuses[0] == fuses[1], "no port is called once for each model"
+
+
+def test_a_plan_takes_as_many_calls_however_early_a_model_begins() -> None:
+    """Each five minutes since 1970 are nearly six million units, and are one range."""
+    found = []
+    for start in (START, datetime(1970, 1, 1, tzinfo=UTC)):
+        world = MemoryWorld()
+        world.land((1, 10), until=24)
+        text = f"""
+        MODEL (
+          name m.often, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '*/5 * * * *',
+          start '{start:%Y-%m-%d}'
+        );
+        SELECT id AS id, at AS at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+        """
+        services, graph = world.services(), graph_of({"often": text})
+        (lacks,) = plan(services, graph).backfills
+        assert lacks.to_evaluate == (Interval(start, hour_of(24)),)
+        found.append(calls_of(lambda s=services, g=graph: report_intervals(s, plan(s, g))))
+    few, many = found
+    assert many < 1.1 * few

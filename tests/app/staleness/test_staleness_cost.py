@@ -13,8 +13,11 @@ from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import end_without_work, plan_run
+from vde_dagster.app.catch_up.detecting import detect, late_models
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
@@ -139,3 +142,42 @@ def test_where_one_hour_has_changed_some_entries_around_it_are_read(
     after, state = counted(long_built, run)
     assert after.is_up_to_date
     assert state.read == 0
+
+
+def tracking(source: str) -> str:
+    return f"{BY_TIME}, late_data (mode stateful, sources ({source}))"
+
+
+SESSIONS: Final = {
+    "copy": HEAD.format("copy", tracking("'raw.events|at'"), "hourly", COLUMNS, "raw.events")
+    + BETWEEN,
+    "again": HEAD.format("again", tracking("mart.copy"), "hourly", COLUMNS, "mart.copy") + BETWEEN,
+    "last": HEAD.format("last", tracking("mart.again"), "hourly", COLUMNS, "mart.again") + BETWEEN,
+}
+
+
+def decided(world: MemoryWorld) -> tuple[dict[str, Decision], Counted]:
+    """What the sessions of all models would do, as a tick of their sensor decides it."""
+    services = world.services()
+    state = Counted(services.state)
+    counting = replace(services, state=state)
+    binding = bound(services)
+    names = late_models(binding)
+    seen = Seen.above(counting, binding, names)
+    return {each.name: detect(counting, binding, each, seen=seen) for each in names}, state
+
+
+def test_what_sessions_would_do_is_decided_from_the_entries_that_changed() -> None:
+    world = MemoryWorld()
+    world.land(*((hour + 0.5, hour) for hour in range(HOURS)), until=HOURS)
+    build(world.services(), graph_of(SESSIONS))
+    found, state = decided(world)
+    assert found.keys() == SESSIONS.keys()
+    assert [type(each) for each in found.values()] == [NothingToLoad] * len(SESSIONS)
+    assert state.read == 0
+    world.land((250.25, 1), until=HOURS)
+    found, state = decided(world)
+    late = found["copy"]
+    assert isinstance(late, Load)
+    assert late.fill == (Interval(hour_of(250), hour_of(251)),)
+    assert state.read <= 10
