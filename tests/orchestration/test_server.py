@@ -13,9 +13,11 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
 
 from tests.cli.calling import OURS, call
 from tests.dagster_server import ask, end_group, free_port, until_loaded
+from vde_dagster.cli.copying import copy_project
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.home import check_home
 
@@ -38,6 +40,31 @@ def test_both_locations_of_this_repository_load(
         graph = found[each]().resolve_asset_graph()
         keys |= {key.to_user_string() for key in graph.get_all_asset_keys()}
     assert {"mart/carrier_delays", "mart__dev/carrier_delays", "raw/departures"} <= keys
+
+
+def test_both_locations_of_the_walk_through_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its workspace.yaml names them; prod has the sensor by which alone its story is told."""
+    folder = tmp_path / "life"
+    copy_project(REPOSITORY / "examples" / "customer_lifecycle", folder)
+    for name in ("VDE_PROJECT", "DAGSTER_HOME"):
+        monkeypatch.setenv(name, _environment(tmp_path)[name])
+    monkeypatch.delenv("VDE_ENVIRONMENT", raising=False)
+    named = yaml.safe_load((folder / "workspace.yaml").read_text("utf-8"))["load_from"]
+    locations = [each["python_file"] for each in named]
+    assert [(each["location_name"], each["attribute"]) for each in locations] == [
+        ("prod", "prod"),
+        ("dev", "dev"),
+    ]
+    for each in locations:
+        found = runpy.run_path(str(folder / each["relative_path"]))[each["attribute"]]()
+        dg.Definitions.validate_loadable(found)
+        schema = "lifecycle" if each["attribute"] == "prod" else "lifecycle__dev"
+        keys = {key.to_user_string() for key in found.resolve_asset_graph().get_all_asset_keys()}
+        assert {f"{schema}/account_state", f"{schema}/cancels", "raw/cancels"} <= keys
+        sensors = {sensor.name for sensor in found.sensors}
+        assert f"vde_late_data_{each['location_name']}" in sensors
 
 
 @pytest.mark.full  # that they load is seen above
