@@ -26,7 +26,7 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import PendingReason
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
 
 if TYPE_CHECKING:
@@ -269,6 +269,15 @@ def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
             again = detect(services, binding, name)
             assert isinstance(again, NothingToLoad)
             assert not again.has_moved
+            (last,) = services.state.sessions(binding.key(name), limit=1)
+            assert published_by(folder, binding.key(name).table) == last.intent.work_id
+
+
+def published_by(folder: Folder, name: TableName) -> str | None:
+    """The session that the summary of a table's current Iceberg snapshot names."""
+    table = folder.project().iceberg_catalog().load_table((name.namespace, name.name))
+    snapshot = table.current_snapshot()
+    return None if snapshot is None or snapshot.summary is None else snapshot.summary["vde.work-id"]
 
 
 def done(
