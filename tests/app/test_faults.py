@@ -32,6 +32,7 @@ from tests.app.read_models import reading_once
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.core.ledger.entries import loaded_intervals
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 
 EVENTS_NAME = ModelName("staging", "events")
 GRAPH = graph_of(PROJECT)
@@ -144,8 +145,16 @@ def test_random_landings_sessions_and_power_cuts_neither_lose_nor_double_a_row(s
         except PowerCut:
             world.reboot()
         assert_table_is_the_source_as_of_the_mark(world)
+    world.land(until=until + 1)
     run_session(world)
-    assert_table_is_the_source_as_of_the_mark(world)
+    services = world.services()
+    key = bound(services).key(EVENTS_NAME)
+    assert not services.state.open_work(key)
+    loaded = loaded_intervals(services.state.ledger([key])[key])
+    assert loaded == (Interval(START, hour_of(until + 1)),)
+    table = world.catalog.tables[RAW]
+    landed = [row for row in table.rows_at(table.head) if row[1] < hour_of(until + 1)]
+    assert world.rows("staging.events") == sorted(landed)
     assert_ledger_is_true(world)
 
 

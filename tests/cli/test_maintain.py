@@ -126,6 +126,6 @@ def test_what_a_look_lists_is_done_and_queries_answer_as_before(project: Path) -
     files = {each["table"]: each["expired_files"] for each in seen["tables"]}
     assert {each["table"]: each["expired_files"] for each in done["tables"]} == files
     assert facts(*query)["rows"] == rows
-    after = facts("plan", "prod", "--no-apply", "--project", project)
-    assert after["changes"] == [] or all(not each["missing_intervals"] for each in after["changes"])
+    after = call("plan", "prod", "--no-apply", "--project", project)
+    assert after.stdout == "Nothing to be done: prod is up to date.\n"
     assert "0 of" in call("maintain", "--project", project).stdout

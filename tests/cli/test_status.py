@@ -8,7 +8,7 @@ import re
 import shlex
 import socket
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -121,7 +121,8 @@ def advised(text: str) -> list[list[str]]:
     return [shlex.split(each)[1:] for each in re.findall(r"`(vde [^`]+)`", text)]
 
 
-def carry_out(commands: Iterable[list[str]]) -> None:
+def carry_out(commands: Sequence[list[str]]) -> None:
+    assert commands, "a text that advises nothing"
     for each in commands:
         done = call(*each)
         assert done.exit_code == 0, (each, done.output)

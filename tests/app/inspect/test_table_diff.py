@@ -183,6 +183,7 @@ def test_only_intervals_with_other_d_shas_are_read() -> None:
     assert found.read == (day(2),)
     assert found.rows is not None
     assert (found.rows.before, found.rows.after, found.rows.changed) == (1, 1, 1)
+    assert asking.asked
     assert all("2024-01-02" in each for each in asking.asked)
 
 

@@ -200,6 +200,7 @@ def test_what_was_dropped_since_the_plan_was_made_is_reported_before_a_promotion
                     list(work.visit(stage))
             else:
                 list(work.visit(stage))
+    assert table not in world.catalog.tables, "a promotion was about to begin"
     assert shown_by(world, "dev") == (1, False)
 
 
