@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.orchestration.lifecycle_landing import EXAMPLE, landing
 from vde_dagster.app.binding import bind_environment
@@ -183,6 +184,20 @@ def test_a_decision_of_another_release_is_told_apart(life: Path) -> None:
     assert "another decision" in done.stdout
     assert "fill: ()" in done.stdout
     assert "decided otherwise than then: w1" in done.stderr
+
+
+def test_none_of_these_commands_starts_java(life: Path, without_java: WithoutJava) -> None:
+    session = recorded_session(life)
+    for words in (
+        ("status",),
+        ("sessions", str(SIGNUPS)),
+        ("explain", str(SIGNUPS)),
+        ("explain", str(SIGNUPS), "--session", session),
+        ("explain", str(STATE)),
+        ("replay", str(SIGNUPS)),
+    ):
+        done = without_java("late", *words, "--project", life)
+        assert done.returncode == 0, (words, done.stderr)
 
 
 def test_a_session_that_does_not_exist_is_refused_with_where_they_are_listed(life: Path) -> None:
