@@ -22,8 +22,9 @@ _STYLES: Final = {
     Outcome.BROKEN: "red",
     Outcome.NOT_TRIED: "dim",
 }
-_COLUMN: Final = 18
-_INDENT: Final = " " * (11 + _COLUMN)
+_FIRST: Final = 11
+_SECOND: Final = 18
+_INDENT: Final = " " * (_FIRST + _SECOND)
 
 
 @click.command("doctor", short_help="Try all that a project needs, and say what to mend.")
@@ -82,10 +83,12 @@ def _ended_by_sigterm_as_by_ctrl_c() -> Iterator[None]:
 
 
 def _print(result: CheckResult) -> None:
+    from rich.text import Text
+
     first, *more = result.message.split("\n")
+    outcome = (f"{result.outcome.value:<{_FIRST}}", _STYLES[result.outcome])
     out = console()
-    out.print(f"{result.outcome.value:<11}", style=_STYLES[result.outcome], end="")
-    out.print(f"{result.check:<{_COLUMN}}{first}", soft_wrap=True)
+    out.print(Text.assemble(outcome, f"{result.check:<{_SECOND}}{first}"), soft_wrap=True)
     for line in more:
         out.print(f"{_INDENT}{line}", soft_wrap=True)
     if result.advice:
