@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.instance.ref import InstanceRef
 from dagster._core.scheduler.instigation import InstigatorType, TickData, TickStatus
 from dagster._daemon.types import DaemonHeartbeat
 from dagster_shared.error import SerializableErrorInfo
@@ -23,7 +24,7 @@ from vde_dagster.core.doctor.dagster_instance import (
 )
 from vde_dagster.core.doctor.results import Outcome
 from vde_dagster.orchestration import instance_look
-from vde_dagster.orchestration._unpublished import instigators
+from vde_dagster.orchestration._unpublished import instigators, keeps_files
 from vde_dagster.orchestration.home import dagster_home, home_in_use
 from vde_dagster.orchestration.instance_look import (
     daemon_facts,
@@ -34,14 +35,8 @@ from vde_dagster.orchestration.instance_look import (
 )
 from vde_dagster.project.configuration import Configuration
 
-IN_MEMORY = """\
-run_storage: {module: dagster._core.storage.runs, class: InMemoryRunStorage}
-event_log_storage: {module: dagster._core.storage.event_log, class: InMemoryEventLogStorage}
-schedule_storage:
-  module: dagster._core.storage.schedules
-  class: SqliteScheduleStorage
-  config: {base_dir: HOME}
-"""
+POSTGRES = "postgres: {postgres_url: 'postgresql://host/db'}"
+SQLITE = "sqlite: {base_dir: /anywhere}"
 
 
 @pytest.fixture
@@ -98,10 +93,12 @@ def test_without_settings_run_monitoring_is_off_and_the_advice_switches_it_on(
         assert judge_monitoring("x", instance_facts(opened, tmp_path)).outcome is Outcome.OK
 
 
-def test_a_history_elsewhere_is_told_from_one_in_files(tmp_path: Path) -> None:
-    (tmp_path / "dagster.yaml").write_text(IN_MEMORY.replace("HOME", str(tmp_path)))
-    with open_instance(tmp_path) as opened:
-        assert not instance_facts(opened, tmp_path).in_files
+@pytest.mark.parametrize("storage,in_files", [("", True), (SQLITE, True), (POSTGRES, False)])
+def test_a_history_elsewhere_is_told_from_one_in_files(
+    tmp_path: Path, storage: str, in_files: bool
+) -> None:
+    (tmp_path / "dagster.yaml").write_text(f"storage: {{{storage}}}\n" if storage else "")
+    assert keeps_files(InstanceRef.from_dir(str(tmp_path))) is in_files
 
 
 def test_a_home_on_a_shared_file_system_is_found_by_what_is_mounted(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dagster._core.definitions.declarative_automation.operators import (
         AndAutomationCondition as AndCondition,
     )
+    from dagster._core.instance.ref import InstanceRef
     from dagster_shared.error import SerializableErrorInfo
 
 __all__ = [
@@ -152,9 +153,8 @@ def io_manager_key(asset: dg.AssetsDefinition, key: dg.AssetKey) -> str:
     return asset.get_io_manager_key_for_asset_key(key)
 
 
-def keeps_files(instance: dg.DagsterInstance) -> bool:
-    """Whether the storage of an instance is SQLite files in its home."""
-    ref = instance.get_ref()
+def keeps_files(ref: InstanceRef) -> bool:
+    """Whether the storage of an instance is SQLite files in its home, by its configuration."""
     whole, runs = ref.storage_data, ref.run_storage_data
     chosen = runs if whole is None or whole.class_name == "CompositeStorage" else whole
     return chosen is None or "Sqlite" in chosen.class_name

@@ -50,7 +50,7 @@ def instance_facts(instance: dg.DagsterInstance, home: Path) -> InstanceFacts:
     launcher = instance.run_launcher
     return InstanceFacts(
         home=str(home),
-        in_files=keeps_files(instance),
+        in_files=keeps_files(instance.get_ref()),
         file_system=file_system_at(home),
         launcher=type(launcher).__name__,
         elsewhere=not isinstance(launcher, dg.DefaultRunLauncher),
