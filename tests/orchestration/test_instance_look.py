@@ -97,7 +97,8 @@ def test_without_settings_run_monitoring_is_off_and_the_advice_switches_it_on(
 def test_a_history_elsewhere_is_told_from_one_in_files(
     tmp_path: Path, storage: str, in_files: bool
 ) -> None:
-    (tmp_path / "dagster.yaml").write_text(f"storage: {{{storage}}}\n" if storage else "")
+    if storage:
+        (tmp_path / "dagster.yaml").write_text(f"storage: {{{storage}}}\n")
     assert keeps_files(InstanceRef.from_dir(str(tmp_path))) is in_files
 
 
