@@ -72,7 +72,7 @@ def _below(cache: Path, java: Java) -> Path | None:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=cache) as folder:
             written = Path(folder) / "archive"
-            command = [java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={written}"]
+            command = [str(java.executable), "-Xshare:dump", f"-XX:SharedArchiveFile={written}"]
             subprocess.run(command, capture_output=True, check=True, timeout=_WRITING_SECONDS)
             with suppress(FileExistsError):  # somebody else was faster: theirs stays
                 os.link(written, archive)
