@@ -38,7 +38,7 @@ def test_an_engine_is_made_once_for_each_database(
 
     for module in CREATING:
         monkeypatch.setattr(module, "create_engine", counted)
-    with instance_at(tmp_path / "home") as instance:
+    with instance_at(tmp_path) as instance:
         assert job.execute_in_process(instance=instance).success
         assert len(instance.get_runs()) == 1
     assert len(asked) > 20
@@ -48,6 +48,7 @@ def test_an_engine_is_made_once_for_each_database(
 def test_a_database_of_the_same_name_has_nothing_of_the_one_before(tmp_path: Path) -> None:
     keep_engines()
     for name in ("first", "second"):
+        (tmp_path / "home").mkdir()
         with instance_at(tmp_path / "home") as instance:
             assert instance.get_runs() == []
             assert job.execute_in_process(instance=instance).success
