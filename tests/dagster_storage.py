@@ -7,9 +7,9 @@ That was most of what a short run took. Connections are opened and closed as eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy
 from alembic.config import Config
@@ -40,7 +40,7 @@ def keep_engines() -> None:
 def kept_engine(
     address: str,
     *,
-    poolclass: type[sqlalchemy.Pool] | None = None,
+    poolclass: Callable[..., sqlalchemy.Pool] | None = None,
     connect_args: Mapping[str, float] | None = None,
 ) -> sqlalchemy.Engine:
     """The engine of a database, as Dagster asks for it.
@@ -56,10 +56,11 @@ def kept_engine(
 @lru_cache(maxsize=32)
 def _engine(
     address: str,
-    poolclass: type[sqlalchemy.Pool] | None,
+    poolclass: Callable[..., sqlalchemy.Pool] | None,
     connect_args: tuple[tuple[str, float], ...],
 ) -> sqlalchemy.Engine:
-    return sqlalchemy.create_engine(address, poolclass=poolclass, connect_args=dict(connect_args))
+    kept: dict[str, Any] = {"poolclass": poolclass, "connect_args": dict(connect_args)}
+    return sqlalchemy.create_engine(address, **kept)
 
 
 _read: Final = ScriptDirectory.from_config

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
+from typing import cast
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -153,7 +154,8 @@ def test_random_landings_sessions_and_power_cuts_neither_lose_nor_double_a_row(s
     loaded = loaded_intervals(services.state.ledger([key])[key])
     assert loaded == (Interval(START, hour_of(until + 1)),)
     table = world.catalog.tables[RAW]
-    landed = [row for row in table.rows_at(table.head) if row[1] < hour_of(until + 1)]
+    end = hour_of(until + 1)
+    landed = [row for row in table.rows_at(table.head) if cast("datetime", row[1]) < end]
     assert world.rows("staging.events") == sorted(landed)
     assert_ledger_is_true(world)
 

@@ -58,8 +58,10 @@ class _Person:
     def sit_at(self, main: int, ended: Callable[[], bool]) -> None:
         """Read and type until the command has ended."""
         deadline = time.monotonic() + 120
+        screen = select.poll()  # select() takes no number above 1023
+        screen.register(main, select.POLLIN | select.POLLHUP)
         while time.monotonic() < deadline:
-            ready, _, _ = select.select([main], [], [], 0.1)
+            ready = screen.poll(100)
             if ready:
                 try:
                     part = os.read(main, 65536)

@@ -82,7 +82,7 @@ WRITTEN = re.compile(r"^ *(?:- |\$ |\./run )?(?:run: )?(vde .*)$", flags=re.MULT
 def written_commands() -> dict[str, str]:
     """The commands in the docs, with a page that has each; forms with [PARTS] are none."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-    found = {}
+    found: dict[str, str] = {}
     for page in pages:
         text = page.read_text("utf-8")
         commands = [each for block in FENCED.findall(text) for each in WRITTEN.findall(block)]
@@ -195,7 +195,7 @@ def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Pa
 
 def test_the_defaults_of_settings_are_those_that_are_documented(tmp_path: Path) -> None:
     """A file that says each of them is read like one that says none."""
-    of = (
+    of: tuple[str, ...] = (
         "defaults.",
         "late_data.",
         "clean_up.",

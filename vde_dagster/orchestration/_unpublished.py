@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         AndAutomationCondition as AndCondition,
     )
     from dagster._core.instance.ref import InstanceRef
+    from dagster._core.remote_representation.external import RemoteSchedule, RemoteSensor
     from dagster_shared.error import SerializableErrorInfo
 
 __all__ = [
@@ -218,7 +219,9 @@ def instigators(instance: dg.DagsterInstance, location: object) -> Iterator[tupl
 
     assert isinstance(location, CodeLocation)
     for repository in location.get_repositories().values():
-        for each in (*repository.get_sensors(), *repository.get_schedules()):
+        found: list[RemoteSensor | RemoteSchedule] = [*repository.get_sensors()]
+        found += repository.get_schedules()
+        for each in found:
             origin, selector = each.get_remote_origin_id(), each.selector_id
             stored = instance.get_instigator_state(origin, selector)
             ticks = instance.get_ticks(origin, selector, limit=1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.app.memory_world import DEFAULTS, MemoryWorld, bound, build, graph_of, hour_of
 from vde_dagster.app.catch_up.detecting import detect
@@ -162,7 +163,8 @@ class Lifecycle:
     def landed(self, name: str) -> list[tuple[int, datetime]]:
         """The events of a raw table, whatever was loaded of them: accounts and times."""
         table = self.world.catalog.tables[TableName("raw", name)]
-        return [(account, at) for account, at, _ in table.rows_at(table.head)]
+        rows: Iterable[tuple[Any, ...]] = table.rows_at(table.head)
+        return [(account, at) for account, at, _ in rows]
 
 
 def hours(*numbers: int) -> tuple[Interval, ...]:

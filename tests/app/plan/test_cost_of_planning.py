@@ -21,6 +21,7 @@ from tests.app.read_models import reading_once
 from tests.counting import calls_of
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, sources
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.readiness import missing_intervals
@@ -185,6 +186,10 @@ def test_a_plan_of_twice_as_many_models_takes_twice_the_calls(parent: Names, kin
     assert fuses[0] == fuses[1], "no port is called once for each model"
 
 
+def _planned_and_reported(services: Services, graph: Graph) -> None:
+    report_intervals(services, plan(services, graph))
+
+
 def test_a_plan_takes_as_many_calls_however_early_a_model_begins() -> None:
     """Each five minutes since 1970 are nearly six million units, and are one range."""
     found = []
@@ -201,6 +206,6 @@ def test_a_plan_takes_as_many_calls_however_early_a_model_begins() -> None:
         services, graph = world.services(), graph_of({"often": text})
         (lacks,) = plan(services, graph).backfills
         assert lacks.to_evaluate == (Interval(start, hour_of(24)),)
-        found.append(calls_of(lambda s=services, g=graph: report_intervals(s, plan(s, g))))
+        found.append(calls_of(partial(_planned_and_reported, services, graph)))
     few, many = found
     assert many < 1.1 * few
