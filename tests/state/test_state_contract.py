@@ -171,6 +171,20 @@ def test_thousands_of_snapshots_are_stored_and_found(state: State) -> None:
     assert len(begun.snapshots) == 1500
 
 
+def test_versions_are_found_whatever_characters_they_have(state: State) -> None:
+    versions = ("a'b", 'a"b', "a\\b", "a%b%(pairs)s", "a:b", "ä", "[0]", "?")
+    shown = [
+        replace(snapshot(text=f"SELECT {number}"), version=version)
+        for number, version in enumerate(versions)
+    ]
+    state.store_snapshots(shown, environment="dev")
+    keys = [each.key for each in shown]
+    assert state.owners(keys) == dict.fromkeys(keys, "dev")
+    assert state.owners(keys[:1]) == {keys[0]: "dev"}
+    found = state.snapshots((each.name, each.fingerprint) for each in shown)
+    assert sorted(each.version for each in found.values()) == sorted(versions)
+
+
 # Environments
 def test_an_environment_that_nothing_was_promoted_to_is_none(state: State) -> None:
     assert state.environment("dev") is None

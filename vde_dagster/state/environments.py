@@ -34,7 +34,8 @@ from vde_dagster.core.model.snapshot import (
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import now, of_pairs, pairs
+from vde_dagster.state.database import now
+from vde_dagster.state.pairs import of_pairs, pairs
 from vde_dagster.state.snapshots import decode, pass_on, release_others, set_owner, stored_ids
 
 _promotions = schema.promotions

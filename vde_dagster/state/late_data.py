@@ -15,8 +15,9 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, insert_absent, now, of_pairs, pairs, upsert
+from vde_dagster.state.database import chunks, insert_absent, now, upsert
 from vde_dagster.state.ledger import of_version
+from vde_dagster.state.pairs import of_pairs, pairs
 
 _marks = schema.marks
 _pending = schema.pending

@@ -25,7 +25,8 @@ from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, of_pairs, pairs, upsert
+from vde_dagster.state.database import chunks, upsert
+from vde_dagster.state.pairs import of_pairs, pairs
 
 _ledger = schema.ledger
 _holdings = schema.holdings

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, select, text
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.clean_up import BeingDropped
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import in_pairs, pairs
+from vde_dagster.state.pairs import in_pairs, pairs
 
 _LOCK: Final = 0x7664655F72656673
 _tombstones = schema.tombstones

@@ -21,7 +21,8 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.ports.state import environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
-from vde_dagster.state.database import now, of_pairs, pairs
+from vde_dagster.state.database import now
+from vde_dagster.state.pairs import of_pairs, pairs
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots

@@ -15,7 +15,8 @@ from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, insert_absent, now, of_pairs, pairs
+from vde_dagster.state.database import chunks, insert_absent, now
+from vde_dagster.state.pairs import of_pairs, pairs
 
 _savings = schema.savings
 _ledger = schema.ledger

@@ -12,7 +12,8 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import insert_absent, of_pairs, pairs, upsert
+from vde_dagster.state.database import insert_absent, upsert
+from vde_dagster.state.pairs import of_pairs, pairs
 
 _snapshots = schema.snapshots
 _owners = schema.owners

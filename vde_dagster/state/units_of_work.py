@@ -18,9 +18,10 @@ from vde_dagster.core.ledger.entries import (
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork, UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, now, of_pairs, pairs
+from vde_dagster.state.database import chunks, now
 from vde_dagster.state.late_data import list_later, move_marks, record_question
 from vde_dagster.state.ledger import entries_within, of_version, write_difference
+from vde_dagster.state.pairs import of_pairs, pairs
 
 _work = schema.work
 _OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
