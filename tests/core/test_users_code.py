@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from threading import Thread
+from collections.abc import Callable
+from threading import Event, Thread
 
 import pytest
 
@@ -57,6 +58,47 @@ def test_code_in_code_is_guarded_to_its_end(ended: list[int]) -> None:
         with pytest.raises(ProcessEnded):
             end(7)
     assert ended == []
+
+
+class Part:
+    """A user's code in a thread of its own, which begins and ends when that is said."""
+
+    def __init__(self, act: Callable[[], None] = lambda: None) -> None:
+        self._begun, self._act, self._may_end = Event(), act, Event()
+        self.error: BaseException | None = None
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+        assert self._begun.wait(60)
+
+    def _run(self) -> None:
+        try:
+            with running_users_code():
+                self._begun.set()
+                self._may_end.wait(60)
+                self._act()
+        except ProcessEnded as error:
+            self.error = error
+
+    def end(self) -> None:
+        self._may_end.set()
+        self._thread.join(60)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_one_thread_ends_guards_the_other_to_its_end(
+    first: int, ended: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, parts = sys.stdout, [Part(), Part()]
+    other = Part(lambda: (print("loud", file=sys.stdout), end(8))[1])
+    parts[first].end()
+    parts[1 - first].end()
+    other.end()
+    assert isinstance(other.error, ProcessEnded)
+    assert ended == []
+    assert capsys.readouterr() == ("", "loud\n")
+    assert sys.stdout is out
+    end(9)
+    assert ended == [9], "afterwards it is what it was"
 
 
 def test_what_is_printed_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,9 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-from typing import Final, NoReturn
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, NoReturn, TextIO
 
 
 class ProcessEnded(SystemExit):
@@ -18,27 +19,58 @@ _END: Final = os._exit
 _RUNNING: Final = threading.local()
 
 
+@dataclass(slots=True)
+class _Guard:
+    """What the whole process has replaced while any of its threads runs a user's code.
+
+    The first thread that begins sets it up, and the last one that ends takes it away: each may end
+    while others are still at it.
+    """
+
+    running: int = 0
+    stdout: TextIO | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        """One more user's code is begun."""
+        with self.lock:
+            if self.running == 0:
+                self.stdout, sys.stdout = sys.stdout, sys.stderr
+                os._exit = _told
+            self.running += 1
+
+    def end(self) -> None:
+        """One of those that were begun has ended."""
+        with self.lock:
+            self.running -= 1
+            if self.running == 0:
+                sys.stdout, self.stdout = self.stdout, None
+                os._exit = _END
+
+
+_GUARD: Final = _Guard()
+
+
 @contextmanager
 def running_users_code() -> Iterator[None]:
     """Run a user's code: its output goes to standard error, and `os._exit` raises.
 
     Standard output may be JSON. Like `sys.exit`, which raises SystemExit by itself, `os._exit` is
-    then an error of that code, which whoever runs it reports with its place. In other threads and
-    in processes that the code forks `os._exit` does what it always does.
+    then an error of that code, which whoever runs it reports with its place. Threads may do so at
+    once. In threads that do not, and in processes that the code forks, `os._exit` does what it
+    always does; their standard output is standard error, too, as long as any thread is at it.
 
     Raises:
         ProcessEnded: The code called `os._exit`.
     """
     before = getattr(_RUNNING, "process", None)
     _RUNNING.process = os.getpid()
-    os._exit = _told
+    _GUARD.begin()
     try:
-        with redirect_stdout(sys.stderr):
-            yield
+        yield
     finally:
+        _GUARD.end()
         _RUNNING.process = before
-        if before is None:
-            os._exit = _END
 
 
 def _told(status: int) -> NoReturn:
