@@ -373,6 +373,19 @@ def test_what_a_plan_leaves_undone_is_said_with_its_reason() -> None:
     assert (gap["name"], gap["intervals"][0]["intervals"]) == ("a.one", 1)
 
 
+@pytest.mark.parametrize("width", [20, 40, 65, 80])
+def test_a_command_is_not_broken_however_narrow_the_terminal_is(width: int) -> None:
+    name = ModelName("staging", "events_of_all_shops")
+    reason = f"prod owns it, so it is restated there: `vde plan prod --restate-model {name}`"
+    plan = replace(
+        plan_of(graph_of({"a.one": ""}), [change("a.one", Change.ADDED)]),
+        not_restated=(NotRestated(name=name, reason=reason),),
+    )
+    text = printed(plan, width=width)
+    assert f"`vde plan prod --restate-model {name}`" in text
+    assert " ".join(text.split()).endswith(f"Not computed again: {name}: {reason}")
+
+
 def test_what_was_found_in_the_catalog_and_the_state_is_said() -> None:
     graph = graph_of({"a.one": "", "a.two": ""})
     one, two = ModelName("a", "one"), ModelName("a", "two")

@@ -8,7 +8,15 @@ from decimal import Decimal
 
 import pytest
 
-from vde_dagster.cli.printing import as_json, as_text, console
+from vde_dagster.cli.printing import (
+    as_json,
+    as_text,
+    commands_in,
+    console,
+    glued,
+    print_commands,
+    unglued,
+)
 
 NEW_YORK = timezone(timedelta(hours=-5))
 
@@ -42,3 +50,33 @@ def test_texts_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> No
     text = "[/path] is [red] and [bold]:star: of ['a']"
     console().print(text)
     assert capsys.readouterr().out == f"{text}\n"
+
+
+LONG = f"vde plan dev --restate-model mart.{'x' * 200}"
+TEXTS = [f"lost. Run `{LONG}`: it helps; `day` is a column", f"`{LONG}`, or `vde unlock`", "none"]
+
+
+def test_the_commands_of_a_table_are_printed_once_each_on_a_line_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert commands_in(TEXTS) == (LONG, "vde unlock")
+    print_commands(TEXTS)
+    assert capsys.readouterr().out.splitlines() == [
+        "The commands that are named above:",
+        f"  {LONG}",
+        "  vde unlock",
+        "",
+    ]
+    print_commands(["none", "`day`"])
+    assert capsys.readouterr().out == ""
+
+
+def test_a_line_does_not_end_within_a_command() -> None:
+    text = TEXTS[0]
+    assert [unglued(each) for each in glued(text).split(" ")] == [
+        "lost.",
+        "Run",
+        f"`{LONG}`:",
+        *("it", "helps;", "`day`", "is", "a", "column"),
+    ]
+    assert unglued(glued(text)) == text

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from vde_dagster.cli.printing import console
+from vde_dagster.cli.printing import console, print_commands
 
 if TYPE_CHECKING:
     from vde_dagster.app.clean_up.lines import Line
 
 
 def print_work(lines: Iterable[Line]) -> None:
-    """Print what was done, with what, why, and the size; nothing if nothing was."""
+    """Print what was done, with what, why, and the size; nothing if nothing was.
+
+    The commands that the reasons name stand below, each on a line of its own.
+    """
     from rich import box
     from rich.table import Table
 
@@ -27,3 +30,4 @@ def print_work(lines: Iterable[Line]) -> None:
     for line in listed:
         table.add_row(line.what, line.name, line.why, line.size)
     console().print(table)
+    print_commands(line.why for line in listed)

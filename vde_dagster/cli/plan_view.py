@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from vde_dagster.cli.printing import glued, unglued
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentence, sentences
@@ -250,12 +251,18 @@ def _guides(console: Console) -> _Guides:
 
 
 def _print(console: Console, line: Text | str, *, first: str = "", rest: str = "  ") -> None:
-    """Print a line; if it is too long it goes on in the next lines, behind ``rest``."""
+    """Print a line; if it is too long it goes on in the next lines, behind ``rest``.
+
+    No line ends within a command, so that each can be copied.
+    """
     from rich.text import Text
 
-    text = Text(line) if isinstance(line, str) else line
-    width = max(_NAME // 2, console.width - max(len(first), len(rest)))
+    text = Text(line) if isinstance(line, str) else line.copy()
+    text.plain = glued(text.plain)
+    longest = max((len(each) for each in text.plain.split() if unglued(each) != each), default=0)
+    width = max(_NAME // 2, console.width - max(len(first), len(rest)), longest)
     for number, part in enumerate(text.wrap(console, width)):
         part.rstrip()
+        part.plain = unglued(part.plain)
         guide = (rest if number else first, "dim")
         console.print(Text.assemble(guide, part), soft_wrap=True)

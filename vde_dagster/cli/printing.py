@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,9 @@ CONTRACT: Final = 1
 """Version of every JSON document. Fields may be added to it; none is removed or changed."""
 
 _WIDTH: Final = 120
+_COMMAND: Final = re.compile(r"`(vde [^`]+)`")
+_GLUE: Final = "\ue000"
+"""Stands for a space where no line may end; no text has it."""
 
 
 def console(*, err: bool = False) -> Console:
@@ -37,6 +41,32 @@ def console(*, err: bool = False) -> Console:
 def note(text: str) -> None:
     """Tell a person something on standard error."""
     click.echo(text, err=True)
+
+
+def commands_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """The commands that texts name, in backticks, each once."""
+    return tuple(dict.fromkeys(each for text in texts for each in _COMMAND.findall(text)))
+
+
+def print_commands(texts: Iterable[str]) -> None:
+    """Print the commands that texts of a table name, to be copied: its cells break lines.
+
+    Each has a line of its own, however long it is. Nothing is printed where no text names one.
+    """
+    commands = commands_in(texts)
+    if commands:
+        click.echo("The commands that are named above:")
+        click.echo("".join(f"  {each}\n" for each in commands))
+
+
+def glued(text: str) -> str:
+    """A text that has no place within a command at which a line could end; see `unglued`."""
+    return _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), text)
+
+
+def unglued(text: str) -> str:
+    """A part of what `glued` gave, as it is printed."""
+    return text.replace(_GLUE, " ")
 
 
 def print_json(facts: Mapping[str, object]) -> None:

@@ -77,7 +77,7 @@ def test_a_plan_says_who_paused_what_and_which_models_wait() -> None:
     (said,) = remarks(found)
     assert said == (
         "Not computed: mart.daily is paused by ann@etl at 2024-01-01 00:00 UTC: its source is "
-        "being repaired. mart.totals waits for it. To go on: vde resume mart.daily"
+        "being repaired. mart.totals waits for it. To go on: `vde resume mart.daily`"
     )
     run(world)
     assert plan(world.services(), GRAPH).is_empty

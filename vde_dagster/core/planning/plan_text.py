@@ -109,7 +109,7 @@ def _paused(paused: PausedModel) -> str:
         waits = f" {paused.waiting[0]} waits for it."
     return (
         f"Not computed: {paused.pause.model} is {paused.pause}.{waits} To go on: "
-        f"{paused.pause.resume}"
+        f"`{paused.pause.resume}`"
     )
 
 
