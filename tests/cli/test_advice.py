@@ -8,6 +8,7 @@ so for what they are about: test_status.py, test_repair.py, test_late.py, test_p
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -19,14 +20,20 @@ from typing import Final
 import click
 import pytest
 
-from tests.app.memory_world import RAW, bound, hour_of
+from tests.app.memory_world import RAW, bound, hour_of, plan
 from tests.cli.calling import call
 from tests.cli.changing import serve
 from tests.cli.test_status import Night, advised
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.visitor import applying
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.services import Services
 from vde_dagster.cli.commands import vde
-from vde_dagster.core.errors import Refused
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.stages import stages_of
 from vde_dagster.core.time.intervals import Interval
 
 PACKAGE: Final = Path(__file__).parents[2] / "vde_dagster"
@@ -450,6 +457,102 @@ def test_a_unit_test_that_fails_is_passed_over_as_advised(opened: Opened) -> Non
     said = refused(night, "plan", "prod")
     assert "--skip-tests plans all the same" in said
     given(night, "plan", "prod", "--skip-tests")
+
+
+KEPT: Final = """
+MODEL (name m.kept, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@hourly');
+SELECT id AS id, amount AS amount FROM m.after WHERE at BETWEEN @start_dt AND @end_dt
+"""
+HISTORY: Final = """
+MODEL (name m.kept, kind SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at,
+disable_restatement false, forward_only false, batch_size 1), cron '@hourly');
+SELECT id AS id, at AS at, amount AS amount FROM m.after WHERE at BETWEEN @start_dt AND @end_dt
+"""
+
+
+def applied_meanwhile(night: Night, act: Callable[[Services, Binding], None]) -> str:
+    """Why a plan of the files is refused before its views move, if something happens just then."""
+    services = night.world.services()
+    made = plan(services, VdeProject.load(night.folder).files.graph)
+    *before, last = stages_of(made)
+    with applying(services, made) as visitor:
+        for stage in before:
+            list(visitor.visit(stage))
+        act(services, visitor.binding)
+        with pytest.raises(Conflict) as told:
+            list(visitor.visit(last))
+    return str(told.value)
+
+
+@pytest.mark.parametrize("text", [KEPT, HISTORY], ids=["keys", "history"])
+def test_what_was_computed_from_what_changed_before_the_views_moved_is_computed_as_advised(
+    opened: Opened, text: str
+) -> None:
+    """The table that it read had been adopted; it is given back once its parent has other rows."""
+    night = opened(hours=HOURS, after=AFTER, kept=text)
+
+    def late(services: Services, binding: Binding) -> None:
+        night.land((3.5, 500), until=10)
+        evaluate(services, binding, ModelName("m", "hours"), hour(3), force=True)
+
+    edit(night, "hours", "@end_dt", "@end_dt AND amount < 1000")
+    edit(night, "kept", "amount AS amount", "amount + 1 AS amount")
+    said = applied_meanwhile(night, late)
+    assert "m.kept was computed from a table that has changed since. No view was moved" in said
+    if text == HISTORY:
+        assert "It is not computed again: a history has the states" in said
+        edit(night, "kept", "cron", "stamp 'again', cron")
+    follow(night, said)
+    amounts = [row[1 if text == KEPT else 2] for row in night.world.rows("m.kept")]
+    assert 501 in amounts
+    assert "prod is up to date" in given(night, "status")
+
+
+def test_the_second_of_two_environments_with_one_new_version_plans_again_as_advised(
+    opened: Opened,
+) -> None:
+    """Rule R9: both plans count on computing it, and the one that is applied first does."""
+    night = opened(large=LARGE)
+    edit(night, "large", "amount AS amount", "amount + 1 AS amount")
+    services = night.world.services()
+    made = plan(services, VdeProject.load(night.folder).files.graph, "ben")
+    given(night, "plan", "ann")
+    with pytest.raises(Conflict, match=r"ann came first with .* m\.large.*computed") as told:
+        apply_plan(services, made, lambda _: None)
+    assert "ben" not in given(night, "environments")
+    (command,) = advised(str(told.value))
+    assert command == ["plan", "ben"]
+    done = call(*command, "--auto-apply", "--format", "json", "--project", night.folder)
+    assert json.loads(done.stdout)["built"] == []
+    assert [row[1] for row in night.world.rows("m__ben.large")] == [17, 18, 19, 20]
+
+
+def test_a_plan_that_does_not_hold_any_more_is_made_again_by_the_command_that_is_named(
+    opened: Opened, tmp_path: Path
+) -> None:
+    night, saved = opened(large=LARGE), str(tmp_path / "plan.json")
+    edit(night, "large", "amount AS amount", "amount + 1 AS amount")
+    given(night, "plan", "dev")
+    assert call("promote", "dev", "--save", saved, "--project", night.folder).exit_code == 0
+    edit(night, "large", "amount + 1 AS amount", "amount + 2 AS amount")
+    given(night, "plan", "prod")
+    said = refused(night, "apply", saved)
+    assert advised(said) == [["promote", "dev", "prod", "--save", "FILE"]]
+    assert call(*advised(said)[0][:-1], saved, "--project", night.folder).exit_code == 0
+    given(night, "apply", saved)
+    assert [row[1] for row in night.world.rows("m.large")] == [17, 18, 19, 20]
+
+
+def test_a_table_with_rows_of_others_is_repaired_by_the_command_that_maintenance_prints(
+    opened: Opened,
+) -> None:
+    night = opened(hours=HOURS)
+    table = bound(night.world.services()).key(ModelName("m", "hours")).table
+    night.world.catalog.append(table, [])
+    lines = given(night, "maintain", "--dry-run").splitlines()
+    assert "  vde repair m.hours" in lines, "no line of a table breaks it"
+    given(night, "repair", "m.hours")
+    assert "vde repair" not in given(night, "maintain", "--dry-run")
 
 
 LISTING: Final = (

@@ -10,7 +10,7 @@ from typing import Final
 
 from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.visitor import store_plan
+from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tests.app.faults.lake import DAYS
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.visitor import store_plan
+from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate

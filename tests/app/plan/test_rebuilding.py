@@ -17,6 +17,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    made_once,
     plan,
 )
 from tests.app.shop_world import (
@@ -27,6 +28,7 @@ from tests.app.shop_world import (
     TOTAL_NAME,
     TRIPLE_NAME,
     asked,
+    day,
     done,
     shop_in_production,
 )
@@ -34,13 +36,16 @@ from tests.app.shop_world import EDITED as EDITED_SHOP
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.pausing import pause_models, resume_models
 from vde_dagster.app.apply.running import Wanted, plan_run
+from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.stages import opening_of
 
 GRAPH = graph_of(SHOP)
+FOURFOLD = graph_of({**SHOP, "triple": SHOP["triple"].replace("* 3", "* 4")})
 AGAIN = ("time_range", "unmanaged", "unique_key", "by_partition", "full")
 
 
@@ -225,3 +230,44 @@ def test_a_run_leaves_out_what_cannot_be_computed_again_and_what_reads_it_and_sa
     assert found.backfills == ()
     with pytest.raises(Refused, match=r"mart\.sales is gone.*disable_restatement"):
         apply_plan(world.services(), found, lambda _: None)
+
+
+@made_once
+def staged_and_dropped() -> MemoryWorld:
+    """The first rows of another version of mart.triple are staged, and what they read is dropped.
+
+    Their process died. The source has another row of the second day by now.
+    """
+    fuse = Fuse()
+    done(shop_in_production().services(fuse), FOURFOLD, "prod")
+    world, staged = shop_in_production(), fuse.names.index("record_staged") + 1
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_at=staged, after=True)), FOURFOLD, "prod")
+    world.reboot()
+    world.catalog.append(RAW, [(99, hour_of(31), 1000)])
+    drop(world)
+    return world
+
+
+def test_what_was_staged_from_a_table_that_was_dropped_then_is_computed_by_the_same_plan() -> None:
+    world = staged_and_dropped()
+    services = world.services()
+    found = asked(services, FOURFOLD, "prod")
+    assert named(found) == ["mart.sales"]
+    apply_plan(services, found, lambda _: None)
+    assert [row[1] for row in world.rows("mart.sales")] == [10, 1005, 7]
+    assert [row[1] for row in world.rows("mart.triple")] == [40, 4020, 28]
+    assert world.rows("mart.total") == [(4088,)]
+    assert asked(services, FOURFOLD, "prod").is_up_to_date
+
+
+def test_nobody_reads_what_was_staged_from_a_table_that_was_dropped_then() -> None:
+    world = staged_and_dropped()
+    services = world.services()
+    found = asked(services, FOURFOLD, "prod")
+    with applying(services, found) as visitor:
+        for stage in opening_of(found):
+            list(visitor.visit(stage))
+        held = services.state.holdings([found.snapshots[TRIPLE_NAME].key])
+    (holding,) = held.values()
+    assert (holding.computed, holding.outdated) == ((), (day(1, 3),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import graph_of, instant, plan_of, read, refusal, span
 from tests.worlds.tables import Table
-from vde_dagster.app.apply.visitor import store_plan
+from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.leases import leased
 from vde_dagster.core.ledger.dsha import RowSum

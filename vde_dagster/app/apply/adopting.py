@@ -114,7 +114,7 @@ def has_to_give_back(services: Services, plan: Plan, planned: Plan, name: ModelN
         raise Conflict(
             f"{name} shows a table of another environment that had the rows of its own, and that "
             "has changed since this plan was made. No view was moved",
-            advice="plan again.",
+            advice=plan.again,
         )
     return True
 

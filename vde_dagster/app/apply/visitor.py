@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -17,16 +17,15 @@ from vde_dagster.app.apply.adopting import (
 )
 from vde_dagster.app.apply.empty_backfill import record_empty
 from vde_dagster.app.apply.filling import Filling, evaluate_range
+from vde_dagster.app.apply.storing import refuse_taken, store_plan
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.clean_up.dropping import finish_drops
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import writing
 from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inputs.completeness import holdings_of
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.adoption import has_rows_of
-from vde_dagster.app.plan.plan_checks import refuse_dropped
 from vde_dagster.app.promote.promotion import promote
 from vde_dagster.app.publish.dropped_tables import record_dropped
 from vde_dagster.app.publish.shown_views import show
@@ -40,7 +39,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import with_snapshot
 from vde_dagster.core.planning.effect import restated_from
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.planning.restatement import asked_again, both
+from vde_dagster.core.planning.restatement import asked_again, both, computed_again, read_again
 from vde_dagster.core.planning.stages import (
     Backfill,
     BeginAgain,
@@ -58,9 +57,8 @@ from vde_dagster.core.planning.stages import (
     WorkStage,
 )
 from vde_dagster.core.planning.workload import restatement
-from vde_dagster.core.time.intervals import ALWAYS, Interval, common
+from vde_dagster.core.time.intervals import ALWAYS, Interval, common, merge
 from vde_dagster.core.time.schedule import batches
-from vde_dagster.ports.clean_up import BeingDropped
 from vde_dagster.ports.state import Lease, environment_resource
 
 
@@ -119,6 +117,7 @@ class Applying:
                 self._reserve(stage)
             case StoreSnapshots():
                 store_plan(self.services, self.plan)
+                refuse_taken(self.services, self.plan)
             case Restate():
                 self._outdate(stage)
             case BeginAgain(models=models):
@@ -162,7 +161,7 @@ class Applying:
             raise Conflict(
                 f"{stage.environment} was changed since this plan was made (revision {revision}, "
                 f"the plan was made at {stage.base_revision}). Nothing was done",
-                advice="plan again.",
+                advice=self.plan.again,
             )
 
     def _outdate(self, stage: Restate) -> None:
@@ -175,10 +174,10 @@ class Applying:
         downstream = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
         finished = [name for name in downstream if self._finish_staged(name)]
         if finished:
-            ranges = {**self._returning(), **self._restated_now(), **self._rebuilt()}
+            ranges = self._restated_now(ranges)
         times = {self.binding.key(name): each for name, each in ranges.items()}
         reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
-        named = {*self._asked(), *self._rebuilt()}
+        named = {*self._asked(), *(each.name for each in self.plan.rebuilds)}
         asked = {self.binding.key(name) for name in named if name in ranges}
         self.services.state.outdate(times, reason=reason, lease=self.lease, rebuilt=asked)
 
@@ -187,10 +186,6 @@ class Applying:
         catalog = self.services.naming.catalog
         chosen = select([self.plan.graph], self.plan.options.restate, catalog=catalog)
         return asked_again(self.plan.graph, chosen)
-
-    def _rebuilt(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """What is computed again of tables that somebody dropped."""
-        return {each.name: self.changes[each.name].restated for each in self.plan.rebuilds}
 
     def _begin_again(self, models: Collection[ModelName]) -> None:
         """Record of dropped tables that there are none, so that new ones begin without rows."""
@@ -217,25 +212,36 @@ class Applying:
                     continue
                 recover(self.services, key, lease)
 
-    def _returning(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """What is evaluated again in any case, since versions are shown again (rule R15)."""
-        if all(each.behind is None for each in self.plan.changes):
-            return {}
-        return {each.name: each.restated for each in self.plan.changes if each.restated}
+    def _restated_now(
+        self, planned: Mapping[ModelName, tuple[Interval, ...]]
+    ) -> dict[ModelName, tuple[Interval, ...]]:
+        """What the plan restates, with what is recorded only by now and was asked for or reads it.
 
-    def _restated_now(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """The recorded intervals that the plan restates, and no more than it evaluates."""
-        plan = self.plan
+        Of models whose table somebody dropped that is all that is recorded; of others no more than
+        the plan evaluates.
+        """
+        plan, graph = self.plan, self.plan.graph
         holdings = holdings_of(self.services, plan.environment, plan.snapshots)
-        asked = restatement(
-            plan.graph, holdings, plan.options, catalog=self.services.naming.catalog
-        )
-        done = both(asked, restated_from(plan.graph, holdings, plan.effective_from))
+        again = {each.name: holdings.computed[each.name] for each in plan.rebuilds}
         wanted = {
-            name: common(ranges, self.changes[name].to_evaluate)
-            for name, ranges in done.ranges.items()
+            name: merge((*planned.get(name, ()), *again.get(name, ())))
+            for name in (*planned, *again)
         }
-        return {name: ranges for name, ranges in wanted.items() if ranges}
+        reading = read_again(
+            graph,
+            wanted,
+            holdings.recorded,
+            whole=lambda model: model.kind.restates_whole,
+            writes=holdings.writes,
+            changed={},
+        )
+        asked = restatement(graph, holdings, plan.options, catalog=self.services.naming.catalog)
+        effective = restated_from(graph, holdings, plan.effective_from)
+        found = both(both(asked, effective), reading).ranges
+        now = {name: common(times, self.changes[name].to_evaluate) for name, times in found.items()}
+        names = dict.fromkeys((*wanted, *now))
+        marked = {name: merge((*wanted.get(name, ()), *now.get(name, ()))) for name in names}
+        return {name: times for name, times in marked.items() if times}
 
     def _filling(self, name: ModelName) -> Filling:
         """The evaluation of a model's intervals that are to be done now."""
@@ -286,9 +292,11 @@ class Applying:
         if has_rows_of(self.services, self.plan.graph, self.plan.snapshots, key):
             return
         if node.model.kind.is_sequential:
+            taken = self.plan.taken
+            owner = taken.environment if taken is not None else self.plan.environment
             raise Conflict(
                 f"{node.name} was computed from a table that has changed since. No view was moved",
-                advice=f"plan again with --restate-model {node.name}.",
+                advice=computed_again(node.model, owner),
             )
         within = self.plan.options.bounds(self.plan.environment)
         for batch in batches(node.model, change.to_evaluate):
@@ -332,39 +340,10 @@ def visit_without_work(work: Applying, stage: Stage) -> Iterator[Evaluated]:
     """
     if isinstance(stage, WorkStage):
         return
-    if isinstance(stage, Promote):
+    if isinstance(stage, StoreSnapshots):
+        store_plan(work.services, work.plan)
+    elif isinstance(stage, Promote):
         refuse_given_back(work.services, work.plan)
         promote(work.services, work.plan, work.lease)
     else:
         yield from work.visit(stage)
-
-
-def store_plan(services: Services, plan: Plan) -> None:
-    """Store a plan's snapshots, before anything is written for it.
-
-    Raises:
-        Conflict: Another plan stored one of them meanwhile with another version, or one of its
-            versions was dropped, so this plan is not valid any more.
-    """
-    every = plan.snapshots.values()
-    snapshots = tuple(each if each.bounded is not None else each.as_stored for each in every)
-    shows = tuple(each.key for each in plan.snapshots.values())
-    try:
-        services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
-    except BeingDropped:  # its process ended, or ends just now
-        finish_drops(services, {*shows, *(each.key for each in snapshots)})
-        services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
-    refuse_dropped(services, plan)
-    new = [each for each in snapshots if each.name not in plan.stored]
-    stored = services.state.snapshots((each.name, each.fingerprint) for each in new)
-    moved = [
-        str(each.name)
-        for each in new
-        if stored[each.name, each.fingerprint.digest].version != each.as_stored.version
-    ]
-    if moved:
-        raise Conflict(
-            f"another plan stored {', '.join(sorted(moved))} with another version since this plan "
-            "was made. Nothing was computed",
-            advice="plan again.",
-        )

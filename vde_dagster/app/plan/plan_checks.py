@@ -68,7 +68,7 @@ def refuse_dropped(services: Services, plan: Plan) -> None:
         raise Conflict(
             f"the janitor dropped the table of {', '.join(sorted(str(e.model) for e in dropped))} "
             "since this plan was made, as nothing showed it. Nothing was computed",
-            advice="plan again.",
+            advice=plan.again,
         )
 
 

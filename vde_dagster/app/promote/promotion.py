@@ -324,7 +324,7 @@ def _check_targets(services: Services, plan: Plan) -> None:
         raise Refused(
             f"{', '.join(map(str, look.versions))} is gone: somebody dropped it since this plan "
             "was made. No view was moved",
-            advice="plan again.",
+            advice=plan.again,
         )
 
 

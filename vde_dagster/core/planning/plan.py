@@ -268,6 +268,14 @@ class Plan:
         return "promote", taken.environment, self.environment
 
     @property
+    def again(self) -> str:
+        """The advice to make such a plan again, where this one does not hold any more."""
+        if self.paced:
+            return f"run again: `vde run {self.environment}`."
+        words = " ".join(self.command)
+        return f"plan again: `vde {words}`."
+
+    @property
     def is_empty(self) -> bool:
         """Whether applying the plan would do nothing."""
         return not (self.promotes or self.backfills or self.dropped_views or self.unfinished)

@@ -28,9 +28,7 @@ def still_to_do(saved: Plan, current: Plan) -> Plan:
     """
     moved = list(_moved(saved, current))
     if moved:
-        raise Conflict(
-            "\n".join([*moved, "Nothing was written"]), advice="plan again, and save that plan."
-        )
+        raise Conflict("\n".join([*moved, "Nothing was written"]), advice=_saving(saved))
     known = {each.name: each for each in saved.changes}
     return replace(
         current,
@@ -68,8 +66,13 @@ def refuse_moved(saved: Plan, revision: int) -> None:
         raise Conflict(
             f"{saved.environment} was changed since this plan was made: it is at revision "
             f"{revision}, the plan was made at {saved.base_revision}. Nothing was written",
-            advice="plan again, and save that plan.",
+            advice=_saving(saved),
         )
+
+
+def _saving(saved: Plan) -> str:
+    words = " ".join(saved.command)
+    return f"plan again, and save that plan: `vde {words} --save FILE`."
 
 
 def _narrowed(known: ModelChange, current: ModelChange) -> ModelChange:

@@ -240,6 +240,17 @@ def why_never_again(model: Model) -> str:
     return ""
 
 
+def computed_again(model: Model, environment: str) -> str:
+    """How a person has a model computed again as a whole, for people, where that is possible."""
+    why = why_never_again(model)
+    if why:
+        return (
+            f"It is not computed again: {why}. Write another `stamp` in the model, which gives it "
+            f"a table of its own, and plan again: `vde plan {environment}`."
+        )
+    return f"compute it again: `vde plan {environment} --restate-model {model.name}`."
+
+
 def forbids_restatement(model: Model) -> bool:
     """Whether a model's ``disable_restatement`` keeps what it holds (seed 001; SCD2's default)."""
     return model.kind.disable_restatement

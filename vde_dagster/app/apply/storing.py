@@ -1,0 +1,69 @@
+"""Storing a plan's snapshots, before anything is written for it, and who owns them then."""
+
+from __future__ import annotations
+
+from vde_dagster.app.clean_up.dropping import finish_drops
+from vde_dagster.app.plan.plan_checks import refuse_dropped
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.ports.clean_up import BeingDropped
+
+
+def store_plan(services: Services, plan: Plan) -> None:
+    """Store a plan's snapshots, before anything is written for it.
+
+    Raises:
+        Conflict: Another plan stored one of them meanwhile with another version, or one of its
+            versions was dropped, so this plan is not valid any more.
+    """
+    every = plan.snapshots.values()
+    snapshots = tuple(each if each.bounded is not None else each.as_stored for each in every)
+    shows = tuple(each.key for each in plan.snapshots.values())
+    try:
+        services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
+    except BeingDropped:  # its process ended, or ends just now
+        finish_drops(services, {*shows, *(each.key for each in snapshots)})
+        services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
+    refuse_dropped(services, plan)
+    new = [each for each in snapshots if each.name not in plan.stored]
+    stored = services.state.snapshots((each.name, each.fingerprint) for each in new)
+    moved = [
+        str(each.name)
+        for each in new
+        if stored[each.name, each.fingerprint.digest].version != each.as_stored.version
+    ]
+    if moved:
+        raise Conflict(
+            f"another plan stored {', '.join(sorted(moved))} with another version since this plan "
+            "was made. Nothing was computed",
+            advice=plan.again,
+        )
+
+
+def refuse_taken(services: Services, plan: Plan) -> None:
+    """Refuse a plan that counts on computing what another environment owns by now (rule R9).
+
+    Two environments may plan the same new version, which nobody owns until one of the plans is
+    stored. From then on nobody else can take it, but for production, which may write any.
+
+    Raises:
+        Conflict: It does. Nothing was computed.
+    """
+    if not plan.promotes:
+        return
+    keys = {change.name: plan.snapshots[change.name].key for change in plan.backfills}
+    owners = services.state.owners(keys.values())
+    taken = {
+        str(name): owners[key]
+        for name, key in keys.items()
+        if key in owners and not may_write(plan.environment, owners[key])
+    }
+    if taken:
+        by = ", ".join(dict.fromkeys(taken.values()))
+        raise Conflict(
+            f"{by} came first with the same new version of {', '.join(sorted(taken))}, and owns it "
+            f"since, so that {plan.environment} shows what is computed there. Nothing was computed",
+            advice=plan.again,
+        )
