@@ -179,6 +179,22 @@ def test_plan_files_and_the_cache_have_no_value_of_an_environment_variable(tmp_p
     assert set(modes.values()) == {0o600}
 
 
+def test_plan_files_and_the_cache_have_no_setting_of_spark_of_an_environment_variable(
+    tmp_path: Path,
+) -> None:
+    settings = (
+        "spark: {conf: {spark.sql.ansi.enabled: 'false', "
+        "spark.sql.custom.place: '${CANARY_SPARK}', spark.sql.custom.more: 'at ${CANARY_S3}'}}\n"
+    )
+    files = {"models/a/b.sql": "MODEL (name a.b, start '2024-01-01'); SELECT 1 AS n"}
+    folder, saved = written(tmp_path / "shop", settings, files), tmp_path / "plan.json"
+    for _ in range(2):  # the second time, models are found in the cache
+        assert called("plan", "dev", "--save", saved, "--project", folder).returncode == 0
+        assert "spark.sql.custom.place" in saved.read_text()
+        assert files_with_secrets(folder, saved) == {}
+    assert b"a.b" in (folder / ".vde" / "parsed_models.sqlite").read_bytes()
+
+
 def test_no_plan_file_has_the_password_in_an_address_among_sparks_settings(tmp_path: Path) -> None:
     settings = (
         "spark: {conf: {spark.sql.ansi.enabled: 'false', "

@@ -94,7 +94,8 @@ class Configuration:
     ``strict_columns`` makes it breaking to remove or change a column that no model reads.
     ``dsha_algorithm`` is what rows are hashed with.
     ``categorize_in`` are the environments with a mode of their own. ``outside_variables`` are the
-    names of variables whose value is, or contains, that of an environment variable.
+    names of variables whose value is, or contains, that of an environment variable, and
+    ``outside_session`` those of such settings of Spark.
     ``translator`` is the dotted path of the class that says how models look in Dagster, ``pool``
     the name of the Dagster pool of all of their steps. ``late_data`` is where sessions are listed.
     ``clean_up`` is how long what nobody uses is kept, ``maintain`` when tables are maintained.
@@ -118,6 +119,7 @@ class Configuration:
     categorize: Mode = Mode.AUTOMATIC
     categorize_in: Mapping[str, Mode] = field(default_factory=dict)
     outside_variables: frozenset[str] = frozenset()
+    outside_session: frozenset[str] = frozenset()
     translator: str | None = None
     pool: str | None = None
     late_data: LateDataSettings = field(default_factory=LateDataSettings)
@@ -131,6 +133,12 @@ class Configuration:
     def naming(self) -> ViewNaming:
         """How the views of environments are named."""
         return ViewNaming(target=self.suffix_target, catalog=self.catalog.name)
+
+    @property
+    def session(self) -> Mapping[str, str]:
+        """The settings of Spark's session that may change results, but for secrets."""
+        found: dict[str, str] = json.loads(self.defaults.session or "{}")
+        return found
 
     @property
     def home(self) -> Path:
@@ -230,6 +238,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         categorize=read_mode(keys.get("categorize"), reader) or Mode.AUTOMATIC,
         categorize_in=modes,
         outside_variables=_outside(keys.get("variables")),
+        outside_session=_outside_session(keys.get("spark")),
         translator=dagster.get("translator"),
         pool=dagster.get("pool"),
         late_data=read_late_data(keys.get("late_data"), catalog.name, reader),
@@ -366,6 +375,12 @@ def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
 def _outside(entry: Entry | None) -> frozenset[str]:
     children = entry.children if entry else {}
     return frozenset(key.lower() for key, child in children.items() if child.from_outside)
+
+
+def _outside_session(spark: Entry | None) -> frozenset[str]:
+    conf = spark.children.get("conf") if spark is not None else None
+    children = conf.children if conf is not None else {}
+    return frozenset(key for key, child in children.items() if child.from_outside)
 
 
 _VARIABLE: Final = re.compile(r"[a-z_][a-z0-9_]*")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from vde_dagster.core.errors import Place, Refused
-from vde_dagster.core.model.model import Call, ModelSource
+from vde_dagster.core.model.model import SESSION, Call, ModelSource
 from vde_dagster.project.audits import Audits, load_audits
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.problems import Problems
@@ -80,8 +80,66 @@ def texts_of(defaults: Defaults, variables: Mapping[str, object]) -> dict[str, s
     return {**defaults.as_texts(), **stored}
 
 
-def without_values(source: ModelSource, names: Collection[str]) -> ModelSource:
-    """A source without the values of these variables, for what others may read."""
+def without_values(
+    source: ModelSource, variables: Collection[str], session: Collection[str]
+) -> ModelSource:
+    """A source without values that come from outside of the project, for what others may read.
+
+    Args:
+        source: The source.
+        variables: The names of such variables.
+        session: The names of such settings of Spark's session.
+    """
+    return _without_session(_without_variables(source, variables), session)
+
+
+def with_values(
+    source: ModelSource, variables: Mapping[str, object], session: Mapping[str, str]
+) -> ModelSource:
+    """A source with the values that were left out by `without_values`.
+
+    Args:
+        source: The source.
+        variables: The project's variables.
+        session: Its settings of Spark's session that may change results.
+
+    Raises:
+        Refused: A variable or a setting has no value any more.
+    """
+    return _with_session(_with_variables(source, variables), session)
+
+
+def session_of(text: str) -> dict[str, str | None]:
+    """The settings in `Defaults.session`; None of those whose value was left out."""
+    found: dict[str, str | None] = json.loads(text) if text else {}
+    return found
+
+
+def _without_session(source: ModelSource, names: Collection[str]) -> ModelSource:
+    found = session_of(source.defaults.get(SESSION, ""))
+    if not found.keys() & set(names):
+        return source
+    kept = {key: None if key in names else value for key, value in found.items()}
+    return replace(source, defaults={**source.defaults, SESSION: json.dumps(kept)})
+
+
+def _with_session(source: ModelSource, settings: Mapping[str, str]) -> ModelSource:
+    found = session_of(source.defaults.get(SESSION, ""))
+    left_out = [key for key, value in found.items() if value is None]
+    if not left_out:
+        return source
+    lost = [key for key in left_out if key not in settings]
+    if lost:
+        raise Refused(
+            f"{source.path} was planned with {', '.join(lost)} among Spark's settings, which "
+            "vde.yaml does not set any more, or sets to Spark's default",
+            advice="Set it there as it was, or plan again.",
+        )
+    every = {key: settings[key] if value is None else value for key, value in found.items()}
+    return replace(source, defaults={**source.defaults, SESSION: json.dumps(every)})
+
+
+def _without_variables(source: ModelSource, names: Collection[str]) -> ModelSource:
     variables: dict[str, object] = dict(Settings.of(source).variables)
     hidden = sorted(set(variables) & set(names))
     if not hidden:
@@ -92,12 +150,7 @@ def without_values(source: ModelSource, names: Collection[str]) -> ModelSource:
     return replace(source, defaults={**defaults, **stored})
 
 
-def with_values(source: ModelSource, variables: Mapping[str, object]) -> ModelSource:
-    """A source with the values that were left out by `without_values`.
-
-    Raises:
-        Refused: A variable has no value any more.
-    """
+def _with_variables(source: ModelSource, variables: Mapping[str, object]) -> ModelSource:
     if _LEFT_OUT not in source.defaults:
         return source
     names = list(map(str, json.loads(source.defaults[_LEFT_OUT])))

@@ -326,6 +326,58 @@ def without(variables: dict[str, object]) -> Configuration:
     return replace(WITH_SECRET, variables=variables)
 
 
+LAST, FIRST = "spark.sql.a.place", "spark.sql.b.place"
+"""Two settings of Spark whose names and values look like no secret."""
+
+
+def set_to(settings: dict[str, str], outside: frozenset[str] = frozenset({LAST})) -> Configuration:
+    """A project with these settings of Spark, the first one's value from outside."""
+    defaults = replace(SHOP.defaults, session=json.dumps(settings))
+    return replace(SHOP, defaults=defaults, outside_session=outside)
+
+
+HERE = {FIRST: "east", LAST: "attic"}
+PLACED = set_to(HERE)
+
+
+def placed(configuration: Configuration) -> Plan:
+    text = "MODEL (name mart.one, kind FULL);\nSELECT 1 AS n"
+    defaults = texts_of(configuration.defaults, {})
+    source = ModelSource(path=Path("models/one.sql"), text=text, defaults=defaults)
+    graph = build_graph([read_model(source)])
+    return plan_environment(MemoryWorld().services(), graph, "prod")
+
+
+def test_settings_of_spark_from_the_environment_of_the_process_are_not_written() -> None:
+    saved = placed(PLACED)
+    text = saved_text(PLACED, saved)
+    assert "attic" not in text
+    assert all(each in text for each in ("east", FIRST, LAST))
+    found = read(text, PLACED)
+    assert (found.snapshots, found.graph) == (saved.snapshots, saved.graph)
+    assert saved_text(PLACED, found) == text
+
+
+@pytest.mark.parametrize(
+    "settings,reported",
+    [
+        ({FIRST: "east"}, rf"one.sql was planned with {LAST} among Spark's settings, which vde"),
+        ({**HERE, LAST: "cellar"}, "mart.one.*a setting of Spark in vde.yaml that takes its value"),
+    ],
+)
+def test_a_setting_of_spark_that_is_gone_or_another_one_is_refused(
+    settings: dict[str, str], reported: str
+) -> None:
+    with pytest.raises(Refused, match=reported):
+        read(saved_text(PLACED, placed(PLACED)), set_to(settings))
+
+
+def test_where_a_setting_of_spark_comes_from_makes_no_other_version() -> None:
+    """It is written in vde.yaml by now, and has the value that the plan was saved with."""
+    found = read(saved_text(PLACED, placed(PLACED)), set_to(HERE, frozenset()))
+    assert found.snapshots == placed(set_to(HERE, frozenset())).snapshots
+
+
 @pytest.mark.parametrize(
     "configuration,reported",
     [

@@ -26,11 +26,13 @@ Snapshots = Mapping[ModelName, ModelSnapshot]
 def saved_text(configuration: Configuration, plan: Plan) -> str:
     """The text of a file with a plan of a project.
 
-    Values that ``vde.yaml`` takes from environment variables are left out: they may be secrets.
-    Applying takes them from there again.
+    Values of variables and of Spark's settings that ``vde.yaml`` takes from environment variables
+    are left out: they may be secrets. Applying takes them from there again.
     """
-    hidden = configuration.outside_variables
-    shared = _with_sources(plan.snapshots, lambda source: without_values(source, hidden))
+    variables, session = configuration.outside_variables, configuration.outside_session
+    shared = _with_sources(
+        plan.snapshots, lambda source: without_values(source, variables, session)
+    )
     return write_plan(
         replace(plan, snapshots=shared), project=configuration.name, release=__version__
     )
@@ -46,7 +48,7 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
 
     Raises:
         PlanFileInvalid: It is no plan of this project, or not as it was saved.
-        Refused: A variable that the plan's models use has no value here.
+        Refused: A variable or a setting that the plan's models use has no value here.
     """
     saved = read_plan(text, name=name)
     if saved.project != configuration.name:
@@ -54,8 +56,10 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
             f"{name} is a plan of the project {saved.project}, and this is {configuration.name}",
             advice="Name the folder of that project with --project.",
         )
-    variables = configuration.variables
-    snapshots = _with_sources(saved.snapshots, lambda source: with_values(source, variables))
+    variables, session = configuration.variables, configuration.session
+    snapshots = _with_sources(
+        saved.snapshots, lambda source: with_values(source, variables, session)
+    )
     try:
         graph = stored_graph(snapshots)
     except ProjectInvalid as error:

@@ -183,8 +183,8 @@ def _changed(saved: SavedPlan, found: Mapping[ModelName, str]) -> str:
     return (
         f"{', '.join(other[:_LISTED])}{more}: read from the saved plan, what is computed is not "
         "what was reviewed. Another release of vde_dagster reads models in another way (the plan "
-        f"was saved by {saved.release}), and a variable of vde.yaml that takes its value from "
-        "outside may have another one now. Nothing was written; plan again."
+        f"was saved by {saved.release}), and a variable or a setting of Spark in vde.yaml that "
+        "takes its value from outside may have another one now. Nothing was written; plan again."
     )
 
 

@@ -21,7 +21,15 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Derived, Node
 from vde_dagster.core.json_forms import Plain
 from vde_dagster.core.model.fingerprint import hash_parts
-from vde_dagster.core.model.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.model.model import (
+    SESSION,
+    AuthorsText,
+    Body,
+    Model,
+    ModelSource,
+    Query,
+    SeedRows,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.meaning.parts import Meaning
@@ -41,7 +49,8 @@ class ModelCache:
     """The file in which models are kept. If it cannot be used, all models are read again.
 
     ``code`` identifies the code that reads them: entries of other code are not found. Models that
-    use one of the variables in ``private`` are never kept: their values may be secrets.
+    use one of the variables in ``private`` are never kept: their values may be secrets. So may
+    settings of Spark's session be, which are part of a key as a digest, and of no entry.
     """
 
     path: Path
@@ -172,7 +181,7 @@ def _packed_model(model: Model, source: ModelSource) -> Parts:
         "text": [text.catalog, text.query, text.before, text.after] if text is not None else None,
         "stars": len(stars),
         "seed": _name_of(body.text, source) if isinstance(body, SeedRows) else None,
-        "defaults": dict(model.source.defaults),
+        "defaults": {k: text for k, text in model.source.defaults.items() if k != SESSION},
         "attachments": sorted(model.source.attachments),
     }
     return [json.dumps(facts, separators=(",", ":")).encode(), pack_trees([*trees, *stars])]
@@ -189,8 +198,12 @@ def _name_of(text: str, source: ModelSource) -> str:
 def _unpacked_model(kept: Parts, source: ModelSource) -> Model:
     facts = json.loads(kept[0])
     attached = {path: source.attachments[path] for path in facts["attachments"]}
+    session = {SESSION: source.defaults[SESSION]} if SESSION in source.defaults else {}
     own = ModelSource(
-        path=source.path, text=source.text, defaults=facts["defaults"], attachments=attached
+        path=source.path,
+        text=source.text,
+        defaults={**facts["defaults"], **session},
+        attachments=attached,
     )
     body = _unpacked_body(facts, kept[1], source)
     return CODEC.read(Model, facts["model"], source=own, body=body)
