@@ -10,7 +10,7 @@ from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.inspect.accepted_rows import AcceptedRows, accepted_rows
 from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.plan.waiting import Wait, waits_of
+from vde_dagster.app.plan.waiting import CompleteTimes, Wait, waits_of
 from vde_dagster.app.services import Project, Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
@@ -72,6 +72,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     owners = services.state.owners(keys.values())
     accepted = accepted_rows(services, keys.values())
     changes = {change.name: change for change in plan.changes}
+    complete = CompleteTimes.of(plan)
     found = {name: holdings.get(key, NOTHING) for name, key in keys.items()}
     loaded = {name: each.computed for name, each in found.items()}
     recorded = {name: each.recorded for name, each in found.items()}
@@ -91,7 +92,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
             next_due=next_due(node.model, plan.now) if plan.now is not None else None,
             waits=waits_of(
                 services,
-                plan,
+                complete,
                 node,
                 there,
                 recorded=recorded,

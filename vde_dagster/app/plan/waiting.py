@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
@@ -88,9 +88,39 @@ def _stopped(name: str, paused_since: str) -> str:
     return f"the table or view of {name} is gone: somebody dropped it"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteTimes:
+    """Up to when each model of a plan is complete, and which tables hold it back.
+
+    It is made once for a plan: what upstream models wait for is found once for all.
+    """
+
+    plan: Plan
+    by_model: Mapping[ModelName, datetime | None]
+    _sources: dict[ModelName, tuple[ModelName, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan) -> CompleteTimes:
+        """Those that a plan was made with."""
+        return cls(plan=plan, by_model={each.name: each.complete_to for each in plan.changes})
+
+    def sources(self, name: ModelName) -> tuple[ModelName, ...]:
+        """The upstream tables that are complete no further than a model is; else the model."""
+        if not self._sources:
+            for node in self.plan.graph:
+                self._sources[node.name] = self._found(node)
+        return self._sources[name]
+
+    def _found(self, node: Node) -> tuple[ModelName, ...]:
+        until = self.by_model.get(node.name)
+        upstream = [each for each in node.model.parents if self.by_model.get(each) == until]
+        found = dict.fromkeys(end for each in reversed(upstream) for end in self._sources[each])
+        return tuple(found) or (node.name,)
+
+
 def waits_of(
     services: Services,
-    plan: Plan,
+    complete: CompleteTimes,
     node: Node,
     there: Mapping[ModelName, Sequence[Interval]],
     *,
@@ -102,13 +132,14 @@ def waits_of(
 
     Args:
         services: The adapters; sources are looked up if one is the cause.
-        plan: The plan that does not evaluate the intervals.
+        complete: The plan that does not evaluate the intervals, with its times.
         node: The model.
         there: The loaded intervals of each version after the plan; of this model, those of now.
         recorded: The intervals of each version that have an entry now.
         loaded: The loaded intervals of the model's version now.
         owner: The environment that may write the version; None if any may.
     """
+    plan = complete.plan
     timeless = node.model.kind.is_timeless and node.model.kind.is_physical
     if plan.now is None and not timeless:
         return tuple(
@@ -127,7 +158,7 @@ def waits_of(
         return stopped
     if timeless:
         return tuple(_unmade_parents(plan, node, there))
-    return _waits_by_time(services, plan, node, there, recorded, loaded=loaded, waiting=waiting)
+    return _waits_by_time(services, complete, node, there, recorded, loaded=loaded, waiting=waiting)
 
 
 def _stopped_by_people(plan: Plan, node: Node) -> tuple[Wait, ...]:
@@ -150,7 +181,7 @@ def lost_inputs(plan: Plan, node: Node) -> tuple[ModelName, ...]:
 
 def _waits_by_time(
     services: Services,
-    plan: Plan,
+    complete: CompleteTimes,
     node: Node,
     there: Mapping[ModelName, Sequence[Interval]],
     recorded: Mapping[ModelName, Sequence[Interval]],
@@ -159,13 +190,14 @@ def _waits_by_time(
     waiting: Sequence[Interval],
 ) -> tuple[Wait, ...]:
     """First what is not complete, then models that lack something, then signals."""
-    model, complete_to, now = node.model, _complete_times(plan)[node.name], plan.now
+    plan, model = complete.plan, node.model
+    complete_to, now = complete.by_model[node.name], plan.now
     if complete_to is None or now is None:
-        return tuple(_late_sources(services, plan, node))
+        return tuple(_late_sources(services, complete, node))
     beyond = (
         [Interval(model.unit.floor(complete_to), END_OF_TIME)] if complete_to < END_OF_TIME else []
     )
-    found = [*_late_sources(services, plan, node)] if common(waiting, beyond) else []
+    found = [*_late_sources(services, complete, node)] if common(waiting, beyond) else []
     ready = subtract(waiting, beyond)
     unmade = [*_unmade_parents(plan, node, there)] if ready else []
     if unmade or not ready:
@@ -197,26 +229,15 @@ def _waits_by_time(
     return tuple(found)
 
 
-def _complete_times(plan: Plan) -> dict[ModelName, datetime | None]:
-    return {change.name: change.complete_to for change in plan.changes}
-
-
-def _late_sources(services: Services, plan: Plan, node: Node) -> Iterator[Wait]:
+def _late_sources(services: Services, complete: CompleteTimes, node: Node) -> Iterator[Wait]:
     """The upstream tables that are complete no further than the model is."""
-    complete_to, graph = _complete_times(plan), plan.graph
-    seen, waiting = {node.name}, [node.name]
-    while waiting:
-        name = waiting.pop()
-        upstream = [
-            each for each in graph[name].model.parents if complete_to[each] == complete_to[name]
-        ]
-        if upstream:
-            waiting += [each for each in upstream if each not in seen]
-            seen.update(upstream)
-        elif complete_to[name] is None and graph[name].model.stateless is not None:
+    graph = complete.plan.graph
+    for name in complete.sources(node.name):
+        until = complete.by_model[name]
+        if until is None and graph[name].model.stateless is not None:
             yield from _without_data(services, graph[name])
         else:
-            yield Wait(reason=Reason.SOURCE, name=str(name), start=complete_to[name])
+            yield Wait(reason=Reason.SOURCE, name=str(name), start=until)
 
 
 def _without_data(services: Services, node: Node) -> Iterator[Wait]:
