@@ -88,8 +88,11 @@ class Part:
 def test_what_one_thread_ends_guards_the_other_to_its_end(
     first: int, ended: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, parts = sys.stdout, [Part(), Part()]
-    other = Part(lambda: (print("loud", file=sys.stdout), end(8))[1])
+    def act() -> None:
+        print("loud", file=sys.stdout)
+        end(8)
+
+    out, parts, other = sys.stdout, [Part(), Part()], Part(act)
     parts[first].end()
     parts[1 - first].end()
     other.end()
