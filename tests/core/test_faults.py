@@ -14,6 +14,8 @@ from sqlalchemy.exc import OperationalError
 from vde_dagster.core.faults import Fault, FoundFault, fault_of, lost_java
 
 FILE = "file:/w/vde__mart/mart__sales__0123456789abcdef0123456789abcdef/data/a.parquet"
+METADATA = FILE.replace("data/a.parquet", "metadata/00002-a.metadata.json")
+LIST = FILE.replace("data/a.parquet", "metadata/snap-1-0-a.avro")
 REST = "org.apache.iceberg.exceptions"
 POOL = "HTTPConnectionPool(host='127.0.0.1', port=9): Max retries exceeded with url: /v1?token=se"
 REFUSED = 'connection to server at "127.0.0.1", port 9 failed: Connection refused\n\tIs the server'
@@ -45,6 +47,8 @@ def caused(outer: Exception, cause: Exception) -> Exception:
         (PySparkException("java.lang.OutOfMemoryError: Java heap"), Fault.JVM_MEMORY, ""),
         (PySparkException(f"[FAILED_READ_FILE.FILE_NOT_EXIST] {FILE}"), Fault.FILE_GONE, FILE),
         (FileNotFoundError(2, f"Failed to open local file '{FILE}'"), Fault.FILE_GONE, FILE),
+        (PySparkException(f"{REST}.NotFoundException: {METADATA}"), Fault.METADATA_GONE, METADATA),
+        (FileNotFoundError(2, f"Failed to open local file '{LIST}'"), Fault.METADATA_GONE, LIST),
     ],
 )
 def test_faults_are_known_by_type_number_or_text_in_any_cause(

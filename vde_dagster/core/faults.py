@@ -87,6 +87,14 @@ class Fault(Enum):
             "write another `type` under `catalog.properties` in vde.yaml."
         ),
     )
+    METADATA_GONE = (
+        "a file of the metadata of a table or view is not in storage any more",
+        (
+            "Put it back, for example from a backup. If it is lost, drop that table or view from "
+            "its catalog (pyiceberg's `drop_table` and `drop_view` need no file of it): the next "
+            "`vde plan ENV` makes it again, or says why it cannot."
+        ),
+    )
     FILE_GONE = (
         "a data file is not in storage any more",
         "Put it back, or compute its rows again: `vde repair MODEL` names the restatement.",
@@ -186,6 +194,12 @@ def _in_java_bridge(error: BaseException) -> bool:
     return False
 
 
+_GONE: Final = re.compile(
+    r"FAILED_READ_FILE\.FILE_NOT_EXIST|NotFoundException: |Failed to open input stream for "
+    r"file|Failed to open local file|Cannot open file, does not exist"
+)
+_FILES: Final = frozenset({Fault.METADATA_GONE, Fault.FILE_GONE})
+
 _TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
     Fault.JVM_GONE: re.compile(r"Answer from Java side is empty|Error while (?:sending|receiving)"),
     Fault.JVM_MEMORY: re.compile(r"java\.lang\.OutOfMemoryError"),
@@ -204,10 +218,8 @@ _TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
     ),
     Fault.LOCKED: re.compile(r"database is locked|SQLITE_BUSY"),
     Fault.CATALOG_TYPE: re.compile(r"'([^']*)' is not a valid CatalogType"),
-    Fault.FILE_GONE: re.compile(
-        r"FAILED_READ_FILE\.FILE_NOT_EXIST|NotFoundException: |Failed to open input stream for "
-        r"file|Failed to open local file|Cannot open file, does not exist"
-    ),
+    Fault.METADATA_GONE: _GONE,
+    Fault.FILE_GONE: _GONE,
 }
 """What errors say whose type alone tells too little, in whichever library they were raised."""
 
@@ -240,8 +252,10 @@ def _is(fault: Fault, link: _Link) -> bool:
         return True
     if fault is Fault.NO_ANSWER and link.is_connection and link.package == "builtins":
         return link.name != "EOFError" and not link.in_java_bridge
-    if fault is Fault.FILE_GONE and link.number not in (None, errno.ENOENT):
+    if fault in _FILES and link.number not in (None, errno.ENOENT):
         return False  # it is there, and cannot be opened
+    if fault is Fault.METADATA_GONE and _METADATA.search(link.text) is None:
+        return False
     found = _TEXTS.get(fault)
     return (
         (link.package, link.name) in _TYPES.get(fault, ())
@@ -255,7 +269,10 @@ _HOSTS: Final = (
     re.compile(r'at "([^"]+)"(?: \([^)]*\))?, port (\d+)'),
     re.compile(r'host "?([^",\s]+)"?,? port:? (\d+)'),
 )
-_FILE: Final = re.compile(r"(?:file:|s3a?://|gs://|abfss?://)?/[^\s'\"()]+\.(?:parquet|orc|avro)")
+_PATH: Final = r"(?:file:|s3a?://|gs://|abfss?://)?/[^\s'\"()]+"
+_FILE: Final = re.compile(rf"{_PATH}\.(?:parquet|orc|avro)")
+_METADATA: Final = re.compile(rf"{_PATH}/metadata/[^\s'\"()/]+\.(?:json|avro|stats|puffin)")
+"""Where Iceberg writes a table's or view's metadata, the lists of its files, and statistics."""
 
 
 def _detail(fault: Fault, links: list[_Link]) -> str:
@@ -268,8 +285,9 @@ def _detail(fault: Fault, links: list[_Link]) -> str:
                 for pattern in _HOSTS:
                     if found := pattern.search(text):
                         return f"{found[1]}:{found[2]}"
-            case Fault.FILE_GONE:
-                if found := _FILE.search(text):
+            case Fault.METADATA_GONE | Fault.FILE_GONE:
+                files = _FILE if fault is Fault.FILE_GONE else _METADATA
+                if found := files.search(text):
                     return found[0]
             case Fault.CATALOG_TYPE:
                 if found := _TEXTS[fault].search(text):
@@ -277,6 +295,15 @@ def _detail(fault: Fault, links: list[_Link]) -> str:
             case _:
                 continue
     return ""
+
+
+def repair_of(path: str) -> str:
+    """The command that says what is wrong with the version that a file is of, in a text.
+
+    Args:
+        path: The file's path, or a text that has it.
+    """
+    return f"`vde repair {_model_of_file(path) or 'MODEL'}`"
 
 
 def _model_of_file(path: str) -> str:

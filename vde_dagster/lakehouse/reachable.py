@@ -19,6 +19,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.clean_up.expiry import IcebergSnapshot, TableHistory
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.faults import repair_of
 from vde_dagster.core.time.intervals import EPOCH
 
 _Found = TypeVar("_Found")
@@ -91,7 +92,7 @@ def gone(error: FileNotFoundError) -> Refused:
     """A file of metadata is gone, so that it is not known which files the table has."""
     return Refused(
         f"metadata of it is gone, so that nothing is known for certain: {error}",
-        advice="`vde repair MODEL` says what is wrong.",
+        advice=f"{repair_of(str(error))} says what is wrong.",
     )
 
 

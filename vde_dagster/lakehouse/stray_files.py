@@ -16,6 +16,7 @@ from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.table import Table
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.faults import repair_of
 from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.lakehouse.folders import Folder, with_checksums, without_checksum
 from vde_dagster.lakehouse.reachable import reached
@@ -50,7 +51,7 @@ def strays_of_table(
         raise Refused(
             f"{stored.name} names {len(missing)} files that are not in its folder, such as "
             f"{missing[0]}; none of its files was deleted",
-            advice="`vde repair MODEL` says what is wrong.",
+            advice=f"{repair_of(missing[0])} says what is wrong.",
         )
     locations = [table.metadata_location, *(each.metadata_file for each in metadata.metadata_log)]
     files.update(map(folder.path_of, locations))
