@@ -13,6 +13,7 @@ from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call
 from tests.cli.changing import InMemory, facts, write_files
 from tests.cli.promoted import edit
+from tests.cli.test_status import advised
 
 DAILY = Path("models", "daily.sql")
 UNIT_TEST = """\
@@ -42,6 +43,13 @@ def changing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InMemory:
 
 def ci(step: str, changing: InMemory, *more: str, exit_code: int = 0) -> dict[str, Any]:
     return facts("ci", step, "42", *more, "--project", changing.folder, exit_code=exit_code)
+
+
+def follow(changing: InMemory, text: str) -> None:
+    """Carry out the command that a text names."""
+    (command,) = advised(text)
+    done = call(*command, "--project", changing.folder)
+    assert done.exit_code == 0, done.stderr
 
 
 def shares(changing: InMemory, environment: str = "mart") -> list[Any]:
@@ -107,7 +115,7 @@ def test_unit_tests_decide_whether_the_environment_is_built(
     assert "the_best_day_is_shown" in comment.stdout
     refused = call("ci", "apply", "42", "--project", changing.folder)
     assert refused.exit_code == 1
-    assert "run `vde ci plan` for the request again" in refused.stderr.lower()
+    assert ["ci", "plan", "42"] in advised(refused.stderr)
     names = facts("environments", "--project", changing.folder)["environments"]
     assert [each["name"] for each in names] == ["prod"], "nothing was written"
 
@@ -139,7 +147,7 @@ def test_a_step_that_a_fault_ends_leaves_nothing_that_could_be_promoted(
     refused = call("ci", "apply", "42", "--project", changing.folder)
     assert refused.exit_code == 1
     assert shares(changing) == [30, 60], "what was approved earlier is not promoted either"
-    ci("plan", changing)
+    follow(changing, refused.stderr)
     ci("apply", changing)
     assert shares(changing) == [90, 180]
 
@@ -154,7 +162,7 @@ def test_a_request_that_production_has_overtaken_is_planned_again(changing: InMe
     assert "prod" in refused.stderr
     assert shares(changing) == [90, 180], "nothing was written"
     edit(changing.folder / DAILY, "ELSE '300'", "ELSE '200'")
-    ci("plan", changing)
+    follow(changing, refused.stderr)
     ci("apply", changing)
     assert shares(changing) == [60, 120]
 
@@ -164,6 +172,7 @@ def test_steps_on_two_machines_hand_over_a_folder(changing: InMemory, tmp_path: 
     missing = call("ci", "comment", "42", "--project", changing.folder)
     assert missing.exit_code == 1
     assert "its files have to be carried from one step of CI to the next" in missing.stderr
+    assert advised(missing.stderr) == [["ci", "plan", "42"]]
     found = ci("comment", changing, "--files", str(tmp_path / "artifact"))
     assert found["promotion"]["taken"] == {"environment": "pr_42", "revision": 1}
 
@@ -175,6 +184,9 @@ def test_a_damaged_record_is_named(changing: InMemory, text: str) -> None:
     done = call("ci", "apply", "42", "--project", changing.folder)
     assert done.exit_code == 1
     assert "pr_42.json is no" in done.stderr
+    follow(changing, done.stderr)
+    ci("apply", changing)
+    assert shares(changing) == [60, 120]
 
 
 def test_a_request_for_itself_is_wrong_usage(changing: InMemory) -> None:

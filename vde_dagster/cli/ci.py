@@ -11,7 +11,7 @@ import click
 
 from vde_dagster.cli import options, timing
 from vde_dagster.cli.printing import print_json
-from vde_dagster.core.errors import Refused, VdeError
+from vde_dagster.core.errors import Conflict, Refused, VdeError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,9 +34,7 @@ _FILES: Final = click.option(
     metavar="DIR",
     help="Where the steps leave files for each other; .vde/ci in the project by default.",
 )
-_BEGUN: Final = (
-    "`vde ci plan` was begun and did not come to its end: what it printed says why. Run it again."
-)
+_BEGUN: Final = "its step was begun and did not come to its end: what that printed says why"
 """Why a request is not built whose step is at work, or was ended by a fault or from outside."""
 
 
@@ -153,6 +151,7 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
     from vde_dagster.cli.plan import built_facts, print_built, show
     from vde_dagster.cli.plan_facts import plan_facts
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.planning.pull_request import planning_again
 
     project = VdeProject.load(folder)
     files = _files(project, environment, kept)
@@ -160,9 +159,15 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
     if not request.is_built:
         raise Refused(
             f"{environment} is not built: {request.failure}",
-            advice="Mend that, and run `vde ci plan` for the request again.",
+            advice=f"Mend that, and run {planning_again(environment)} again.",
         )
-    promotion, before = left_of(project.services, files.promotion(project.configuration))
+    try:
+        promotion, before = left_of(project.services, files.promotion(project.configuration))
+    except Conflict as error:
+        again = planning_again(environment)
+        raise Conflict(
+            error.message, advice=f"Run {again} again, and let it be approved again."
+        ) from error
     if output == "text" and before:
         click.echo(f"{environment} was promoted already: {request.target} shows what it has.")
     elif output == "text":

@@ -38,13 +38,16 @@ DAILY = ComparedRows(model="mart.daily", before=1_000, after=1_200, said="other 
 def test_a_record_is_read_as_it_was_written() -> None:
     failed = PullRequest(environment="pr_42", target="prod", failure="a `test` failed")
     for each in (BUILT, failed):
-        assert read_request(json.loads(json.dumps(write_request(each))), name="x") == each
+        assert (
+            read_request(json.loads(json.dumps(write_request(each))), name="x", environment="pr_42")
+            == each
+        )
 
 
 @pytest.mark.parametrize("content", [None, [], {}, {"environment": 1, "target": "prod"}])
 def test_what_is_no_record_is_refused_with_its_name(content: Any) -> None:
     with pytest.raises(Refused, match=r"pr_42\.json is no record of a pull request"):
-        read_request(content, name="pr_42.json")
+        read_request(content, name="pr_42.json", environment="pr_42")
 
 
 def test_the_environment_has_the_name_of_the_request() -> None:

@@ -12,7 +12,12 @@ from pathlib import Path
 from vde_dagster.app.apply.plan_files import load_plan, save_plan
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.pull_request import PullRequest, read_request, write_request
+from vde_dagster.core.planning.pull_request import (
+    PullRequest,
+    planning_again,
+    read_request,
+    write_request,
+)
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.file_writing import read_as_written, replace_text
 
@@ -66,17 +71,17 @@ class PullRequestFiles:
         if text is None:
             raise Refused(
                 f"there is no file {self.record}",
-                advice="Run `vde ci plan` for the request first; its files have to be carried from "
-                "one step of CI to the next.",
+                advice=f"Run {planning_again(self.environment)} first; its files have to be "
+                "carried from one step of CI to the next.",
             )
         try:
             content = json.loads(text)
         except ValueError as error:
             raise Refused(
                 f"{self.record} is no JSON: {error}",
-                advice="Run `vde ci plan` for the request again.",
+                advice=f"Run {planning_again(self.environment)} again.",
             ) from error
-        return read_request(content, name=str(self.record))
+        return read_request(content, name=str(self.record), environment=self.environment)
 
     def promotion(self, configuration: Configuration) -> Plan:
         """The plan that was saved for the approval.

@@ -72,17 +72,24 @@ def request_environment(request: str) -> str:
     return _ENVIRONMENT.format(request)
 
 
+def planning_again(environment: str) -> str:
+    """The command that tests, builds and plans a pull request, in a text; by its environment."""
+    number = environment.removeprefix(_ENVIRONMENT.format(""))
+    return f"`vde ci plan {number}`"
+
+
 def write_request(request: PullRequest) -> Plain:
     """A request's record as plain JSON."""
     return _CODEC.write(PullRequest, request)
 
 
-def read_request(content: Plain, *, name: str) -> PullRequest:
+def read_request(content: Plain, *, name: str, environment: str) -> PullRequest:
     """A request's record from plain JSON.
 
     Args:
         content: What `write_request` gave.
         name: How messages name the file.
+        environment: That of the request.
 
     Raises:
         Refused: It is something else.
@@ -92,7 +99,7 @@ def read_request(content: Plain, *, name: str) -> PullRequest:
     except NotPlain as error:
         raise Refused(
             f"{name} is no record of a pull request: {error}",
-            advice="Run `vde ci plan` for the request again.",
+            advice=f"Run {planning_again(environment)} again.",
         ) from error
 
 
