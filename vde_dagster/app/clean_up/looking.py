@@ -121,7 +121,8 @@ def why_not_ours(stored: StoredTable, state: str, head: int | None) -> str | Non
     if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
         return f"its files are in {stored.location}, which is no folder of its own"
     if stored.beside:
-        return f"its folder has the files of {stored.beside}, too"
+        other = stored.beside
+        return f"its folder has the files of {other}, too; copy {other} to another folder, drop it"
     if stored.state == state:
         return None
     if stored.state:
