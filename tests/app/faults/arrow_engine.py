@@ -65,6 +65,9 @@ class ArrowEngine:
             columns=columns_of(table.schema()),
         )
 
+    def progress(self) -> None:
+        """Nothing is known of what it is doing; see the port."""
+
     def compact(self, name: TableName, wanted: Compaction) -> Compacted:
         """Rewrite all files as one in a commit that changes no row; see the port."""
         table = self._load(name)
