@@ -20,17 +20,18 @@ _LINES: Final = 60
 
 
 @contextmanager
-def started_vde(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`vde` at work. At the end it is gone, with the Java that it has started."""
+def started_vde(log: Path, *arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`vde` at work, printing to ``log``. At the end it is gone, with the Java that it started."""
     code = "from vde_dagster.cli import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env=_environment(),
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with log.open("wb") as printed:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            env=_environment(),
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=printed,
+        )
     try:
         yield process
     finally:

@@ -47,9 +47,10 @@ def killed(lake: OnSpark, meaning: Meaning) -> None:
     lake.land(now)
     before = lake.heads("prod")[str(DEPARTURES)]
     end = time.monotonic() + _PATIENCE_SECONDS
-    with started_vde("run", "prod", "--project", lake.folder) as process:
+    log = lake.folder.parent / "killed.log"
+    with started_vde(log, "run", "prod", "--project", lake.folder) as process:
         while lake.heads("prod")[str(DEPARTURES)] == before:
-            assert process.poll() is None, "it ended before it was killed"
+            assert process.poll() is None, log.read_text("utf-8")
             assert time.monotonic() < end, "nothing was published"
             time.sleep(0.05)
         process.kill()
