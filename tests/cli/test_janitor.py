@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.app.clean_up.test_janitor import Undeletable, promoted_and_removed
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
+from vde_dagster.app.clean_up.janitor import clean_up
+from vde_dagster.app.clean_up.looking import look
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.clean_up.references import Times
 
 AT_ONCE = "clean_up: {history: 0 seconds, grace: 0 seconds, environments: never}\n"
 
@@ -122,6 +127,29 @@ def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
     newest, oldest = facts("history", "prod", "--project", shop)["revisions"]
     assert (newest["kept"], oldest["kept"]) == (True, False)
     assert "not kept any more" in call("history", "prod", "--project", shop).stdout
+
+
+def test_files_that_cannot_be_deleted_are_named_and_the_exit_code_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vde.yaml").write_text(f"name: shop\n{AT_ONCE}")
+    world = promoted_and_removed()
+    services = world.services()
+    times = Times(history=timedelta(0), grace=timedelta(0), environment=None)
+    clean_up(services, times)
+    due = look(services, times).swept.due
+    stuck: Any = Undeletable(world.catalog, min(due).table)
+    monkeypatch.setattr(
+        VdeProject, "services", property(lambda _: replace(services, catalog=stuck))
+    )
+    done = call("janitor", "--format", "json", "--project", tmp_path)
+    assert done.exit_code == 1
+    found = json.loads(done.stdout)
+    assert [each["table"] for each in found["failed"]] == [str(min(due).table)]
+    assert "cannot be deleted" in found["failed"][0]["reason"]
+    assert {each["version"] for each in found["dropped"]} == {e.version for e in due} - {
+        min(due).version
+    }
 
 
 @pytest.mark.spark

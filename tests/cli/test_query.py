@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from vde_dagster.app.inspect import local_answers
+from vde_dagster.cli.commands import vde
 from vde_dagster.composition import VdeProject
 
 
@@ -55,6 +57,13 @@ def plain(project: Path) -> Path:
     )
     catalog.create_table("raw.plain", rows.schema).append(rows)
     return project
+
+
+def test_a_query_is_read_from_standard_input(plain: Path) -> None:
+    words = ["query", "-", "--engine", "duckdb", "--format", "csv", "--project", str(plain)]
+    done = CliRunner().invoke(vde, words, input="SELECT COUNT(*) AS n\nFROM raw.plain\n")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == "n\n3\n"
 
 
 def test_a_query_is_answered_without_a_jvm(plain: Path, without_java: WithoutJava) -> None:
