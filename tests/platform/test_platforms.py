@@ -10,7 +10,6 @@ from sqlalchemy import create_engine
 
 from tests.flights.lakes import OnSpark, on_spark
 from tests.platform.processes import tell
-from tests.platform.spark_cluster import MASTER, cluster, connect_server
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
 
@@ -39,23 +38,3 @@ def test_catalog_and_state_in_one_postgres(tmp_path: Path, postgres_on_loopback:
     address = postgres_on_loopback.format(database=database)
     lake = on_spark(tmp_path / "flights", uri=address)
     told(lake, f"state: {{url: '{address}'}}\n")
-
-
-def test_a_standalone_master_with_two_workers(tmp_path: Path) -> None:
-    with cluster(tmp_path) as master:
-        settings = f"""
-spark:
-  master: {master}
-  conf:
-    spark.driver.host: {MASTER}
-    spark.driver.bindAddress: {MASTER}
-    spark.executor.memory: 512m
-    spark.sql.shuffle.partitions: 4
-"""
-        told(on_spark(tmp_path / "flights"), settings)
-
-
-def test_spark_connect(tmp_path: Path) -> None:
-    """The server knows no catalog: it is told of the embedded one by each session."""
-    with connect_server(tmp_path) as address:
-        told(on_spark(tmp_path / "flights"), f"spark: {{remote: '{address}'}}\n")
