@@ -1,13 +1,10 @@
-"""`vde`, and the stories of platforms, in processes of their own."""
+"""The stories of platforms, each in a process of its own."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,27 +14,6 @@ ROOT: Final = Path(__file__).parents[2]
 _PATHS: Final = (ROOT, ROOT / "examples" / "nyc_flights", ROOT / "tests" / "examples")
 """Where the tests find what they import, as in pyproject.toml."""
 _LINES: Final = 60
-
-
-@contextmanager
-def started_vde(log: Path, *arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`vde` at work, printing to ``log``. At the end it is gone, with the Java that it started."""
-    code = "from vde_dagster.cli import main; main()"
-    with log.open("wb") as printed:
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, arguments)],
-            env=_environment(),
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=printed,
-        )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def tell(module: str, folder: Path) -> None:
