@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 from tests.app.faults.arrow_engine import ArrowEngine
+from tests.app.faults.endings import ending
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.clean_up.janitor import clean_up
 from vde_dagster.app.clean_up.maintaining import maintain
@@ -136,7 +137,7 @@ def _ended(do: Callable[[int], object], number: int) -> str:
     try:
         do(number)
     except VdeError as error:
-        return type(error).__name__
+        return ending(error)
     return "done"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from tests.app.faults.endings import ending
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
@@ -124,7 +125,7 @@ def _ended(services: Services, plan: Plan) -> str:
     try:
         apply_plan(services, plan, lambda _: None)
     except VdeError as error:
-        return type(error).__name__
+        return ending(error)
     return "done"
 
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from tests.app.faults.endings import ending
 from tests.app.faults.lake import DAYS
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.storing import store_plan
@@ -128,7 +129,7 @@ class Evaluations:
         try:
             done = catch_up(services, self.binding, ModelName("kept", name))
         except VdeError as error:
-            return type(error).__name__
+            return ending(error)
         return "nothing" if isinstance(done, NothingToLoad) else "done"
 
     def evaluate(self, services: Services, name: str, day: Interval, *, force: bool = False) -> str:
@@ -154,7 +155,7 @@ class Evaluations:
                     interval = day
             done = evaluate(services, self.binding, model, interval, force=force)
         except VdeError as error:
-            return type(error).__name__
+            return ending(error)
         return "reused" if done.reused else "done"
 
     def hold(self, name: str, day: Interval, *, force: bool = False) -> None:

@@ -28,6 +28,8 @@ def store_plan(services: Services, plan: Plan) -> None:
         services.state.store_snapshots(snapshots, environment=plan.environment, shows=shows)
     refuse_dropped(services, plan)
     new = [each for each in snapshots if each.name not in plan.stored]
+    if not new:
+        return
     stored = services.state.snapshots((each.name, each.fingerprint) for each in new)
     moved = [
         str(each.name)
