@@ -42,6 +42,7 @@ def test_a_bounded_version_is_tagged_and_says_from_when_on_it_has_rows(make: Mak
     }
     assert said == {
         "mart__dev/daily": None,  # its days are loaded one by one, and the first is left out
+        "mart__dev/people": None,  # a view has no rows of its own
         "mart__dev/totals": dg.MetadataValue.text(BOUNDED),
     }
     assert bounds(shop, "dev") == {"mart__dev/totals": BOUNDED}
