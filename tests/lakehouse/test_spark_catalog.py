@@ -5,6 +5,8 @@ The names on Spark's side are those of Iceberg's documentation.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -175,3 +177,14 @@ def test_only_the_drivers_of_the_catalogs_are_needed() -> None:
     assert needed_jars(embedded | {f"{PREFIX}.uri": "http://h"})[1:] == ()
     assert needed_jars({f"{PREFIX}.type": "glue"})[1:] == (ICEBERG_AWS_BUNDLE,)
     assert needed_jars({"spark.other.uri": "jdbc:postgresql://h/d"})[1:] == ()
+
+
+def test_settings_of_the_embedded_catalog_import_no_sqlalchemy() -> None:
+    """A thread that starts Spark would meet another one that imports it."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf, needed_jars\n"
+        "needed_jars(embedded_catalog_conf('lake', Path('/a.db'), Path('/w')))\n"
+        "sys.exit('sqlalchemy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,6 +3,9 @@
 Spark and pyiceberg call the same things by other names. What is known to mean the same in both is
 translated; the rest is written in ``spark.conf`` as ``spark.sql.catalog.<name>...``.
 
+For the embedded catalog nothing else is imported: Spark may be started by a thread of its own,
+while another one imports SQLAlchemy, which two threads cannot begin at the same time.
+
 Sources: Iceberg's documentation of its catalogs in Spark, of its JDBC catalog and of S3FileIO;
 pyiceberg's of its catalogs and of FileIO.
 """
@@ -11,12 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode, urlsplit
-
-from pyiceberg.catalog import infer_catalog_type
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse.jars import (
@@ -25,6 +24,9 @@ from vde_dagster.lakehouse.jars import (
     POSTGRESQL_JDBC,
     SQLITE_JDBC,
 )
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 _PREFIX: Final = "spark.sql.catalog."
 _S3_FILE_IO: Final = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -157,6 +159,8 @@ def _kind(name: str, properties: Mapping[str, str]) -> str:
         return named.lower()
     if "py-catalog-impl" in properties:
         raise _unknown(name, "it is made by py-catalog-impl")
+    from pyiceberg.catalog import infer_catalog_type
+
     try:
         inferred = infer_catalog_type(name, dict(properties))
     except ValueError:
@@ -189,6 +193,9 @@ def _storage(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sql(name: str, uri: str) -> dict[str, str]:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(uri)
     except ArgumentError:
