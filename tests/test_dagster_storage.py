@@ -1,4 +1,4 @@
-"""Engines that are kept for Dagster are those of its databases, also of one that is made anew."""
+"""Kept engines are those of Dagster's databases, also of one that was deleted and created again."""
 
 from __future__ import annotations
 

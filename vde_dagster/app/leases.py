@@ -56,8 +56,7 @@ def _renew(state: State, lease: Lease, ttl: timedelta, done: threading.Event) ->
             state.renew_lease(lease, ttl=ttl)
         except LeaseLost:
             return
-        except (
-            Exception
-        ) as error:  # the database was busy or away: two more tries before it expires
+        except Exception as error:
+            # The database was busy or away: there are two more tries before the lease expires.
             why = without_secrets(str(error))
             _LOG.warning("the lease %s could not be renewed: %s", lease.resource, why)
