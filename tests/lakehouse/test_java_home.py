@@ -147,7 +147,8 @@ from pathlib import Path
 from pyspark.sql.functions import udf
 from vde_dagster.lakehouse.java import find_java
 from vde_dagster.lakehouse.jars import resolve_jars
-from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
+from vde_dagster.lakehouse.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 folder = Path.cwd()
 conf = embedded_catalog_conf("lake", folder / "lake.db", folder / "warehouse")
 session = open_session(SparkSettings(conf=conf), resolve_jars())
