@@ -188,7 +188,8 @@ def loaded_workspace(
     """Load the code locations that a workspace file names, each in a server of its own.
 
     Yields:
-        Name, the code location (None if it did not load), and why it did not (empty if it did).
+        Name, the code location (None if it did not load), and why it did not (empty if it did);
+        by name, since they are loaded side by side.
     """
     from dagster._core.workspace.context import WorkspaceProcessContext
     from dagster._core.workspace.load_target import WorkspaceFileTarget
@@ -198,7 +199,7 @@ def loaded_workspace(
         entries = process.get_current_workspace().code_location_entries
         yield [
             (name, each.code_location, "" if each.load_error is None else _root(each.load_error))
-            for name, each in entries.items()
+            for name, each in sorted(entries.items())
         ]
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from tests.app.faults.endings import ending
 from tests.lakehouse.kinds.worlds import START, Values, hours
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
@@ -139,7 +140,7 @@ def main(path: str, name: str, first: str, last: str, how: str) -> None:
             ended = "evaluated"
             break
         except Conflict as error:
-            ended, text = type(error).__name__, str(error)
+            ended, text = ending(error), str(error)
             time.sleep(0.2)
     print(json.dumps({"ended": ended, "text": text, "spark": project.engine.started}))
     project.engine.stop()
