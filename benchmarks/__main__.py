@@ -21,6 +21,7 @@ from benchmarks import (
     peer,
     planning,
     promotion,
+    query,
     staleness,
 )
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "planning": planning.main,
     "commands": commands.main,
     "promotion": promotion.main,
+    "query": query.main,
     "dagster": dagster_load.main,
     "steps": dagster_steps.main,
     "sqlmesh": peer.main,
@@ -46,6 +48,7 @@ ON_REQUEST = (
     "dsha",
     "growth",
     "promotion",
+    "query",
     "staleness",
     "late",
     "lookback",
