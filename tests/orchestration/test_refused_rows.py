@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Final
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import RAW
+from tests.app.memory_world import RAW, build_due, hour_of
+from tests.cli.calling import call
+from tests.cli.changing import serve
+from tests.cli.test_status import advised
 from tests.orchestration.automated_world import in_production
 from vde_dagster.orchestration import attempts
 
@@ -69,8 +72,46 @@ def test_a_sensor_asks_again_only_when_the_source_or_the_audit_has_changed(
     assert amounts() == [1, 10]
 
     shop.write(model(late_data, most=100))
-    shop.apply()
+    build_due(shop.world.services(), shop.project().files.graph)  # shows the audit, loads nothing
+    assert amounts() == [1, 10]
     answer = shop.tick(sensor)
-    for request in answer if isinstance(answer, list) else ():
-        shop.launch(request)
+    assert isinstance(answer, list), answer
+    (request,) = answer
+    shop.launch(request)
     assert amounts() == [1, 7, 10, 100]
+
+
+SETTLED: Final = """
+AUDIT (name settled);
+SELECT * FROM @this_model WHERE amount > 50 AND @execution_ts < '2024-01-03 06:00:00'
+"""
+"""Refuses large amounts until then, by the clock on the wall, whatever is in the tables."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_sensor_leaves_is_tried_all_the_same_by_the_command_that_it_names(
+    tmp_path: Path,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+) -> None:
+    monkeypatch.setattr(attempts, "SECONDS", 0)
+    sensor, late_data = FORMS[form]
+    called = "accepted_range (column := amount, max_v := 50)"
+    text = model(late_data)["kept"].replace(called, "settled")
+    shop = in_production(tmp_path, instance, {"kept": f"{text};\n{SETTLED}"})
+    shop.world.land((7.5, 100), until=48)
+    answer = shop.tick(sensor)
+    assert isinstance(answer, list), answer
+    (request,) = answer
+    shop.launch(request, fails=True)
+    shop.world.clock.advance(hour_of(55) - shop.world.clock.now())
+    reported = shop.skipped(sensor)
+    assert "settled refused its rows, and neither what they follow from nor its audits" in reported
+    (command,) = advised(reported)
+    assert command == (["catch-up", "a.kept"] if sensor == LATE else ["run", "prod"])
+    serve(shop.world, monkeypatch)
+    done = call(*command, "--project", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 10, 100]
+    assert "refused" not in shop.skipped(sensor)

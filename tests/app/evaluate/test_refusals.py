@@ -2,29 +2,64 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import (
+    DEFAULTS,
+    RAW,
+    MemoryWorld,
+    bound,
+    build,
+    build_due,
+    graph_of,
+    hour_of,
+)
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.evaluate.refusals import still_refused
-from vde_dagster.core.errors import AuditFailed
+from vde_dagster.app.services import VALID_TO
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import AuditFailed, Place
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.project.model_files import external_source
 
 NAME = ModelName("a", "kept")
+LIMITS: Final = TableName("raw", "limits")
 
 
-def project(most: int = 50) -> Graph:
+def project(most: int = 50, *, kind: str = "", amount: str = "amount", more: str = "") -> Graph:
     text = (
-        "MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly', "
-        "late_data (mode stateful, sources ('raw.events|at')), "
+        f"MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at{kind}), "
+        f"cron '@hourly', {more}late_data (mode stateful, sources ('raw.events|at')), "
         f"audits (accepted_range (column := amount, max_v := {most}))); "
-        "SELECT id AS id, at AS at, amount AS amount FROM raw.events "
+        f"SELECT id AS id, at AS at, {amount} AS amount FROM raw.events "
         "WHERE at BETWEEN @start_ts AND @end_ts"
     )
     return graph_of({"kept": text})
+
+
+def limited() -> Graph:
+    """The largest amount is in a table that the audit reads, and the query does not."""
+    text = """
+    MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly',
+      depends_on (raw.limits), audits (below_the_limit));
+    SELECT id AS id, at AS at, amount AS amount FROM raw.events
+    WHERE at BETWEEN @start_ts AND @end_ts;
+    AUDIT (name below_the_limit);
+    SELECT * FROM @this_model WHERE amount > (SELECT MAX(most) FROM raw.limits)
+    """
+    limits = external_source(
+        ModelName("raw", "limits"),
+        {"most": "bigint"},
+        place=Place(path=Path("external_models.yaml")),
+        defaults=DEFAULTS,
+    )
+    return graph_of({"kept": text}, limits)
 
 
 def refused(world: MemoryWorld, *, of_session: bool = False) -> str:
@@ -75,3 +110,52 @@ def test_what_a_person_evaluated_says_nothing_about_the_next_session() -> None:
         evaluate(services, bound(services), NAME, Interval(hour_of(0), hour_of(1)))
     assert refused(world) != ""
     assert refused(world, of_session=True) == ""
+
+
+def test_an_audit_counts_as_edited_by_what_it_was_and_not_by_when_it_was_promoted() -> None:
+    """The clock stands still; what is promoted while rows are refused may be older, too."""
+    world = loaded()
+    world.land((1.7, 100), until=2)
+    fail(world)
+    build_due(world.services(), project(more="owner 'somebody else', "))
+    assert refused(world) == ""
+    fail(world)
+    build_due(world.services(), project(most=90))
+    fail(world)
+    assert refused(world) != ""
+    build_due(world.services(), project(most=100))
+    assert refused(world) == ""
+
+
+def test_a_query_that_is_edited_and_keeps_its_table_may_give_other_rows() -> None:
+    """Neither the version nor what is read nor the audits have changed."""
+    forward_only = ", forward_only true"
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 11), until=2)
+    build(world.services(), project(kind=forward_only))
+    world.land((1.7, 100), until=2)
+    fail(world)
+    before = bound(world.services()).key(NAME)
+    assert refused(world) != ""
+    build_due(world.services(), project(kind=forward_only, amount="LEAST(amount, 50)"))
+    assert bound(world.services()).key(NAME) == before
+    assert refused(world) == ""
+
+
+def test_what_an_audit_reads_besides_the_rows_counts_as_its_input() -> None:
+    world = MemoryWorld()
+    column = Column(name="most", type="bigint")
+    world.catalog.create_table(LIMITS, [column], properties={VALID_TO: hour_of(99).isoformat()})
+    world.catalog.append(LIMITS, [(50,)])
+    world.land((0.5, 10), (1.5, 11), until=2)
+    build(world.services(), limited())
+    world.land((1.7, 100), until=2)
+    services = world.services()
+    with pytest.raises(AuditFailed):
+        evaluate(services, bound(services), NAME, Interval(hour_of(1), hour_of(2)))
+    assert refused(world).startswith("below_the_limit refused its rows")
+    for table in (LIMITS, RAW):
+        world.catalog.compact(table)
+    assert refused(world) != ""
+    world.catalog.append(LIMITS, [(100,)])
+    assert refused(world) == ""

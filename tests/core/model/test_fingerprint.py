@@ -122,6 +122,7 @@ def test_what_people_read_changes_the_metadata_hash_alone(
     assert after.metadata != before.metadata
     assert (after.data, after.data_version) == (before.data, before.data_version)
     assert after.digest != before.digest
+    assert after.definition != before.definition
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,8 @@ def test_changes_flow_down_to_every_descendant(graph_of: Build) -> None:
         assert changed.data_version != old.data_version
         assert reported.parent_metadata != old.parent_metadata
         assert reported.data_version == old.data_version
+        assert changed.definition != old.definition
+        assert reported.definition == old.definition
     raw = ModelName("raw", "t")
     assert data[raw] == before[raw]
 

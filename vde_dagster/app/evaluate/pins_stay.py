@@ -13,14 +13,22 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.unit_of_work import AsOf, Input, RowsWithin, Staging
 from vde_dagster.core.model.snapshot import VersionKey, version_of
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.ports.state import Lease
 
 
-def read_beside(staging: Staging) -> tuple[int, ...]:
+def pinned_beside(staging: Staging) -> tuple[int, ...]:
     """The Iceberg snapshots of versions that audits and statements read, sorted."""
-    inputs = (*staging.audit_inputs.values(), *staging.statement_inputs.values())
-    return tuple(sorted({at for _, _, at in _pinned(inputs)}))
+    return tuple(sorted({at for _, _, at in _pinned(_beside(staging))}))
+
+
+def read_beside(staging: Staging) -> dict[ModelName, int | None]:
+    """At which Iceberg snapshot audits and statements read each model and source."""
+    return {
+        _name_of(each.table): each.iceberg_snapshot_id
+        for each in _beside(staging)
+        if isinstance(each, AsOf)
+    }
 
 
 def check_pins_stay(services: Services, staging: Staging, *, lease: Lease) -> None:
@@ -32,8 +40,7 @@ def check_pins_stay(services: Services, staging: Staging, *, lease: Lease) -> No
         Conflict: It may; nothing was computed.
     """
     every = [input_ for part in staging.parts for input_ in part.inputs.values()]
-    beside = (*staging.audit_inputs.values(), *staging.statement_inputs.values())
-    pinned = sorted(set(_pinned((*every, *beside))))
+    pinned = sorted(set(_pinned((*every, *_beside(staging)))))
     heads = services.state.heads({key for key, _, _ in pinned}) if pinned else {}
     for key, table, at in pinned:
         if heads.get(key) != at and not services.catalog.stays(table, at):
@@ -43,6 +50,17 @@ def check_pins_stay(services: Services, staging: Staging, *, lease: Lease) -> No
                 f"{staging.target.model} was not computed: {reason}",
                 advice=f"run it again: it then reads {key.model} as it is by then.",
             )
+
+
+def _beside(staging: Staging) -> tuple[Input, ...]:
+    """What audits and statements read."""
+    return (*staging.audit_inputs.values(), *staging.statement_inputs.values())
+
+
+def _name_of(table: TableName) -> ModelName:
+    """The model that a table is a version of, or else the source that it is."""
+    key = version_of(table)
+    return key.model if key is not None else ModelName(table.namespace, table.name, table.catalog)
 
 
 def _pinned(inputs: Iterable[Input]) -> Iterator[tuple[VersionKey, TableName, int]]:

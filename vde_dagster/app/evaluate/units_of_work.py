@@ -13,7 +13,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.ledger_changes import changes_of, traced
-from vde_dagster.app.evaluate.pins_stay import check_pins_stay, read_beside
+from vde_dagster.app.evaluate.pins_stay import check_pins_stay, pinned_beside, read_beside
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.reuse import (
     FIRST_BUILD,
@@ -116,7 +116,7 @@ def _tried(
     staging = _prepared(
         services, binding, node, prepared, base=base, algorithm=algorithm, started=started
     )
-    intent = _intent(binding, key, prepared, base, started, beside=read_beside(staging))
+    intent = _intent(binding, prepared, staging, started)
     services.state.record_intent(intent, lease=lease)
     check_pins_stay(services, staging, lease=lease)
     staged = _staged(services, key, staging, lease)
@@ -181,15 +181,11 @@ def _why(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
 
 
 def _intent(
-    binding: Binding,
-    key: VersionKey,
-    prepared: PreparedUnit,
-    base: int | None,
-    started: datetime,
-    *,
-    beside: tuple[int, ...],
+    binding: Binding, prepared: PreparedUnit, staging: Staging, started: datetime
 ) -> Intent:
     """What is recorded before anything is staged (rule R5)."""
+    key = staging.target
+    shown = binding.snapshots[key.model]
     return Intent(
         work_id=prepared.work_id,
         key=key,
@@ -200,11 +196,13 @@ def _intent(
             for reading in prepared.readings
             for name, snapshot in reading.pinned.items()
         },
-        base=base,
+        base=staging.base,
         execution_time=started,
         session=prepared.session,
-        drifted=binding.snapshots[key.model].holds_others,
-        beside=beside,
+        drifted=shown.holds_others,
+        beside=pinned_beside(staging),
+        definition=shown.fingerprint.definition,
+        read_beside=read_beside(staging),
     )
 
 

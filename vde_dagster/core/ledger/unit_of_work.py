@@ -245,7 +245,10 @@ class Intent:
     ``drifted`` where it writes rows of another definition than that of the rows that are there: its
     snapshot keeps a version against its own definition. One with ``accepted`` stages nothing: it
     publishes what another one staged. ``beside`` are the Iceberg snapshots of other models that its
-    audits and statements read: they are kept as long as it runs (rule R3).
+    audits and statements read: they are kept as long as it runs (rule R3). ``read_beside`` are all
+    tables that these read, by name, as ``inputs`` are those that the rows follow from.
+    ``definition`` is that of the model with its audits (`Fingerprint.definition`). Neither is known
+    of what an earlier release recorded, nor of work that audits nothing.
     """
 
     work_id: str
@@ -259,6 +262,8 @@ class Intent:
     drifted: bool = False
     accepted: Acceptance | None = None
     beside: tuple[int, ...] = ()
+    definition: str = ""
+    read_beside: Mapping[ModelName, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,14 @@ class Fingerprint:
         """The version of a snapshot that keeps no older one: what its rows follow from."""
         return hash_parts(SCHEME, self.data, self.parent_data)
 
+    @cached_property
+    def definition(self) -> str:
+        """What rows and audits follow from apart from the rows that are read.
+
+        So what is upstream counts by its data alone.
+        """
+        return hash_parts(SCHEME, self.data, self.parent_data, self.metadata)
+
     @property
     def version_apart(self) -> str:
         """A version of this snapshot alone, for where that of its data has other rows."""
