@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -40,17 +40,26 @@ class VdeProject:
     configuration: Configuration
 
     @classmethod
-    def load(cls, folder: Path | str = ".") -> VdeProject:
+    def load(
+        cls, folder: Path | str = ".", *, settings: Mapping[str, object] | None = None
+    ) -> VdeProject:
         """Read the configuration of a project's folder.
 
+        Args:
+            folder: The project's folder, absolute or relative to the working directory.
+            settings: Where things are, and with which credentials: what wins over ``vde.yaml`` in
+                its form, below ``catalog.properties``, ``spark`` and ``state``. ``${NAME}`` and
+                Dagster's ``EnvVar("NAME")`` stand for an environment variable; a credential has to.
+
         Raises:
-            ProjectInvalid: There is no ``vde.yaml``, or something in it is wrong; then the problems
-                of the models are included, so that a person sees all of them at once.
+            ProjectInvalid: There is no ``vde.yaml``, or something in it or in ``settings`` is
+                wrong; then the problems of the models are included, so that a person sees all of
+                them at once.
         """
         try:
-            return cls(read_configuration(Path(folder)))
+            return cls(read_configuration(Path(folder), settings))
         except ProjectInvalid:
-            load_project(Path(folder))
+            load_project(Path(folder), settings)
             raise
 
     @cached_property

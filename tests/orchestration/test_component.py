@@ -24,9 +24,11 @@ from dagster.components.testing.utils import DefsFolderSandbox
 
 import vde_dagster
 from tests.cli.calling import call
-from vde_dagster import VdeProjectComponent, VdeTranslatorData
+from vde_dagster import VdeIcebergIOManager, VdeProjectComponent, VdeTranslatorData
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.secrets import Secret
 from vde_dagster.orchestration._unpublished import TranslationFn, TranslationFnResolver
+from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "component.md").read_text("utf-8")
@@ -76,6 +78,51 @@ def test_it_shows_an_environment_of_the_project(
     graph = definitions.resolve_asset_graph()
     assert dg.AssetKey([schema, "revenue"]) in graph.get_all_asset_keys()
     assert definitions.resolve_job_def("vde_automation").tags["vde/environment"] == shown
+
+
+def test_its_settings_name_environment_variables_and_have_no_value_of_them(
+    sandbox: DefsFolderSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TEST_STATE", f"sqlite:///{tmp_path}/own.db")
+    monkeypatch.setenv("TEST_SECRET", "canary-of-a-component")
+    given = {
+        "state": {"url": "{{ env.TEST_STATE }}"},
+        "spark": {
+            "master": "{{ env('TEST_MISSING', 'local[2]') }}",
+            "conf": {
+                "spark.app.version": "3.10",
+                "spark.hadoop.fs.s3a.secret.key": "{{ env('TEST_SECRET') }}",
+            },
+        },
+    }
+    resources = loaded(sandbox, {"settings": given}).resources or {}
+    spark, manager = resources["pyspark"], resources["vde_io_manager"]
+    assert isinstance(spark, VdePySparkResource)
+    assert spark.settings == {
+        "state": {"url": "${TEST_STATE}"},
+        "spark": {
+            "master": "local[2]",
+            "conf": {
+                "spark.app.version": "3.10",
+                "spark.hadoop.fs.s3a.secret.key": "${TEST_SECRET}",
+            },
+        },
+    }
+    assert isinstance(manager, VdeIcebergIOManager)
+    configuration = manager.location.project.configuration
+    assert configuration.state_url == Secret(f"sqlite:///{tmp_path}/own.db")
+
+
+def test_the_docs_name_settings_by_templates(
+    sandbox: DefsFolderSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (example,) = re.findall(r"```yaml\n( *settings:.*?)```", DOCS, flags=re.DOTALL)
+    monkeypatch.setenv("STATE_URL", f"sqlite:///{tmp_path}/own.db")
+    monkeypatch.setenv("S3_SECRET", "canary-of-the-docs")
+    resources = loaded(sandbox, yaml.safe_load(example)).resources or {}
+    spark = resources["pyspark"]
+    assert isinstance(spark, VdePySparkResource)
+    assert spark.settings["state"] == {"url": "${STATE_URL}"}
 
 
 def test_the_docs_example_translates_attributes(sandbox: DefsFolderSandbox) -> None:

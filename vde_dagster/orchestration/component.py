@@ -2,10 +2,11 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotations of fields as objects.
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import dagster as dg
 from pydantic import BaseModel, Field
@@ -49,6 +50,29 @@ def _project_folder(context: dg.ResolutionContext, value: str) -> Path:
     return context.resolve_source_relative_path(written)
 
 
+class _VariableNames:
+    """Stands for ``env`` in a template: each environment variable by its name, as ``${NAME}``."""
+
+    def __call__(self, key: str, default: str | None = None) -> str:
+        """``env('NAME')``; with a default that is a value of the file itself, if it counts."""
+        return default if default is not None and key not in os.environ else f"${{{key}}}"
+
+    def __getattr__(self, key: str) -> str:
+        """``env.NAME``."""
+        if key.startswith(("jinja", "__")):  # what is asked of any object
+            raise AttributeError(key)
+        return f"${{{key}}}"
+
+
+def _settings(context: dg.ResolutionContext, value: object) -> object:
+    """Settings with environment variables by name: they are read when the project is opened."""
+    if isinstance(value, Mapping):
+        return {str(key): _settings(context, each) for key, each in value.items()}
+    if isinstance(value, str) and ("{{" in value or "{%" in value):
+        return context.with_scope(env=_VariableNames()).resolve_value(value, as_type=object)
+    return value  # Dagster's templates would take a text for a number where it looks like one
+
+
 @dg.scaffold_with(VdeProjectScaffolder)
 @dataclass
 class VdeProjectComponent(dg.Component, dg.Resolvable):
@@ -89,11 +113,21 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
             lambda data: {"data": data, "model": data.node.model, "environment": data.environment}
         ),
     ] = None
+    settings: Annotated[
+        Mapping[str, Any],
+        dg.Resolver(
+            _settings,
+            model_field_type=dict[str, Any],
+            description="Where things are, and with which credentials: what wins over vde.yaml in "
+            "its form. Environment variables are kept by their names.",
+            examples=[{"state": {"url": "{{ env.STATE_URL }}"}}],
+        ),
+    ] = field(default_factory=dict)
 
     @cached_property
     def translator(self) -> VdeTranslator:
         """The translator that the project's ``vde.yaml`` names, else `VdeTranslator`."""
-        return project_translator(read_configuration(self.project))
+        return project_translator(read_configuration(self.project, self.settings))
 
     def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
         """How a model or source looks in Dagster: as the translator says, then ``translation``.
@@ -113,7 +147,10 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Everything that Dagster needs to serve the environment; see `build_definitions`."""
         return build_definitions(
-            self.project, environment=self.environment, translator=_ComponentTranslator(self)
+            self.project,
+            environment=self.environment,
+            translator=_ComponentTranslator(self),
+            settings=self.settings,
         )
 
 

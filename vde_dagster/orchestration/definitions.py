@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import dagster as dg
 
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
 from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor
@@ -42,6 +44,7 @@ def build_definitions(
     *,
     environment: str | None = None,
     translator: VdeTranslator | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> dg.Definitions:
     """Everything that Dagster needs to serve one environment of a project.
 
@@ -54,20 +57,48 @@ def build_definitions(
         environment: Which environment this code location serves. By default the one that the
             environment variable ``VDE_ENVIRONMENT`` names, and if it is not set, ``prod``.
         translator: Changes how models look in Dagster.
+        settings: Where things are, and with which credentials: what wins over ``vde.yaml`` in its
+            form, below ``catalog.properties``, ``spark`` and ``state``. Credentials are
+            ``dagster.EnvVar``s, or texts with ``${NAME}``. They are read in each process that
+            opens the project, and are nowhere else.
+
+    ``folder`` and ``environment`` may be ``dagster.EnvVar``s, too.
 
     Raises:
-        ProjectInvalid: The files are wrong, and nothing was planned that could run instead.
+        ProjectInvalid: The files or the settings are wrong, and nothing was planned that could run
+            instead.
         InvalidName: The environment's name has nothing in it that a name can be made of.
+        Refused: An environment variable that names the folder or the environment is not set.
 
     Example:
         .. code-block:: python
 
             @dg.definitions
             def defs() -> dg.Definitions:
-                return build_definitions(Path(__file__).parent)
+                return build_definitions(
+                    Path(__file__).parent, settings={"state": {"url": dg.EnvVar("STATE_URL")}}
+                )
     """
-    served = environment if environment is not None else _own_environment() or PRODUCTION
-    return project_definitions(VdeProject.load(folder), served, translator)
+    named = _value(environment) if isinstance(environment, dg.EnvVar) else environment
+    served = named if named is not None else _own_environment() or PRODUCTION
+    place = _value(folder) if isinstance(folder, dg.EnvVar) else folder
+    return project_definitions(VdeProject.load(place, settings=settings), served, translator)
+
+
+def _value(variable: dg.EnvVar) -> str:
+    """The value of an environment variable.
+
+    Raises:
+        Refused: It is not set, or empty.
+    """
+    found = variable.get_value()
+    if not found:
+        raise Refused(
+            f"the environment variable {variable.env_var_name}, which build_definitions is given, "
+            "is not set",
+            advice="Export it where the code location runs.",
+        )
+    return found
 
 
 def personal_environment(default: str = "dev") -> str:
@@ -133,7 +164,10 @@ def _definitions(
         schedules=build_clean_up_schedules(location, janitor=janitor, maintain=maintain),
         resources={
             IO_MANAGER: VdeIcebergIOManager(location),
-            "pyspark": VdePySparkResource(project_folder=str(project.configuration.folder)),
+            "pyspark": VdePySparkResource(
+                project_folder=str(project.configuration.folder),
+                settings=dict(project.configuration.given),
+            ),
         },
         executor=dg.in_process_executor,
     )

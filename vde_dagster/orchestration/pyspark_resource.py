@@ -17,10 +17,13 @@ class VdePySparkResource(PySparkResource):
 
     Args:
         project_folder: The folder of the project's ``vde.yaml``, which has the settings of Spark.
+        settings: What `vde_dagster.build_definitions` was given besides, with environment variables
+            by name: Dagster shows it.
         spark_config: Not used: Spark's settings are in ``vde.yaml``.
     """
 
     project_folder: str
+    settings: dict[str, Any] = {}  # noqa: RUF012 - a field, which pydantic copies
     spark_config: dict[str, Any] = {}  # noqa: RUF012 - a field, which pydantic copies
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
@@ -31,7 +34,8 @@ class VdePySparkResource(PySparkResource):
         """The session of this process for users' assets; what they set in it reaches no model."""
         from vde_dagster.composition import VdeProject
 
-        return VdeProject.load(self.project_folder).open_spark_for_users()
+        project = VdeProject.load(self.project_folder, settings=self.settings)
+        return project.open_spark_for_users()
 
     @property
     def spark_context(self) -> SparkContext:

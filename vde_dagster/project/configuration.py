@@ -40,6 +40,7 @@ from vde_dagster.project.environment_settings import (
     read_mode,
 )
 from vde_dagster.project.forward_only_settings import read_patterns
+from vde_dagster.project.given_settings import as_named, with_given
 from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
 from vde_dagster.project.maintain_settings import read_maintain
 from vde_dagster.project.problems import message_and_advice
@@ -102,6 +103,7 @@ class Configuration:
     ``schedules`` is when Dagster does both by itself.
     ``default_environment`` is where a plan goes that names no environment.
     ``forward_only`` has the place of each pattern in ``defaults.forward_only``.
+    ``given`` are the settings that code gave, with environment variables by name.
     """
 
     folder: Path
@@ -128,6 +130,7 @@ class Configuration:
     schedules: CleanUpSchedules = field(default_factory=CleanUpSchedules)
     default_environment: str = PRODUCTION
     forward_only: Mapping[str, Place] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def naming(self) -> ViewNaming:
@@ -164,20 +167,28 @@ class Configuration:
         return self.categorize_in.get(environment, self.categorize)
 
 
-def read_configuration(folder: Path) -> Configuration:
+def read_configuration(folder: Path, settings: Mapping[str, object] | None = None) -> Configuration:
     """Read ``vde.yaml`` of a project's folder.
+
+    Args:
+        folder: The folder.
+        settings: What code gives, which wins; see `vde_dagster.project.given_settings`.
 
     Raises:
         ProjectInvalid: There is none, or something in it is wrong; all problems at once.
     """
-    configuration, problems = find_configuration(folder)
+    configuration, problems = find_configuration(folder, settings)
     if problems:
         raise ProjectInvalid(problems)
     return configuration
 
 
-def find_configuration(folder: Path) -> tuple[Configuration, tuple[Problem, ...]]:
+def find_configuration(
+    folder: Path, settings: Mapping[str, object] | None = None
+) -> tuple[Configuration, tuple[Problem, ...]]:
     """``vde.yaml`` of a project's folder as far as it can be used, and what is wrong with it.
+
+    See `read_configuration` for the arguments.
 
     Raises:
         ProjectInvalid: There is none.
@@ -191,12 +202,12 @@ def find_configuration(folder: Path) -> tuple[Configuration, tuple[Problem, ...]
             "Go to a project's folder or name it with --project; `vde init DIR` makes a new one.",
         )
         raise ProjectInvalid(reader.problems)
-    root = reader.file(path, Path(FILE_NAME))
-    configuration = (
-        _configuration(root, folder, reader)
-        if root is not None
-        else Configuration(folder=folder.resolve(), name="")
-    )
+    root, given = reader.file(path, Path(FILE_NAME)), as_named(settings or {})
+    if root is None:
+        return Configuration(folder=folder.resolve(), name=""), tuple(reader.problems)
+    if given:
+        root = with_given(root, given, reader)
+    configuration = replace(_configuration(root, folder, reader), given=given)
     return configuration, tuple(reader.problems)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -65,13 +66,17 @@ def load_files(configuration: Configuration, cache: ModelCache | None = None) ->
         return _with_warnings_logged(_load(configuration, [], known=known))
 
 
-def load_project(folder: Path) -> ProjectFiles:
+def load_project(folder: Path, settings: Mapping[str, object] | None = None) -> ProjectFiles:
     """Read a project's folder whole: ``vde.yaml`` and all models, with all problems at once.
+
+    Args:
+        folder: The folder.
+        settings: What code gives besides ``vde.yaml``.
 
     Raises:
         ProjectInvalid: The folder is no project, or something is wrong in any of its files.
     """
-    configuration, problems = find_configuration(folder)
+    configuration, problems = find_configuration(folder, settings)
     return _with_warnings_logged(_load(configuration, list(problems)))
 
 

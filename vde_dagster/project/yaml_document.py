@@ -16,7 +16,8 @@ import yaml
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.project.text_files import NotReadable, project_text
 
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""An environment variable in a text."""
 
 MAX_ENTRIES: Final = 100_000
 _YAML_ADVICE: Final = "Check the indentation and the quotes near this line."
@@ -136,13 +137,15 @@ class Reader:
             return Entry(value=None, place=place, items=items, tag="seq", from_outside=outside)
         if node.tag == "tag:yaml.org,2002:null":
             return Entry(value=None, place=place, tag="null")
-        tag = str(node.tag).rpartition(":")[2]
-        text = str(node.value)
+        return self.scalar(str(node.value), place, tag=str(node.tag).rpartition(":")[2])
+
+    def scalar(self, text: str, place: Place, *, tag: str = "str") -> Entry:
+        """A single value, with ${NAME} replaced from the environment of the process."""
         return Entry(
             value=self._expanded(text, place),
             place=place,
             tag=tag,
-            from_outside=_VARIABLE.search(text) is not None,
+            from_outside=VARIABLE.search(text) is not None,
         )
 
     def _expanded(self, text: str, place: Place) -> str:
@@ -154,7 +157,7 @@ class Reader:
                 self._add(place, f"${{{name}}} is not set", f"Export {name}, or write its value.")
             return os.environ.get(name, "")
 
-        return _VARIABLE.sub(value, text)
+        return VARIABLE.sub(value, text)
 
     def known(self, entry: Entry, keys: Iterable[str], where: str) -> None:
         """Report every key of a mapping that is not among ``keys``."""
