@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.schema import Schema
 
 from vde_dagster.core.errors import Conflict, Refused
@@ -123,6 +124,41 @@ def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
     catalog.drop_table((trial.namespace, "of_somebody"))
     trial.remove()
     assert not (tmp_path / "warehouse" / trial.namespace).exists()
+
+
+@pytest.mark.parametrize(
+    "error,may_be_there", [(ForbiddenError("no"), False), (ConnectionError("lost"), True)]
+)
+def test_only_a_refusal_says_for_certain_that_nothing_was_made(
+    catalog: PyIcebergCatalog,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    may_be_there: bool,
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(catalog, "create_namespace", fails)
+    trial = Trial(catalog, "4567")
+    with pytest.raises(type(error)):
+        trial.make_table()
+    assert trial.may_be_there is may_be_there
+
+
+def test_where_nothing_answers_it_is_not_known_whether_anything_is_left(
+    catalog: PyIcebergCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise ConnectionError("away")
+
+    for name in ("create_namespace", "purge_table", "drop_namespace"):
+        monkeypatch.setattr(catalog, name, away)
+    trial = Trial(catalog, "4567")
+    with pytest.raises(ConnectionError):
+        trial.make_table()
+    with pytest.raises(Refused, match="not known whether anything was made") as refused:
+        trial.remove()
+    assert f"Drop the namespace {trial.namespace} by hand" in refused.value.advice
 
 
 def catalog_schema(catalog: PyIcebergCatalog) -> Schema:

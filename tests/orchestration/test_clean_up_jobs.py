@@ -165,7 +165,7 @@ def test_a_second_one_says_that_another_is_at_work_and_ends_well(
     with leased(shop.world.state, resource, holder="the first one"):
         result = shop.start(job)
     reason = shown(result)["vde/reason"]
-    assert reason.startswith("nothing to do, since another process does it: ")
+    assert reason.startswith("nothing was done, since another process is at it: ")
     assert f"{resource} is held by the first one" in reason
     assert reason in said(result, shop.instance)
     assert shop.world.state.environments() == ("dev", "prod")

@@ -171,7 +171,8 @@ class Doctor:
         if version:
             self._read_clock("the state's database", stored.clock)
         else:
-            return ok(STATE, f"there is none at {stored.place} yet; the first plan makes it")
+            said = "the first plan makes it, which was not tried"
+            return ok(STATE, f"there is none at {stored.place} yet; {said}")
         stored.try_writing(self._token)
         system = "" if stored.file is None else file_system_at(stored.file)
         if is_shared(system):
@@ -299,7 +300,8 @@ class Doctor:
         return judge_daemons(DAEMON, daemon_facts(self._instance), on)
 
     def _clean_up(self) -> CheckResult:
-        if self._trial is None:
+        if self._trial is None or not self._trial.may_be_there:
+            self._trial = None
             return ok(CLEAN_UP, "nothing was made")
         trial, self._trial = self._trial, None
         trial.remove()
@@ -307,7 +309,7 @@ class Doctor:
 
     def remove_all(self) -> None:
         """Remove what was made, where the last check was not reached: somebody stopped it."""
-        if self._trial is not None:
+        if self._trial is not None and self._trial.may_be_there:
             self._trial.remove()
 
     @property

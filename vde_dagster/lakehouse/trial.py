@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.exceptions import (
+    ForbiddenError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnauthorizedError,
+)
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
@@ -30,6 +35,8 @@ _PREFIX: Final = "vde_doctor_"
 _ROW: Final = 1
 _ROW_OF_SPARK: Final = 2
 _COLUMN: Final = Column(name="id", type="bigint")
+_CERTAIN: Final = (ForbiddenError, UnauthorizedError)
+"""After these a catalog has made nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +54,13 @@ class Trial:
     Args:
         catalog: The project's, as pyiceberg opened it.
         token: What no other trial is called: letters and digits.
+
+    ``may_be_there`` is whether anything may have been made: after an error that is not certain.
     """
 
     def __init__(self, catalog: PyIcebergCatalog, token: str) -> None:
+        self.may_be_there = False
+        self._has_namespace = False
         self._catalog = catalog
         self.namespace = f"{_PREFIX}{token}"
         self._table = TableName(self.namespace, "trial")
@@ -65,7 +76,13 @@ class Trial:
         Raises:
             Refused: Another row was read.
         """
-        self._catalog.create_namespace(self.namespace)
+        self.may_be_there = True
+        try:
+            self._catalog.create_namespace(self.namespace)
+        except _CERTAIN:
+            self.may_be_there = False
+            raise
+        self._has_namespace = True
         schema = pa.schema([pa.field(_COLUMN.name, pa.int64())])
         before = datetime.now(UTC)
         table = self._catalog.create_table((self.namespace, self._table.name), schema=schema)
@@ -130,9 +147,15 @@ class Trial:
                 why = without_secrets(str(error)).strip().split("\n", 1)[0]
                 failed.append(f"{what} ({type(error).__name__}: {why})")
         if failed:
+            made = (
+                "what was made for the trial could not be removed"
+                if self._has_namespace
+                else "it is not known whether anything was made for the trial; it is not removed"
+            )
             raise Refused(
-                f"what was made for the trial could not be removed: {'; '.join(failed)}",
-                advice="Drop it by hand: nothing else is in that namespace.",
+                f"{made}: {'; '.join(failed)}",
+                advice=f"Drop the namespace {self.namespace} by hand, if it is there: nothing else "
+                "is in it.",
             )
 
     def _expect(self, wanted: list[int]) -> None:

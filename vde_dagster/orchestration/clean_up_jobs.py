@@ -231,8 +231,8 @@ def _freed(files: Iterable[StoredFiles]) -> Metadata:
 
 
 def _leave_to(context: dg.OpExecutionContext, shown: Metadata, error: LeaseHeld) -> None:
-    """End without work, since another process does it."""
-    shown["vde/reason"] = f"nothing to do, since another process does it: {error.message}"
+    """End without work, since another process is at it, perhaps for other models."""
+    shown["vde/reason"] = f"nothing was done, since another process is at it: {error.message}"
     context.log.info(shown["vde/reason"])
 
 

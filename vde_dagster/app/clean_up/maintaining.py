@@ -95,6 +95,11 @@ def maintain(
 ) -> Maintenance:
     """Maintain the tables and views of some models, or of all. One that fails stops no other.
 
+    Several processes may do it at once: a table is maintained under the lease under which it is
+    written, so who comes second finds it busy or done; of a view only files are deleted, and one
+    that is gone already is no error. So a person's `vde maintain` need not wait for a scheduled
+    run of all tables.
+
     See `vde_dagster.app.clean_up.targets.find_targets` for ``models``.
 
     Raises:
@@ -113,8 +118,8 @@ def maintain_alone(
 ) -> Maintenance:
     """`maintain`, unless another process does it in this way already.
 
-    Two at once do no harm, and the second one has nothing to do: it would come upon the tables that
-    the first one holds or has done.
+    That is for schedules, so that they do not do the same work twice. The lease of it is no lock:
+    `maintain` itself needs none but those of the tables.
 
     Raises:
         LeaseHeld: Another process does it; nothing was done.

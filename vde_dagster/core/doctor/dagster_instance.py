@@ -76,7 +76,7 @@ def judge_monitoring(check: str, facts: InstanceFacts) -> CheckResult:
             "ended: such a run never ends",
             _MONITORING,
         )
-    return ok(check, f"runs whose process is killed end ({facts.launcher})")
+    return ok(check, f"runs whose process is killed end while the daemon runs ({facts.launcher})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
