@@ -74,7 +74,7 @@ def _facts_of_look(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> dict[
         "waiting": [
             {**_version(key, files[key]), "until": instant(at)} for key, at in swept.waiting.items()
         ],
-        "dropped": [_version(key, files[key]) for key in swept.due if seen.may_drop(key)],
+        "dropped": [_version(key, files[key]) for key in seen.droppable(swept.due)],
         "finished": [_version(key) for key in sorted(dropping)],
         "kept": [{**_version(key), "reason": why} for key, why in sorted(swept.kept.items())],
         "left": [_left(each) for each in seen.left],

@@ -7,7 +7,7 @@ automation of the environment is switched on this sensor does nothing: each mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
@@ -100,7 +100,7 @@ def _answers(
         if name in pauses:
             yield f"{name} is {pauses[name]}"
             continue
-        awaited = sorted(first & {node.name for node in binding.graph.upstream([name])})
+        awaited = _awaited(binding, name, first)
         if awaited:
             yield f"{name}: {', '.join(map(str, awaited))} is loaded first"
             continue
@@ -118,6 +118,14 @@ def _answers(
                 yield answer
             case unreachable:
                 assert_never(unreachable)
+
+
+def _awaited(binding: Binding, name: ModelName, first: Collection[ModelName]) -> list[ModelName]:
+    """Those of the models that are loaded first that a model follows, sorted."""
+    if not first:
+        return []
+    above = (node.name for node in binding.graph.upstream([name]))
+    return sorted(each for each in above if each in first)
 
 
 def _asked(

@@ -135,7 +135,7 @@ def _drop_due(
 ) -> tuple[Dropped, ...]:
     """Drop what is due, views before tables; returns that."""
     dropped, reading = dict[VersionKey, Dropped](), by_version(found.views)
-    due = [key for key in swept.due if found.may_drop(key)]
+    due = found.droppable(swept.due)
     for key in sorted(due, key=lambda each: (not _is_view(found.stored.get(each)), each)):
         files = found.files(services, key)
         views = readers(key, reading, without=dropped)

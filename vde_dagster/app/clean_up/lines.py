@@ -47,7 +47,7 @@ def look_lines(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> Iterator[
     for each in swept.forgotten:
         yield Line(what="forget", name=str(each), why="its time is over")
     for what, keys in (
-        ("drop", [key for key in swept.due if seen.may_drop(key)]),
+        ("drop", seen.droppable(swept.due)),
         ("mark", swept.marked),
     ):
         for key in keys:
@@ -63,7 +63,7 @@ def look_lines(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> Iterator[
 
 def look_summary(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> str:
     """How much would be free."""
-    total = sum(files[key].size for key in seen.swept.due if seen.may_drop(key))
+    total = sum(files[key].size for key in seen.droppable(seen.swept.due))
     return f"Nothing was changed. {bytes_text(total)} would be free now."
 
 

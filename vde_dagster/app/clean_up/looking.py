@@ -53,12 +53,13 @@ class Look:
         keys = (*self.swept.due, *self.swept.waiting, *self.swept.marked)
         return {key: self.files(services, key) for key in keys}
 
-    def may_drop(self, key: VersionKey) -> bool:
-        """Whether a version that is due has no table, or one that this state made.
+    def droppable(self, due: Iterable[VersionKey]) -> list[VersionKey]:
+        """Those of the versions that are due that have no table, or one that this state made.
 
         Of one to which something referred when this looked, it is not known who made its table.
         """
-        return key not in self.swept.kept and key.table not in {each.table for each in self.left}
+        left = {each.table for each in self.left}
+        return [key for key in due if key not in self.swept.kept and key.table not in left]
 
 
 def look(services: Services, times: Times) -> Look:
