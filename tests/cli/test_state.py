@@ -122,6 +122,27 @@ def test_a_project_goes_on_with_what_was_imported(built: Path, tmp_path: Path) -
     assert "is not empty" in again.stderr
 
 
+def test_an_export_of_an_earlier_release_is_imported_and_moved_forward_as_advised(
+    built: Path, tmp_path: Path
+) -> None:
+    file, earlier = tmp_path / "state.jsonl", EARLIER[-1]
+    assert call("state", "export", file, "--project", built).exit_code == 0
+    head, *rest = file.read_text("utf-8").splitlines(keepends=True)
+    named = json.loads(head) | {"schema": earlier, "release": "0.0.9"}
+    file.write_text("".join([json.dumps(named), "\n", *rest]), "utf-8")
+    refused = call("state", "import", file, "--project", elsewhere(built))
+    assert refused.exit_code == 1
+    assert f"has schema version {earlier}, and this release works with" in refused.stderr
+    assert "Import it with release 0.0.9, which wrote it" in refused.stderr
+    assert not (built / "moved.db").exists()
+    restore(f"sqlite:///{built / 'moved.db'}", earlier)  # what that release has after its import
+    (advice,) = re.findall(r"`vde ([^`]+)`", refused.stderr)
+    moved = call(*advice.split(), "--project", built)
+    assert moved.exit_code == 0, moved.stderr
+    found = json.loads(call("environments", "--project", built, "--format", "json").stdout)
+    assert [each["name"] for each in found["environments"]] == ["dev", "prod"]
+
+
 def test_an_empty_file_in_place_of_the_state_is_refused_by_every_command(built: Path) -> None:
     moved = elsewhere(built) / "moved.db"
     moved.write_bytes(b"")

@@ -20,7 +20,7 @@ from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.writes import TimeAxisSpec
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
@@ -35,6 +35,8 @@ EVENTS: Final = ModelName("raw", "events")
 TABLE: Final = TableName("raw", "events")
 STATE_ID: Final = "5" * 32
 """The id of the state that makes the views."""
+ONE: Final = physical_table(ModelName("s", "one"), "1" * 32)
+"""The table of a version."""
 
 Pairs = Sequence[tuple[int, datetime]]
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.conftest import SparkLake
+    from tests.lakehouse.catalog_worlds import IcebergWorld, World
     from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
@@ -175,3 +176,26 @@ def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
         engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: iceberg),
         schema=f"m{uuid.uuid4().hex[:10]}",
     )
+
+
+@pytest.fixture
+def iceberg(tmp_path: Path) -> IcebergWorld:
+    """A catalog of Iceberg with the table `ONE` of `catalog_worlds`, in a folder of this test."""
+    from tests.lakehouse.catalog_worlds import ONE, IcebergWorld
+
+    found = IcebergWorld(tmp_path)
+    found.create(ONE)
+    return found
+
+
+@pytest.fixture(params=["memory", "iceberg"])
+def world(request: pytest.FixtureRequest) -> World:
+    """The same, and one in memory."""
+    from tests.lakehouse.catalog_worlds import ONE, MemoryWorld
+
+    if request.param == "iceberg":
+        on_disk: IcebergWorld = request.getfixturevalue("iceberg")
+        return on_disk
+    found = MemoryWorld()
+    found.create(ONE)
+    return found

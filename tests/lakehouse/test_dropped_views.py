@@ -14,38 +14,29 @@ import pytest
 from tests.lakehouse.catalog_worlds import (
     AT,
     ID,
+    ONE,
     STATE_ID,
     IcebergWorld,
     MemoryWorld,
     World,
 )
-from vde_dagster.core.names import ModelName, TableName, physical_table
+from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import MetadataFiles
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import STATE, StoredTable
 from vde_dagster.project.machine import SystemClock
 
-ONE: Final = physical_table(ModelName("s", "one"), "1" * 32)
 SHOWN: Final = TableName("s__dev", "one")
 OTHER: Final = TableName("s__dev", "other")
 APART: Final = TableName("s", "one", "lake__dev")
 
 
-@pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    memory = MemoryWorld()
-    memory.catalog.clock = SystemClock()  # files on disk have the machine's time, too
-    found = memory if request.param == "memory" else IcebergWorld(tmp_path)
-    found.create(ONE)
-    return found
-
-
 @pytest.fixture
-def iceberg(tmp_path: Path) -> IcebergWorld:
-    found = IcebergWorld(tmp_path)
-    found.create(ONE)
-    return found
+def world(world: World) -> World:
+    if isinstance(world, MemoryWorld):
+        world.catalog.clock = SystemClock()  # files on disk have the machine's time, too
+    return world
 
 
 def show(world: World, *names: TableName, drop: tuple[TableName, ...] = ()) -> None:

@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from tests.lakehouse.catalog_worlds import AT, ID, IcebergWorld, MemoryWorld, World
+from tests.lakehouse.catalog_worlds import AT, ID, ONE, IcebergWorld, World
 from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.names import ModelName, TableName, physical_table
+from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import expiring
 from vde_dagster.lakehouse.folders import Folder
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
@@ -21,22 +21,7 @@ from vde_dagster.ports.physical_layer import StoredTable
 
 START: Final = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR: Final = timedelta(hours=1)
-ONE: Final = physical_table(ModelName("s", "one"), "1" * 32)
 SHOWN: Final = TableName("s", "one")
-
-
-@pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    found = MemoryWorld() if request.param == "memory" else IcebergWorld(tmp_path)
-    found.create(ONE)
-    return found
-
-
-@pytest.fixture
-def iceberg(tmp_path: Path) -> IcebergWorld:
-    found = IcebergWorld(tmp_path)
-    found.create(ONE)
-    return found
 
 
 @pytest.fixture

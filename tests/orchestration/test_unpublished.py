@@ -285,6 +285,7 @@ def test_the_storage_and_the_daemons_of_an_instance_are_known(tmp_path: Path) ->
     assert daemons["SENSOR"] == [False, None, ""], "none ever said that it is alive"
 
 
+@pytest.mark.filterwarnings("ignore:Error loading repository location bad.py")  # it is returned
 def test_a_code_location_is_loaded_with_its_sensors_or_says_why_not(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(
         "import dagster as dg\n"
