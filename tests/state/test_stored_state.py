@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, make_url, select
 
 from tests.state.test_migrations import EARLIER, restore, shape
 from vde_dagster.core.errors import Refused
@@ -86,7 +86,25 @@ def test_a_place_is_named_without_its_password(tmp_path: Path) -> None:
     said = StoredState("postgresql://ana:hunter2@127.0.0.1:1/vde").place
     assert "hunter2" not in said
     assert "127.0.0.1:1/vde" in said
+    said = StoredState("postgresql://127.0.0.1:1/vde?user=ana&password=pw9").place
+    assert "pw9" not in said
+    assert "user=ana" in said
     assert StoredState(f"sqlite:///{tmp_path / 'a.db'}").place == str(tmp_path / "a.db")
+
+
+@pytest.mark.postgres
+def test_the_options_of_an_address_count_besides_ours(postgres_url: str) -> None:
+    """They may say in which schema the tables are."""
+    engine = open_engine(postgres_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA apart")
+    address = make_url(postgres_url).update_query_dict({"options": "-csearch_path=apart"})
+    SqlState.open(address.render_as_string(hide_password=False)).close()
+    there = "SELECT table_schema FROM information_schema.tables WHERE table_name = 'vde_leases'"
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql(there).scalars().all() == ["apart"]
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "1min"
+    engine.dispose()
 
 
 def rows_of_leases(url: str) -> int:

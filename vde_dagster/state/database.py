@@ -30,7 +30,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError, as_sentence
-from vde_dagster.core.secrets import remember, secrets_in
+from vde_dagster.core.secrets import remember, secrets_in, without_secrets
 from vde_dagster.state.sqlite_file import damaged, path_of, refuse_foreign
 
 if TYPE_CHECKING:
@@ -163,7 +163,9 @@ def _use_write_ahead_log(connection: sqlite3.Connection, seconds: float) -> None
 
 def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
     milliseconds = lock_timeout // timedelta(milliseconds=1)
-    options = f"-c lock_timeout={milliseconds}"
+    # Those of the address would be lost behind ours, such as a search_path.
+    given = url.normalized_query.get("options", ())
+    options = " ".join([*given, f"-c lock_timeout={milliseconds}"])
     if url.drivername == "postgresql":  # SQLAlchemy's default driver is not the same in 2.0 and 2.1
         url = url.set(drivername="postgresql+psycopg2")
     try:
@@ -183,9 +185,11 @@ def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
 
 
 def place_of(url: URL) -> str:
-    """Where a state is, for people: a path, or an address without its password."""
+    """Where a state is, for people: a path, or an address without its password and tokens."""
     path = path_of(url)
-    return str(path) if path is not None else url.render_as_string(hide_password=True)
+    if path is not None:
+        return str(path)
+    return without_secrets(url.render_as_string(hide_password=True))
 
 
 class Database:
