@@ -1,7 +1,6 @@
 """Dagster's EnvVar in what `build_definitions` is given: read where the project is opened."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 import re
 from pathlib import Path
 from typing import Any, Final
