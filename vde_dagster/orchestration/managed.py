@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables
-from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.app.evaluate.refusals import still_refused
+from vde_dagster.core.names import env_option
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.location import Location
@@ -41,7 +42,7 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
             return dg.SkipReason(f"{location.environment} shows nothing yet")
         found = managed_tables(services, binding)
         answers = [
-            _request(context.instance, location, binding.key(each.name), each)
+            _request(context.instance, location, binding, each)
             if each.is_due and each.name in location.specs
             else f"{each.name}: {each.waits_for or each.reason}"
             for each in found
@@ -56,14 +57,22 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
 
 
 def _request(
-    instance: dg.DagsterInstance, location: Location, key: VersionKey, found: Freshness
+    instance: dg.DagsterInstance, location: Location, binding: Binding, found: Freshness
 ) -> dg.RunRequest | str:
-    """One run for one state of the inputs; if it fails, another is requested after a pause."""
+    """One run for one state of the inputs; if it fails, another is requested after a pause.
+
+    After a blocking audit failed, it is requested only once its outcome may be another one.
+    """
+    services, key = location.project.services, binding.key(found.name)
     state = f"{key.model}:{key.version}:{found.token}"
-    held = bool(location.project.services.state.lease_holder(version_resource(key)))
+    held = bool(services.state.lease_holder(version_resource(key)))
     attempts = attempts_with(instance, REFRESH, state, is_held=held)
     if attempts.under_way is not None:
         return f"{found.name}: run {attempts.under_way} is refreshing it"
+    refused = still_refused(services, binding, found.name) if attempts.ended else ""
+    if refused:
+        where = env_option(location.environment)
+        return f"{found.name}: {refused}. `vde refresh{where}` tries it all the same."
     pause = attempts.pause(datetime.now(UTC))
     if pause:
         runs = f"{attempts.ended} runs did not refresh it"
