@@ -71,8 +71,10 @@ def _request(
         return f"{found.name}: run {attempts.under_way} is refreshing it"
     refused = still_refused(services, binding, found.name) if attempts.ended else ""
     if refused:
-        where = env_option(location.environment)
-        return f"{found.name}: {refused}. `vde refresh{where}` tries it all the same."
+        return (
+            f"{found.name}: {refused}. `vde refresh{env_option(location.environment)}` tries it "
+            "all the same."
+        )
     pause = attempts.pause(datetime.now(UTC))
     if pause:
         runs = f"{attempts.ended} runs did not refresh it"
