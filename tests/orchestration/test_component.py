@@ -19,6 +19,7 @@ from dagster.components.core.package_entry import (
     DG_PLUGIN_ENTRY_POINT_GROUP,
     get_package_objects_in_module,
 )
+from dagster.components.resolved.errors import ResolutionException
 from dagster.components.testing import create_defs_folder_sandbox
 from dagster.components.testing.utils import DefsFolderSandbox
 
@@ -78,6 +79,17 @@ def test_it_shows_an_environment_of_the_project(
     graph = definitions.resolve_asset_graph()
     assert dg.AssetKey([schema, "revenue"]) in graph.get_all_asset_keys()
     assert definitions.resolve_job_def("vde_automation").tags["vde/environment"] == shown
+
+
+def test_an_environment_that_is_named_by_nothing_is_not_production(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TEST_MISSING", raising=False)
+    named = "{{ env.TEST_MISSING }}"
+    with pytest.raises(ResolutionException, match=re.escape(f"{named} has no value")):
+        VdeProjectComponent.resolve_from_yaml(f"project: shop\nenvironment: '{named}'\n")
+    without = VdeProjectComponent.resolve_from_yaml("project: shop\n")
+    assert without.environment is None
 
 
 def test_its_settings_name_environment_variables_and_have_no_value_of_them(

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import dagster as dg
 from pydantic import BaseModel, Field
 
+from vde_dagster.core.errors import Refused
 from vde_dagster.orchestration._unpublished import TranslationFn, TranslationFnResolver
 from vde_dagster.orchestration.definitions import build_definitions
 from vde_dagster.orchestration.translating import project_translator
@@ -48,6 +49,24 @@ class VdeProjectScaffolder(dg.Scaffolder[VdeScaffoldParams]):
 def _project_folder(context: dg.ResolutionContext, value: str) -> Path:
     written = context.resolve_value(value, as_type=str)
     return context.resolve_source_relative_path(written)
+
+
+def _environment(context: dg.ResolutionContext, value: str | None) -> str | None:
+    """The environment that is named, if any is.
+
+    Raises:
+        Refused: It is named by what has no value, such as a variable that is not set: that is no
+            reason to show production.
+    """
+    if value is None:
+        return None
+    found = context.resolve_value(value, as_type=object)
+    if not found:
+        raise Refused(
+            f"the environment {value} has no value",
+            advice="Export the variable, or write `{{ env('NAME', 'dev') }}`.",
+        )
+    return str(found)
 
 
 class _VariableNames:
@@ -101,7 +120,10 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
     ]
     environment: Annotated[
         str | None,
-        dg.Resolver.default(
+        dg.Resolver(
+            _environment,
+            model_field_type=str | None,
+            inject_before_resolve=False,
             description="The environment to show: by default the one that VDE_ENVIRONMENT names, "
             "else prod.",
             examples=["prod", "dev"],
