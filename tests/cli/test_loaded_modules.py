@@ -15,6 +15,7 @@ from typing import Final
 from tests.cli.calling import call, new_project
 from tests.cli.promoted import promote
 from tests.project.repositories import commit, new_repository
+from vde_dagster.composition import VdeProject
 
 HEAVY: Final = ("dagster", "pyspark", "py4j")
 OF_CATALOGS: Final = (*HEAVY, "pyiceberg", "sqlalchemy", "pyarrow")
@@ -68,3 +69,29 @@ def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_ne
         name: [] for name in ("--help", "compare", "fingerprint", "run", "status", "plan")
     }
     assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
+
+
+def test_an_environment_is_made_promoted_and_rolled_back_by_views_alone(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "vde.yaml").write_text("name: shown\n")
+    model = tmp_path / "models" / "m.sql"
+    for value, environment in enumerate(("prod", "dev")):
+        model.write_text(f"MODEL (name kept.m, kind FULL); SELECT {value} AS x")
+        promote(tmp_path, environment, loaded=True)
+    first = versions(tmp_path, "prod")
+    there = ["--auto-apply", "--project", str(tmp_path)]
+    found = loaded(
+        (["plan", "other", *there], HEAVY),
+        (["promote", "dev", *there], HEAVY),
+        (["rollback", "prod", *there], HEAVY),
+    )
+    assert found == {"plan": [], "promote": [], "rollback": []}
+    assert versions(tmp_path, "other") == versions(tmp_path, "dev") != first
+    assert versions(tmp_path, "prod") == first
+    assert VdeProject.load(tmp_path).state.revision("prod") == 3
+
+
+def versions(folder: Path, environment: str) -> list[str]:
+    shown = VdeProject.load(folder).state.environment(environment)
+    assert shown is not None
+    return [each.version for each in shown.snapshots.values()]

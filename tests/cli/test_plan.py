@@ -13,9 +13,11 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava, without_java_in_a_process
 from tests.cli.terminal import on_terminal
+from vde_dagster import composition
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
+from vde_dagster.project.configuration import Configuration, read_configuration
 
 ROOT = Path(__file__).parents[2]
 REVENUE = Path("models", "mart", "revenue.sql")
@@ -88,6 +90,21 @@ def test_a_plan_without_an_environment_goes_where_the_project_says(
         assert "there is no environment prod" in call(command, "--project", project).stderr
     bounded = ("plan", "--empty-backfill", "--no-apply", "--project", project)
     assert "Plan for dev_ana" in call(*bounded).stdout, "in production that is wrong usage"
+
+
+@pytest.mark.parametrize("arguments", [(), ("prod",)])
+def test_a_plan_reads_the_projects_configuration_once(
+    up_to_date: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    read: list[Path] = []
+
+    def count(folder: Path) -> Configuration:
+        read.append(folder)
+        return read_configuration(folder)
+
+    monkeypatch.setattr(composition, "read_configuration", count)
+    assert call("plan", *arguments, "--project", up_to_date).exit_code == 0
+    assert read == [up_to_date]
 
 
 @pytest.mark.parametrize("arguments", [(), ("prod",), ("dev",)])

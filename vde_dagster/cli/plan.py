@@ -66,13 +66,16 @@ def command(
     applies only with --auto-apply. If there is nothing to do, it ends without starting Spark.
     """
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.names import PRODUCTION
 
-    goes_to = environment or _default_environment(folder)
+    found = None if environment else _readable(folder)
+    default = PRODUCTION if found is None else found.configuration.default_environment
+    goes_to = environment or default
     options_asked = asked_options(goes_to, flags)
     asked = Asked.of(
         folder, output, auto_apply=auto_apply, no_apply=no_apply, explain=explain, save=save
     )
-    project = VdeProject.load(folder)
+    project = found or VdeProject.load(folder)
     configuration = project.configuration
     plan, questions = deciding.decided_plan(
         lambda each: make_plan(project, goes_to, each),
@@ -92,19 +95,18 @@ def command(
     carry_out(project, plan, asked, questions, tested=tested)
 
 
-def _default_environment(folder: Path) -> str:
-    """Where a plan goes that names no environment; prod if the project cannot be read.
+def _readable(folder: Path) -> VdeProject | None:
+    """The project, which says where a plan goes that names no environment.
 
-    Its problems are reported when it is loaded, after those of the command line.
+    None if it cannot be read: its problems are reported after those of the command line.
     """
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.errors import ProjectInvalid
-    from vde_dagster.core.names import PRODUCTION
 
     try:
-        return VdeProject.load(folder).configuration.default_environment
+        return VdeProject.load(folder)
     except ProjectInvalid:
-        return PRODUCTION
+        return None
 
 
 def carry_out(

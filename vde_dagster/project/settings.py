@@ -42,11 +42,10 @@ class Settings:
         audits: Audits | None = None,
     ) -> Settings:
         """The settings in a source."""
-        found = json.loads(source.defaults.get(_VARIABLES, "{}"))
         return cls(
             source=source,
             defaults=Defaults.from_texts(source.defaults),
-            variables=dict(found),
+            variables=variables_of(source),
             signals=signals,
             audits=audits,
         )
@@ -72,6 +71,11 @@ class Settings:
         kept = {key: value for key, value in self.variables.items() if key in variables}
         attached = {path: text for path, text in self.source.attachments.items() if path in files}
         return replace(self.source, defaults=texts_of(self.defaults, kept), attachments=attached)
+
+
+def variables_of(source: ModelSource) -> dict[str, object]:
+    """The project's variables that are stored with a source."""
+    return dict(json.loads(source.defaults.get(_VARIABLES, "{}")))
 
 
 def texts_of(defaults: Defaults, variables: Mapping[str, object]) -> dict[str, str]:
@@ -140,7 +144,7 @@ def _with_session(source: ModelSource, settings: Mapping[str, str]) -> ModelSour
 
 
 def _without_variables(source: ModelSource, names: Collection[str]) -> ModelSource:
-    variables: dict[str, object] = dict(Settings.of(source).variables)
+    variables = variables_of(source)
     hidden = sorted(set(variables) & set(names))
     if not hidden:
         return source

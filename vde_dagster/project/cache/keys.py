@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import version
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Final
 
+import sqlglot
 from sqlglot import tokenizer_core
 
 from vde_dagster.core.model.fingerprint import SCHEME, hash_parts
@@ -19,6 +19,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.project.model_files import is_macro_file
 from vde_dagster.version import __version__
 
+_PACKAGE: Final = Path(__file__).parents[2]
 _READING: Final = ("core", "project")
 """The packages whose code decides what a model is."""
 
@@ -28,16 +29,16 @@ def code_digest() -> str:
     """A digest of this package's own code, and of the versions of what it reads SQL with."""
     own = hashlib.blake2b(digest_size=16)
     for room in _READING:
-        for name, content in _python_files(files("vde_dagster") / room, room):
+        for name, content in _python_files(_PACKAGE / room, room):
             own.update(f"{name} {len(content)} ".encode())
             own.update(content)
     compiled = getattr(tokenizer_core, "__file__", "").rpartition(".")[2]
-    return hash_parts(
-        SCHEME, __version__, own.hexdigest(), version("sqlglot"), compiled, sys.version
-    )
+    # What is installed says its version, too, after a search that takes longer than all else here.
+    reads = getattr(sqlglot, "__version__", None) or version("sqlglot")
+    return hash_parts(SCHEME, __version__, own.hexdigest(), reads, compiled, sys.version)
 
 
-def _python_files(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
+def _python_files(folder: Path, name: str) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
     for each in sorted(folder.iterdir(), key=lambda each: each.name):
         inner = f"{name}/{each.name}"

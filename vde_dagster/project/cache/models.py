@@ -37,7 +37,7 @@ from vde_dagster.project.cache.entries import Entries, Parts, opened
 from vde_dagster.project.cache.keys import code_digest, is_lasting, source_digest
 from vde_dagster.project.cache.trees import Unkept, pack_trees, unpack_trees
 from vde_dagster.project.cache.values import CODEC
-from vde_dagster.project.settings import Settings
+from vde_dagster.project.settings import variables_of
 
 FILE_NAME: Final = "parsed_models.sqlite"
 
@@ -156,7 +156,7 @@ class KnownModels:
 
     def _may_be_kept(self, used: ModelSource) -> bool:
         """Whether a source, which has the variables that its model uses, is in no way private."""
-        return is_lasting(used) and self.private.isdisjoint(Settings.of(used).variables)
+        return is_lasting(used) and self.private.isdisjoint(variables_of(used))
 
     def _columns_of(self, node: Node) -> str:
         """A digest of a node's columns, computed once for all its readers."""
