@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -98,9 +99,9 @@ def test_a_plan_reads_the_projects_configuration_once(
 ) -> None:
     read: list[Path] = []
 
-    def count(folder: Path) -> Configuration:
+    def count(folder: Path, settings: Mapping[str, object] | None = None) -> Configuration:
         read.append(folder)
-        return read_configuration(folder)
+        return read_configuration(folder, settings)
 
     monkeypatch.setattr(composition, "read_configuration", count)
     assert call("plan", *arguments, "--project", up_to_date).exit_code == 0
