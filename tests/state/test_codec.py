@@ -261,6 +261,8 @@ INTENT = Intent(
         loaded=(DAY,),
     ),
     drifted=True,
+    definition="d",
+    read_beside={ModelName("raw", "limits"): 6, ModelName("raw", "ages"): None},
 )
 PUBLICATION = Publication(
     iceberg_snapshot_id=9,
@@ -307,7 +309,7 @@ STORED: list[tuple[str, Any, str]] = [
     ("holding", HOLDING, '{"computed":[[1704067200000000,1704153600000000]],"outdated":[],"empty":[[1704067200000000,1704153600000000]],"columns":[["n","bigint",""]]}'),
     ("look", LOOK, '{"definition":"d","number":4,"inputs":{"raw.orders":["t",null]},"stale":[[1704067200000000,1704153600000000]]}'),
     ("mark", MARK, '{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null}'),
-    ("intent", INTENT, '{"work_id":"w","model":"other.mart.sales","version":"v","environment":"prod","intervals":[[1704067200000000,1704153600000000]],"inputs":{"raw.orders":5,"raw.late":null},"base":null,"execution_time":1704153600000000,"session":{"mode":"stateless","sources":[{"before":null,"after":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"evidence":[{"partition":[["day","2024-01-01"],["hour",3]],"files":1,"rows":2}]}],"fill":[],"held":[[1704067200000000,1704153600000000]],"rewrite":"","late":[],"limit":null,"pending":[]},"drifted":true,"accepted":null,"beside":[],"definition":"","read_beside":{}}'),
+    ("intent", INTENT, '{"work_id":"w","model":"other.mart.sales","version":"v","environment":"prod","intervals":[[1704067200000000,1704153600000000]],"inputs":{"raw.orders":5,"raw.late":null},"base":null,"execution_time":1704153600000000,"session":{"mode":"stateless","sources":[{"before":null,"after":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"evidence":[{"partition":[["day","2024-01-01"],["hour",3]],"files":1,"rows":2}]}],"fill":[],"held":[[1704067200000000,1704153600000000]],"rewrite":"","late":[],"limit":null,"pending":[]},"drifted":true,"accepted":null,"beside":[],"definition":"d","read_beside":{"raw.limits":6,"raw.ages":null}}'),
     ("publication", PUBLICATION, '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[1704067200000000,1704153600000000],"rows":[2,"1","0"],"digest":null,"standing":"computed","reason":"","trace":null,"kept":null},{"operation":"keep","interval":[1704067200000000,1704153600000000],"rows":[0,"0","0"],"digest":"d","standing":"outdated","reason":"r","trace":{"key":"k","inputs":{"raw.orders":"t"},"seconds":0.5},"kept":[1704067200000000,1704153600000000]}],"columns":[["n","bigint",""],["t","string","why"]],"marks":[{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null}],"pending":[{"interval":[1704067200000000,1704153600000000],"sources":["raw.orders"],"reason":"beyond threshold"}],"marks_stay":false,"algorithm":"murmur3_128"}'),
     ("audits", (AUDIT,), '[{"name":"not_null","arguments":[["columns","(n)"]],"blocking":true,"failing":1,"columns":["n","m"],"sample":[["x",1.5],[null,true]],"message":"1 row"}]'),
     ("reasons", ("a", "b"), '["a","b"]'),
