@@ -45,6 +45,7 @@ from vde_dagster.project.late_data_settings import LateDataSettings, read_late_d
 from vde_dagster.project.maintain_settings import read_maintain
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
+from vde_dagster.project.remote_setting import read_remote
 from vde_dagster.project.schedule_settings import CleanUpSchedules, read_schedules
 from vde_dagster.project.yaml_document import Entry, Reader
 
@@ -275,10 +276,9 @@ def _spark(entry: Entry | None, reader: Reader) -> SparkConfiguration:
     if entry is None:
         return SparkConfiguration()
     reader.known(entry, ("conf", "master", "remote"), "spark")
-    remote = reader.text(entry.children.get("remote"), "")
     return SparkConfiguration(
         master=reader.text(entry.children.get("master"), "local[*]"),
-        remote=_secret(remote),
+        remote=read_remote(entry.children.get("remote"), reader),
         conf=_private(entry.children.get("conf"), reader),
     )
 
