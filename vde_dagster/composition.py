@@ -167,8 +167,10 @@ class VdeProject:
         """A Spark session on the project's catalog, and on those of these views of environments.
 
         Raises:
-            SetupError: Java, Spark's jars, or the configured Spark is not available.
+            SetupError: Java, Spark's jars, or the configured Spark is not available, or a server of
+                Spark Connect does not know the catalog.
         """
+        from vde_dagster.lakehouse.connect import require_catalog
         from vde_dagster.lakehouse.session import SparkSettings, add_catalog, open_session
 
         configuration = self.configuration
@@ -179,6 +181,8 @@ class VdeProject:
             remote=None if remote is None else remote.reveal(),
         )
         session = open_session(settings, () if settings.remote else spark_jars(configuration))
+        if settings.remote is not None:
+            require_catalog(session, configuration.catalog.name)
         for catalog in {view.catalog for view in reading} - {""}:
             add_catalog(session, configuration.catalog.name, catalog)
         return session

@@ -46,6 +46,19 @@ def test_what_one_user_sets_another_does_not_find(spark: SparkSession) -> None:
         spark.conf.unset(catalog)
 
 
+@pytest.mark.parametrize("module,ended", [("pyspark.sql.connect.session", 1), ("elsewhere", 0)])
+def test_only_over_spark_connect_it_is_ended_by_itself(module: str, ended: int) -> None:
+    """Elsewhere that would end the whole application."""
+    calls: list[str] = []
+    main, own = (type("Session", (), {"__module__": module})() for _ in range(2))
+    own.stop = lambda: calls.append("stop")
+    session = OwnSession(main)
+    session._own = own
+    session.end()
+    session.end()
+    assert (len(calls), session._own) == (ended, None)
+
+
 WRONG_CAST = "SELECT CAST(text AS INT) AS id FROM VALUES ('x') AS t (text)"
 FUNCTION = f"""
 def run(context):

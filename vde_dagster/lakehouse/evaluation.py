@@ -39,6 +39,7 @@ from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.core.users_code import error_text, running_users_code
+from vde_dagster.lakehouse.connect import analysed_once
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
 
@@ -210,12 +211,15 @@ def bound_rows(
             yield _frame_of(spark, rows.frame, columns, place=rows.place)
         case PythonRows():
             tables = {name: input_frame(spark, catalog, each) for name, each in inputs.items()}
-            yield python_frame(spark, rows, tables, columns, model=model)
+            returned = python_frame(spark, rows, tables, columns, model=model)
+            with analysed_once(spark, returned) as frame:
+                yield frame
         case SqlRows():
             try:
                 for name, each in inputs.items():
                     input_frame(spark, catalog, each).createOrReplaceTempView(quoted(name))
-                yield spark.sql(qualified(rows.sql, catalog))
+                with analysed_once(spark, spark.sql(qualified(rows.sql, catalog))) as frame:
+                    yield frame
             finally:
                 for name in inputs:
                     spark.catalog.dropTempView(name)

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from vde_dagster.core.secrets import without_secrets
+from vde_dagster.lakehouse.connect import is_remote
 from vde_dagster.lakehouse.session import settle
 
 if TYPE_CHECKING:
@@ -82,6 +83,12 @@ class OwnSession:
                 why = without_secrets(str(error))
                 _LOG.warning("a session could not be tidied, so the next one is new: %s", why)
                 self._own = None
+
+    def end(self) -> None:
+        """End it where that ends no other: a Spark Connect server keeps each until it is told."""
+        own, self._own = self._own, None
+        if own is not None and is_remote(own):
+            own.stop()
 
 
 def _opened(main: SparkSession) -> SparkSession:

@@ -18,7 +18,8 @@ from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
 from vde_dagster.core.secrets import PATTERN
 from vde_dagster.lakehouse.class_archive import archive_options
-from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
+from vde_dagster.lakehouse.connect import open_remote
+from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS, jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java
 from vde_dagster.lakehouse.java_home import environment_for
 from vde_dagster.lakehouse.jvm import JAVA_OPTIONS, start_jvm
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _CLASS_PATH = "spark.driver.extraClassPath"
 _EXTENSIONS = "spark.sql.extensions"
-ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 # A local session lives for one run, so only what is really hot goes through the optimizer. Start,
 # 20 small queries and 11 small writes on two cores, with the class archive: 12.7 -> 11.0 s and
@@ -79,10 +79,11 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
         jars: The jars that the session needs, as from ``resolve_jars``; not used over Connect.
 
     Raises:
-        SetupError: There is no suitable Java, or Spark does not start.
+        SetupError: There is no suitable Java, Spark does not start, or the server at the address
+            cannot be used.
     """
     if settings.remote is not None:
-        return _connect(settings.remote, settings.conf)
+        return open_remote(settings.remote, {**DEFAULTS, **settings.conf, **PINNED})
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -168,20 +169,6 @@ def add_catalog(session: SparkSession, own: str, name: str) -> None:
     for key, value in settings.items():
         folder = f"{value.rstrip('/')}/{name}" if key == ".warehouse" else value
         session.conf.set(f"{other}{key}", folder)
-
-
-def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    try:
-        builder = SparkSession.builder.remote(remote)
-        for key, value in {**DEFAULTS, **conf, **PINNED}.items():
-            builder = builder.config(key, value)
-        return builder.getOrCreate()
-    except ImportError as error:
-        raise SetupError(
-            f"Spark Connect needs more packages: pip install 'vde-dagster[connect]' ({error})"
-        ) from error
 
 
 def _start_conf(settings: SparkSettings, jars: Sequence[Path], java: Java) -> dict[str, str]:

@@ -186,10 +186,12 @@ class SparkEngine:
             return answered(spark, question, subject=subject)
 
     def stop(self) -> None:
-        """End the session, where one was started."""
+        """End the session, where one was started, and the one of users' code beside it."""
+        if self._own is not None:
+            self._own.end()
         if self._session is not None:
             self._session.stop()
-            self._session = self._own = None
+        self._session = self._own = None
 
     @contextmanager
     def _session_for(self, staging: Staging) -> Iterator[SparkSession]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 from dagster_pyspark import PySparkResource
 
+from vde_dagster.core.errors import Refused
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -39,5 +41,16 @@ class VdePySparkResource(PySparkResource):
 
     @property
     def spark_context(self) -> SparkContext:
-        """The session's context."""
-        return self.spark_session.sparkContext
+        """The session's context.
+
+        Raises:
+            Refused: The session is one of Spark Connect, which has none.
+        """
+        session = self.spark_session
+        try:
+            return session.sparkContext
+        except AttributeError as error:  # pydantic would say that this class has no such field
+            raise Refused(
+                "a session of Spark Connect (`spark.remote` in vde.yaml) has no SparkContext",
+                advice="Use `spark_session`, or let `spark.master` name a cluster instead.",
+            ) from error

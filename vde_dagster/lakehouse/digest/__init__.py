@@ -19,6 +19,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from vde_dagster.core.ledger.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum
+from vde_dagster.lakehouse.connect import is_remote
 from vde_dagster.lakehouse.digest import native
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
 
 def _observation_of(frame: DataFrame) -> Observation:
     """A new observation, of the class that the frame's session takes: Spark Connect has its own."""
-    if type(frame).__module__.startswith("pyspark.sql.connect."):
+    if is_remote(frame):
         from pyspark.sql.connect.observation import Observation as RemoteObservation
 
         return cast("Observation", RemoteObservation())

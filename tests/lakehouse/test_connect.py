@@ -1,0 +1,191 @@
+"""What a Spark Connect server must have is asked before any work; on a stand-in for its client.
+
+`tests/platform` opens a session on a real one.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse.connect import analysed_once, is_remote, open_remote, require_catalog
+from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ICEBERG = {"spark.sql.extensions": f"another.Extension,{ICEBERG_EXTENSIONS}"}
+
+
+class Conf:
+    """The settings of a session."""
+
+    def __init__(self, settings: dict[str, str]) -> None:
+        self.getAll = settings
+
+    def get(self, key: str, default: str) -> str:
+        return self.getAll.get(key, default)
+
+
+class Builder:
+    """What `SparkSession.builder` is: it opens a session on a server with some settings.
+
+    The server takes what a session sets, but for ``fixed``.
+    """
+
+    def __init__(self, server: dict[str, str], *, fixed: tuple[str, ...] = ()) -> None:
+        self._settings = dict(server)
+        self._fixed = fixed
+
+    def remote(self, _address: str) -> Builder:
+        return self
+
+    def config(self, key: str, value: str) -> Builder:
+        if key not in self._fixed:
+            self._settings[key] = value
+        return self
+
+    def getOrCreate(self) -> SimpleNamespace:  # noqa: N802 - pyspark's name
+        return SimpleNamespace(conf=Conf(self._settings))
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where somebody listens."""
+    for name in ("grpc_proxy", "https_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        yield f"sc://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def opened(patch: pytest.MonkeyPatch, address: str, builder: object, **conf: str) -> SparkSession:
+    patch.setattr(SparkSession, "builder", builder)
+    return open_remote(address, {key.replace("_", "."): value for key, value in conf.items()})
+
+
+def test_a_server_with_icebergs_extensions_is_used_with_the_settings_of_the_session(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = opened(monkeypatch, address, Builder(ICEBERG), spark_sql_shuffle_partitions="7")
+    assert found.conf.getAll == {**ICEBERG, "spark.sql.shuffle.partitions": "7"}
+
+
+@pytest.mark.parametrize("settings", [{}, {"spark.sql.extensions": "another.Extension"}])
+def test_a_server_without_them_is_refused_with_what_to_start_it_with(
+    address: str, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str]
+) -> None:
+    wanted = re.escape(f"--conf spark.sql.extensions={ICEBERG_EXTENSIONS}")
+    with pytest.raises(SetupError, match=f"no SQL extensions of Iceberg.*{wanted}"):
+        opened(monkeypatch, address, Builder(settings))
+
+
+def test_a_setting_that_the_server_does_not_take_is_refused_only_if_rows_depend_on_it(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, ansi = "spark.executor.memory", "spark.sql.ansi.enabled"
+    builder = Builder(ICEBERG, fixed=(memory, ansi))
+    opened(monkeypatch, address, builder, spark_executor_memory="4g")
+    with pytest.raises(SetupError, match=f"takes no setting of a session for {re.escape(ansi)},"):
+        opened(monkeypatch, address, builder, spark_sql_ansi_enabled="false")
+
+
+def test_where_nobody_listens_that_is_said_at_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        port = taken.getsockname()[1]
+        with pytest.raises(SetupError, match=rf"nothing answers at 127\.0\.0\.1:{port}, which"):
+            opened(monkeypatch, f"sc://127.0.0.1:{port}", Builder(ICEBERG))
+
+
+def test_behind_a_proxy_only_grpc_knows_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("grpc_proxy", "http://proxy.example.com")
+    found = opened(monkeypatch, "sc://spark.invalid", Builder(ICEBERG))
+    assert found.conf.getAll == ICEBERG
+
+
+class Failing:
+    """A server whose answer is an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def remote(self, _address: str) -> Failing:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "error,said",
+    [
+        (PySparkException("refused\nby a server"), "cannot be used: refused. See that"),
+        (ImportError("no grpc"), r"more packages: .*vde-dagster\[connect\]' \(no grpc\)"),
+    ],
+)
+def test_what_pyspark_says_becomes_one_line(
+    address: str, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    with pytest.raises(SetupError, match=said) as caught:
+        opened(monkeypatch, address, Failing(error))
+    assert "by a server" not in str(caught.value)
+
+
+def test_a_catalog_that_the_server_does_not_know_is_refused() -> None:
+    session = cast("SparkSession", SimpleNamespace(conf=Conf({"spark.sql.catalog.lake": "a.B"})))
+    require_catalog(session, "lake")
+    with pytest.raises(SetupError, match=r"does not know the catalog 'other'.*catalog\.other and"):
+        require_catalog(session, "other")
+
+
+def remote_class(name: str) -> Any:
+    """A class as Spark Connect's client has it."""
+    return type(name, (), {"__module__": "pyspark.sql.connect.session"})
+
+
+def test_only_what_is_of_spark_connect_is_remote() -> None:
+    assert is_remote(remote_class("SparkSession")())
+    assert not is_remote(SimpleNamespace())
+
+
+class Frame:
+    """A frame that becomes a view of a session."""
+
+    def __init__(self, views: dict[str, object]) -> None:
+        self.views = views
+
+    def createOrReplaceTempView(self, name: str) -> None:  # noqa: N802 - pyspark's name
+        self.views[name] = f"analysed {len(self.views)}"
+
+
+def test_over_spark_connect_a_frame_is_analysed_when_it_is_made() -> None:
+    """Else two batches, whose views have the same names, would both read those of the second."""
+    views: dict[str, object] = {}
+    session = remote_class("SparkSession")()
+    session.table = views.__getitem__
+    session.catalog = SimpleNamespace(dropTempView=views.pop)
+    frame = cast("DataFrame", Frame(views))
+    with analysed_once(session, frame) as first, analysed_once(session, frame) as second:
+        assert (first, second) == ("analysed 0", "analysed 1")
+    assert views == {}
+
+
+def test_elsewhere_a_frame_stays_what_it_is() -> None:
+    frame = cast("DataFrame", Frame({}))
+    with analysed_once(cast("SparkSession", SimpleNamespace()), frame) as same:
+        assert same is frame
+
+
+def test_importing_the_module_loads_no_pyspark() -> None:
+    code = "import sys, vde_dagster.lakehouse.connect; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

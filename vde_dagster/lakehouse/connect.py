@@ -1,0 +1,145 @@
+"""Spark Connect: its session is opened here, and here is what has to be done otherwise over it.
+
+The server is another process, most often on another machine. Its jars, its extensions and all else
+that is read when a JVM starts are its own, so whether it has what models need is asked before any
+work. It analyses a frame again whenever the frame is used.
+
+Importing this module loads no pyspark.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from vde_dagster.core.connect_address import ConnectAddress
+from vde_dagster.core.errors import SetupError
+from vde_dagster.core.model.session_settings import may_change_results
+from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_EXTENSIONS: Final = "spark.sql.extensions"
+_REACH_SECONDS: Final = 10.0
+"""pyspark itself goes on trying for ten minutes, without a word."""
+_PROXIES: Final = ("grpc_proxy", "https_proxy", "http_proxy")
+"""The environment variables of the proxies that gRPC goes through."""
+
+
+def is_remote(of: object) -> bool:
+    """Whether a session or a frame is one of Spark Connect."""
+    return type(of).__module__.startswith("pyspark.sql.connect.")
+
+
+def open_remote(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    """This process's session on a Spark Connect server, opened if there is none.
+
+    Args:
+        remote: The server's address, ``sc://...``.
+        conf: Spark's settings of the session. A server takes only those of a session; of the others
+            those that change no rows are left to it.
+
+    Raises:
+        SetupError: Packages are missing, nothing answers there, or the server cannot do what models
+            need.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    server = ConnectAddress.parse(remote)
+    _reach(server)
+    try:
+        builder = SparkSession.builder.remote(remote)
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        _require_what_models_need(session, server, conf)
+    except ImportError as error:
+        raise SetupError(
+            f"Spark Connect needs more packages: pip install 'vde-dagster[connect]' ({error})"
+        ) from error
+    except PySparkException as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SetupError(
+            f"the Spark Connect server at {server} cannot be used: {why}",
+            advice="See that it runs Spark 4.1, and that `spark.remote` in vde.yaml has the "
+            "parameters that it asks for, such as use_ssl and token.",
+        ) from error
+    return session
+
+
+def require_catalog(session: SparkSession, name: str) -> None:
+    """Refuse a server that does not know the project's catalog.
+
+    Raises:
+        SetupError: It does not.
+    """
+    key = f"spark.sql.catalog.{name}"
+    if not session.conf.get(key, ""):
+        raise SetupError(
+            f"the Spark Connect server does not know the catalog {name!r}",
+            advice=f"set {key} and what belongs to it in `spark.conf` of vde.yaml, or on the "
+            "server.",
+        )
+
+
+@contextmanager
+def analysed_once(spark: SparkSession, frame: DataFrame) -> Iterator[DataFrame]:
+    """The same rows, whatever becomes of the temporary views that the frame's query names.
+
+    A session of this process analyses a query when it makes a frame of it. Over Spark Connect the
+    text is analysed whenever the frame is used, and means the views that then have these names: a
+    batch would read what was named for the next one. As a temporary view it is analysed once.
+
+    Args:
+        spark: The session that the frame is of.
+        frame: What a query or a user's function returned.
+    """
+    if not is_remote(spark):
+        yield frame
+        return
+    name = f"vde_analysed_{uuid4().hex}"
+    frame.createOrReplaceTempView(name)
+    try:
+        yield spark.table(name)
+    finally:
+        spark.catalog.dropTempView(name)
+
+
+def _reach(server: ConnectAddress) -> None:
+    """See that somebody listens there, where nothing stands in between."""
+    if any(os.environ.get(name) for name in _PROXIES):
+        return
+    try:
+        socket.create_connection((server.host, server.port), timeout=_REACH_SECONDS).close()
+    except OSError as error:
+        raise SetupError(
+            f"nothing answers at {server}, which `spark.remote` in vde.yaml names "
+            f"({error.strerror or error})",
+            advice="Start the Spark Connect server there, or correct the address.",
+        ) from error
+
+
+def _require_what_models_need(
+    session: SparkSession, server: ConnectAddress, conf: Mapping[str, str]
+) -> None:
+    present = session.conf.getAll
+    if ICEBERG_EXTENSIONS not in present.get(_EXTENSIONS, ""):
+        raise SetupError(
+            f"the Spark Connect server at {server} has no SQL extensions of Iceberg, so it knows "
+            "no branches of tables",
+            advice=f"Start it with --conf {_EXTENSIONS}={ICEBERG_EXTENSIONS} and with the jars of "
+            "Iceberg and of the catalog's driver.",
+        )
+    refused = [key for key in conf if may_change_results(key) and present.get(key) != conf[key]]
+    if refused:
+        raise SetupError(
+            f"the Spark Connect server at {server} takes no setting of a session for "
+            f"{', '.join(sorted(refused))}, on which rows may depend",
+            advice="Start it with the value that `spark.conf` in vde.yaml has.",
+        )
