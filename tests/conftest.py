@@ -250,17 +250,30 @@ def spark_lake(tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
 @pytest.fixture(scope="session")
 def spark(spark_lake: SparkLake, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """The one Spark session of this pytest process. Each test takes a namespace of its own."""
-    write_class_archive()
     conf = embedded_catalog_conf(spark_lake.catalog, spark_lake.database, spark_lake.warehouse)
+    if remote := os.environ.get(SPARK_REMOTE):
+        session = open_session(SparkSettings(conf=conf, remote=remote), ())
+    else:
+        session = _own_session(conf)
+    request.config.stash[_OPENED] = session, session.conf.getAll
+    yield session
+    session.stop()
+
+
+SPARK_REMOTE: Final = "VDE_TEST_SPARK_REMOTE"
+"""Names a Spark Connect server for the session; see `tests/platform/test_spark_connect.py`."""
+
+
+def _own_session(conf: dict[str, str]) -> SparkSession:
+    """A session whose JVM is this process's own, with these settings and those for tests."""
+    write_class_archive()
     # With more room for what is thrown away at once, it is collected less often.
     conf["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} -Xmn512m"
     # Else each operation on a column asks Java where in Python it was written.
     conf["spark.python.sql.dataFrameDebugging.enabled"] = "false"
     session = open_session(SparkSettings(conf=conf), resolve_jars())
     _keep_classes(session)
-    request.config.stash[_OPENED] = session, session.conf.getAll
-    yield session
-    session.stop()
+    return session
 
 
 def _keep_classes(session: SparkSession) -> None:

@@ -50,7 +50,7 @@ from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine, TableRows, UserFrame
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrameWriterV2, SparkSession
 
     from tests.conftest import SparkLake
 
@@ -250,6 +250,28 @@ def test_appending_adds_only_to_the_given_intervals(world: World) -> None:
     )
     assert world.ids() == [1, 2, 3]
     assert {i: s.rows for i, s in staged.sums[0].items()} == {hours(0, 1): 1, hours(1, 2): 0}
+
+
+@pytest.mark.spark
+def test_a_write_that_was_committed_twice_is_not_staged(
+    spark_world: World, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a client sends a request again whose answer it lost."""
+    world, writer = spark_world, type(spark.range(1).writeTo("lake.nowhere"))
+    world.overwrite(rows((1, 0)), hours(0, 1))
+    once = writer.append
+
+    def twice(self: DataFrameWriterV2) -> None:
+        once(self)
+        once(self)
+
+    monkeypatch.setattr(writer, "append", twice)
+    with pytest.raises(EvaluationFailed, match="committed more than once; nothing was published"):
+        world.write(rows((2, 0)), AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY))
+    monkeypatch.undo()
+    assert world.ids() == [1]
+    world.write(rows((2, 0)), AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY))
+    assert world.ids() == [1, 2]
 
 
 def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.lakehouse.evaluation import with_columns_of
 from vde_dagster.lakehouse.publish import branch_name
 
@@ -124,10 +125,22 @@ class Branch:
             conf.unset(_SNAPSHOT_PROPERTY)
 
     def committed(self) -> Commit:
-        """Move the head to what was written last; a write that changes nothing may commit none."""
+        """Move the head to what was written last; a write that changes nothing may commit none.
+
+        Raises:
+            EvaluationFailed: It was committed more than once, so that rows may be there twice. A
+                client of Spark Connect sends a request again whose answer was lost.
+        """
         before = self.head
         recorded = self._look()
-        return Commit(added=recorded.added) if self.head != before else Commit()
+        if self.head == before:
+            return Commit()
+        if recorded.parent != before:
+            raise EvaluationFailed(
+                "a write was committed more than once; nothing was published",
+                advice="Run the same again: it begins from what is published.",
+            )
+        return Commit(added=recorded.added)
 
     def rows(self) -> DataFrame:
         """The rows on the branch."""
@@ -209,7 +222,7 @@ class Branch:
         ref = metadata.refs.get(self._name)
         snapshot = metadata.snapshot_by_id(ref.snapshot_id) if ref is not None else None
         if snapshot is None:
-            return _Recorded(snapshot_id=None, added=0, total=0)
+            return _Recorded(snapshot_id=None, parent=None, added=0, total=0)
         summary = snapshot.summary
         added, rows = (
             summary[key] if summary is not None else None
@@ -217,7 +230,12 @@ class Branch:
         )
         # A commit that adds no rows has no such total; other writers may leave out any total.
         total = int(rows) if rows is not None else None
-        return _Recorded(snapshot_id=snapshot.snapshot_id, added=int(added or 0), total=total)
+        return _Recorded(
+            snapshot_id=snapshot.snapshot_id,
+            parent=snapshot.parent_snapshot_id,
+            added=int(added or 0),
+            total=total,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +243,7 @@ class _Recorded:
     """The head of the branch according to the table's metadata."""
 
     snapshot_id: int | None
+    parent: int | None
     added: int
     total: int | None
 
