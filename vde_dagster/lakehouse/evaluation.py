@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from types import ModuleType
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
 from pyspark.errors import PySparkException, PythonException
@@ -34,12 +33,12 @@ from vde_dagster.core.ledger.unit_of_work import (
     RowsWithin,
     SqlRows,
 )
-from vde_dagster.core.model.module_texts import importable
 from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
-from vde_dagster.core.users_code import error_text, running_users_code
+from vde_dagster.core.users_code import error_text
 from vde_dagster.lakehouse.connect import analysed_once
+from vde_dagster.lakehouse.model_functions import model_function
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
 
@@ -335,8 +334,8 @@ def python_frame(
         variables=rows.variables,
     )
     try:
-        with importable(rows.modules, loaded=_travels_by_value), running_users_code():
-            result = _function(rows)(context)
+        with model_function(rows) as function:
+            result = function(context)
     except (PySparkException, EvaluationFailed):
         raise
     except (Exception, SystemExit) as error:  # whatever a user's function raises
@@ -374,22 +373,6 @@ def _is_pandas(result: object) -> bool:
         each.__name__ == "DataFrame" and each.__module__.partition(".")[0] == "pandas"
         for each in type(result).__mro__
     )
-
-
-def _travels_by_value(module: ModuleType) -> None:
-    """Ship a module's functions to Spark's workers by value, since they cannot import it."""
-    from pyspark.cloudpickle import register_pickle_by_value
-
-    register_pickle_by_value(module)  # type: ignore[no-untyped-call] # pyspark types it not
-
-
-def _function(rows: PythonRows) -> Callable[[ModelContext], object]:
-    namespace: dict[str, object] = {"__name__": "__vde_model__", "__file__": rows.path}
-    exec(compile(rows.source, rows.path, "exec"), namespace)  # noqa: S102 - the user's own model
-    function = namespace.get(rows.function)
-    if not callable(function):
-        raise EvaluationFailed(f"{rows.path} defines no function {rows.function}")
-    return function
 
 
 def _raise_users(error: BaseException, rows: PythonRows) -> NoReturn:

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from vde_dagster.core.model.module_texts import importable
+from vde_dagster.core.model.module_texts import importable, install
 
 TEXTS = {
     "vde_one.py": "import vde_shop.rates\nVALUE = vde_shop.rates.RATE\n",
@@ -72,3 +72,33 @@ def test_each_module_is_handed_over_before_it_runs() -> None:
         ("vde_shop.deep", True),
         ("vde_shop.deep.inner", True),
     ]
+
+
+def test_what_is_installed_stays_until_something_else_is() -> None:
+    finders = list(sys.meta_path)
+    try:
+        install(TEXTS)
+        first = importlib.import_module("vde_one")
+        assert first.VALUE == 3
+        install(dict(TEXTS))
+        assert importlib.import_module("vde_one") is first, "the same again"
+        install({**TEXTS, "vde_shop/deep/inner.py": "DEEP = 5\n"})
+        assert importlib.import_module("vde_one").VALUE == 6
+    finally:
+        install({})
+    assert sys.meta_path == finders
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("vde_one")
+
+
+def test_each_module_has_its_path_when_it_is_handed_over() -> None:
+    seen: dict[str, str | None] = {}
+
+    def note(module: ModuleType) -> None:
+        seen[module.__name__] = getattr(module, "__file__", None)
+
+    with importable(TEXTS, loaded=note):
+        importlib.import_module("vde_one")
+    assert seen["vde_one"] == "vde_one.py"
+    assert seen["vde_shop"] == "vde_shop/__init__.py"
+    assert seen["vde_shop.deep"] is None, "a package without a file"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -34,13 +34,39 @@ def importable(
     if not texts:
         yield
         return
-    finder = _Texts({_name_of(path): path for path in texts}, texts, loaded)
-    with _ONE_AT_A_TIME, _without(finder.outermost):
+    finder = _Texts(texts, loaded)
+    with _ONE_AT_A_TIME, _without(_outermost(texts)):
         sys.meta_path.insert(0, finder)
         try:
             yield
         finally:
             sys.meta_path.remove(finder)
+
+
+def install(texts: Mapping[str, str]) -> None:
+    """Let ``import`` find modules by their texts from now on, before it looks anywhere else.
+
+    For a process that does nothing else, as a worker of Spark: it goes on to other tasks, so what
+    an earlier call installed is forgotten, unless it was the same.
+
+    Args:
+        texts: By path relative to the project's folder; empty to find nothing so any more.
+    """
+    found = [(each, getattr(each, "project_texts", None)) for each in sys.meta_path]
+    before = [(each, known) for each, known in found if known is not None]
+    if [known for _, known in before] == [texts]:
+        return
+    for each, known in before:
+        sys.meta_path.remove(each)
+        _forgotten(_outermost(known))
+    if texts:
+        _forgotten(_outermost(texts))
+        sys.meta_path.insert(0, _Texts(texts, None))
+
+
+def _outermost(texts: Iterable[str]) -> frozenset[str]:
+    """The packages and modules of these paths that lie in no other."""
+    return frozenset(_name_of(each).partition(".")[0] for each in texts)
 
 
 def _name_of(path: str) -> str:
@@ -69,25 +95,17 @@ class _Texts(MetaPathFinder, Loader):
     """Finds modules by name, and the packages that they are in, and runs their texts."""
 
     def __init__(
-        self,
-        paths: Mapping[str, str],
-        texts: Mapping[str, str],
-        loaded: Callable[[ModuleType], None] | None,
+        self, texts: Mapping[str, str], loaded: Callable[[ModuleType], None] | None
     ) -> None:
-        self._paths = paths
-        self._texts = texts
+        self.project_texts = texts
+        self._paths = {_name_of(path): path for path in texts}
         self._loaded = loaded
         self._packages = {
             ".".join(parts[:count])
-            for name, path in paths.items()
+            for name, path in self._paths.items()
             for parts in [name.split(".")]
             for count in range(1, len(parts) + PurePosixPath(path).match(f"{_START}.py"))
         }
-
-    @property
-    def outermost(self) -> frozenset[str]:
-        """The packages and modules that lie in no other."""
-        return frozenset(each.partition(".")[0] for each in self._paths)
 
     def find_spec(
         self,
@@ -103,12 +121,13 @@ class _Texts(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """What Python asks of a loader."""
         name = module.__name__
-        if self._loaded is not None:
-            self._loaded(module)
         path = self._paths.get(name)
         if path is not None:
             module.__file__ = path
-            code = compile(self._texts[path], path, "exec", dont_inherit=True)
+        if self._loaded is not None:
+            self._loaded(module)
+        if path is not None:
+            code = compile(self.project_texts[path], path, "exec", dont_inherit=True)
             exec(code, module.__dict__)  # noqa: S102 - a user's own code
         # Where a module travels to Spark's workers by value, its loader would come along.
         module.__spec__ = self._spec(name, None)

@@ -1,0 +1,138 @@
+"""Python models' functions find the modules of their project where they run, in any process."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from pyspark import cloudpickle
+
+from tests.lakehouse.conftest import DAY, NOW
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.unit_of_work import PythonRows
+from vde_dagster.lakehouse.model_functions import TravellingPath, model_function
+
+if TYPE_CHECKING:
+    from tests.lakehouse.conftest import Lake
+
+MODULES: Final = {
+    "vde_names/__init__.py": "",
+    "vde_names/plain.py": """\
+from vde_names.words import LAST
+
+def plain(name):
+    from .words import without  # on the worker
+
+    return without(name).strip() + LAST
+""",
+    "vde_names/words.py": """\
+LAST = "!"
+
+def without(name):
+    return name.removesuffix("Inc.")
+""",
+}
+"""A package whose modules import each other, at the top and later."""
+EDITED: Final = {
+    **MODULES,
+    "vde_names/words.py": MODULES["vde_names/words.py"].replace("!", "?"),
+}
+AT_THE_TOP: Final = """\
+from vde_names.plain import plain
+
+def shown(name):
+    return plain(name)
+"""
+LATER: Final = """\
+def shown(name):
+    from vde_names.plain import plain
+
+    return plain(name)
+"""
+MODEL: Final = """
+def run(context):
+    from pyspark.sql import functions as F
+
+    names = context.spark.range(0, 4, 1, 4).selectExpr("concat('Delta ', id, ' Inc.') AS name")
+    return names.select(F.udf(shown, "string")("name").alias("name"))
+"""
+RUN_ELSEWHERE: Final = """
+import pickle, sys
+
+for sent in pickle.load(sys.stdin.buffer):
+    try:
+        print(pickle.loads(sent)("Delta Inc."))
+    except ModuleNotFoundError as error:
+        print(error.name)
+print("vde_dagster" in sys.modules)
+"""
+
+
+def rows(source: str, modules: dict[str, str]) -> PythonRows:
+    return PythonRows(
+        source=source,
+        function="run",
+        path="models/names.py",
+        interval=DAY,
+        execution_time=NOW,
+        modules=modules,
+    )
+
+
+def sent(source: str, modules: dict[str, str]) -> bytes:
+    """The function `shown` as Spark sends it to a worker."""
+    made = f"{source}\ndef run(context):\n    return shown\n"
+    with model_function(rows(made, modules)) as run:
+        function: Any = run(None)  # type: ignore[arg-type] # it asks its context nothing
+        found: bytes = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+    return found
+
+
+def elsewhere(folder: Path, *functions: bytes) -> list[str]:
+    """What a process answers that has none of the modules and calls one after the other."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ELSEWHERE],
+        input=pickle.dumps(functions),
+        capture_output=True,
+        check=True,
+        cwd=folder,
+    )
+    return done.stdout.decode().splitlines()
+
+
+def test_a_worker_finds_modules_that_are_imported_at_the_top_and_later(tmp_path: Path) -> None:
+    found = elsewhere(tmp_path, sent(AT_THE_TOP, MODULES), sent(LATER, MODULES))
+    assert found == ["Delta!", "Delta!", "False"], "and nothing of this package is needed there"
+
+
+def test_a_worker_has_the_texts_of_the_model_that_it_is_at(tmp_path: Path) -> None:
+    """Whatever it served before, and whatever file lies where Python looks for modules."""
+    (tmp_path / "vde_names.py").write_text("raise AssertionError('this file is not planned')")
+    functions = [sent(LATER, each) for each in (MODULES, EDITED, MODULES)]
+    assert elsewhere(tmp_path, *functions) == ["Delta!", "Delta?", "Delta!", "False"]
+
+
+def test_a_model_without_modules_finds_none_of_another_one(tmp_path: Path) -> None:
+    found = elsewhere(tmp_path, sent(LATER, MODULES), sent(LATER, {}))
+    assert found == ["Delta!", "vde_names", "False"]
+
+
+def test_the_path_of_a_file_is_a_text_for_everybody_else() -> None:
+    path = TravellingPath("models/names.py", MODULES)
+    assert (path, Path(path).name, str(path)) == ("models/names.py", "names.py", "models/names.py")
+    assert type(str(path)) is str
+
+
+@pytest.mark.spark
+def test_a_model_on_spark_calls_its_helpers_in_workers(lake: Lake) -> None:
+    for modules, last in ((MODULES, "!"), (EDITED, "?")):
+        for source in (AT_THE_TOP, LATER):
+            lake.publish(rows(source + MODEL, modules))
+            found = lake.table().scan().to_arrow()["name"].to_pylist()
+            assert sorted(found) == [f"Delta {number}{last}" for number in range(4)]
+    with pytest.raises(EvaluationFailed, match="No module named 'vde_names'"):
+        lake.publish(rows(LATER + MODEL, {}))
