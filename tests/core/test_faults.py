@@ -37,6 +37,8 @@ def caused(outer: Exception, cause: Exception) -> Exception:
         (OperationalError("x", {}, Exception(REFUSED)), Fault.NO_ANSWER, "127.0.0.1:9"),
         (ConnectionRefusedError(111, "Connection refused"), Fault.NO_ANSWER, ""),
         (ServiceUnavailableError("503"), Fault.NO_ANSWER, ""),
+        (PySparkException("status = StatusCode.UNAVAILABLE"), Fault.NO_ANSWER, ""),
+        (PySparkException("[INVALID_HANDLE.SESSION_CLOSED] ..."), Fault.NO_ANSWER, ""),
         (ForbiddenError("no"), Fault.NOT_ALLOWED, ""),
         (PySparkException(f"{REST}.NotAuthorizedException: no"), Fault.NOT_ALLOWED, ""),
         (PySparkException("S3Exception: (Service: S3, Status Code: 403, "), Fault.NOT_ALLOWED, ""),

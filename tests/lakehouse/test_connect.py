@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse.connect import analysed_once, is_remote, open_remote, require_catalog
+from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
 
 if TYPE_CHECKING:
@@ -184,6 +185,23 @@ def test_elsewhere_a_frame_stays_what_it_is() -> None:
     frame = cast("DataFrame", Frame({}))
     with analysed_once(cast("SparkSession", SimpleNamespace()), frame) as same:
         assert same is frame
+
+
+class OfServer(PySparkException):
+    """An error of Spark Connect, which has its causes as a text."""
+
+    def getStackTrace(self) -> str:  # noqa: N802 - pyspark's name
+        return (
+            "org.apache.spark.SparkException\n\tat a.B.c(D.scala:1)\n"
+            "Caused by: org.apache.spark.SparkException: [WRITING_JOB_ABORTED] Aborted\n"
+            "Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] rows share"
+            " the key (id) = (1): 2 of them. SQLSTATE: P0001\n\tat e.F.g(H.scala:2)"
+        )
+
+
+def test_the_cause_of_an_error_on_the_server_is_what_people_read() -> None:
+    error = OfServer("Job aborted due to stage failure: Task 0 failed\nDriver stacktrace:")
+    assert first_useful_line(error) == "rows share the key (id) = (1): 2 of them."
 
 
 def test_importing_the_module_loads_no_pyspark() -> None:

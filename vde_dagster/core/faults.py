@@ -54,8 +54,9 @@ class Fault(Enum):
     NO_ANSWER = (
         "a service does not answer",
         (
-            "See that the catalog, the state and the storage that vde.yaml names are up and can be "
-            "reached from here, with the right host and port, and run the same again."
+            "See that the catalog, the state, the storage and the Spark Connect server that "
+            "vde.yaml names are up and can be reached from here, with the right host and port, and "
+            "run the same again."
         ),
     )
     NOT_ALLOWED = (
@@ -210,7 +211,7 @@ _TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
         r"[Cc]onnection refused|[Cc]onnection timed out|could not translate host name|"
         r"[Nn]ame or service not known|server closed the connection|failed to resolve host|"
         r"AWS Error NETWORK_CONNECTION|UnknownHostException|Could not connect to (?:the endpoint|"
-        r"server)"
+        r"server)|StatusCode\.UNAVAILABLE|INVALID_HANDLE\.SESSION_"
     ),
     Fault.NOT_ALLOWED: re.compile(
         r"AWS Error ACCESS_DENIED|password authentication failed|NotAuthorizedException: |"

@@ -54,6 +54,7 @@ _WRAPPERS: Final = (
     "[WRITING_JOB",
     "Exception thrown in awaitResult",
 )
+_CAUSED_BY: Final = "Caused by: "
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: P0001)?")
 """A message that a user's SQL raises, as by `raise_error`, and what Spark puts around it."""
 
@@ -279,8 +280,17 @@ def _messages(error: Exception) -> Iterator[str]:
         text = cause.getMessage()
         found += (text or "").splitlines()[:1]
         cause = cause.getCause()
+    found += _causes_on_a_server(error)
     yield from (text.strip() for text in found if text.startswith("[") and "[INTERNAL" not in text)
     yield from (text.strip() for text in found)
+
+
+def _causes_on_a_server(error: Exception) -> Iterator[str]:
+    """First lines of the causes that an error of Spark Connect has: it has them as a text alone."""
+    trace = error.getStackTrace() if hasattr(error, "getStackTrace") else None
+    for line in (trace or "").splitlines():
+        if line.startswith(_CAUSED_BY):  # and then the error's class and its message
+            yield line.removeprefix(_CAUSED_BY).partition(": ")[2]
 
 
 def _from_java(error: Exception) -> bool:
