@@ -331,17 +331,18 @@ def in_memory(folder: Path, patch: pytest.MonkeyPatch) -> InMemory:
     return lake
 
 
-def on_spark(folder: Path, *, uri: str = "") -> OnSpark:
+def on_spark(folder: Path, **properties: str) -> OnSpark:
     """The example as it is, in a catalog that no other test has; nothing has landed.
 
-    ``uri`` is the address of the catalog's database; without one it is embedded.
+    ``properties`` are pyiceberg's of a SQL catalog, whose warehouse lies in the project's folder
+    unless they say where. Without any the catalog is embedded.
     """
     _copy(folder)
+    given = {"type": "sql", "warehouse": f"file://{folder}/.vde/warehouse", **properties}
     with (folder / "vde.yaml").open("a", encoding="utf-8") as settings:
         settings.write(f"\ncatalog:\n  name: flights_{uuid.uuid4().hex[:8]}\n")
-        if uri:
-            place = f"file://{folder}/.vde/warehouse"
-            settings.write(f"  properties: {{type: sql, uri: '{uri}', warehouse: '{place}'}}\n")
+        if properties:
+            settings.write(f"  properties: {json.dumps(given)}\n")
     return OnSpark(folder=folder)
 
 

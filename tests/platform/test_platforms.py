@@ -2,39 +2,133 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import create_engine
 
+from tests.cli.calling import run_vde
+from tests.conftest import not_run
 from tests.flights.lakes import OnSpark, on_spark
+from tests.platform.canaries import canary, contents_with, files_with, tables_with
 from tests.platform.processes import tell
+from tests.platform.programs import LOOPBACK
+from tests.platform.s3_server import BUCKET, REGION, s3_server
+from tests.platform.spark_servers import cluster, connect_server
+from tests.platform.told import COMMAND_LINES
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
 
 
-def told(lake: OnSpark, settings: str = "") -> None:
+def told(lake: OnSpark, settings: str = "", **environment: str) -> None:
     """Tell the story of `tests.platform.told` with more settings in vde.yaml."""
     with (lake.folder / "vde.yaml").open("a", encoding="utf-8") as file:
         file.write(settings)
-    tell("tests.platform.told", lake.folder)
+    tell("tests.platform.told", lake.folder, **environment)
+
+
+def required(module: str, why: str) -> None:
+    """Leave a test out where a package is missing."""
+    if find_spec(module) is None:
+        not_run(why)
 
 
 def test_embedded(tmp_path: Path) -> None:
     told(on_spark(tmp_path / "flights"))
 
 
+DAGSTER_IN_POSTGRES = """\
+telemetry: {enabled: false}
+nux: {enabled: false}
+storage: {postgres: {postgres_url: {env: STORY_DATABASE}}}
+run_coordinator: {module: dagster.core.run_coordinator, class: QueuedRunCoordinator}
+run_launcher: {module: vde_dagster, class: VdeRunLauncher}
+run_monitoring: {enabled: true}
+"""
+
+
 @pytest.mark.postgres
-def test_catalog_and_state_in_one_postgres(tmp_path: Path, postgres_on_loopback: str) -> None:
-    """The password is in the environment of the processes alone."""
-    database = f"t{uuid4().hex}"
+def test_catalog_state_and_dagster_in_one_postgres(
+    tmp_path: Path, postgres_on_loopback: str
+) -> None:
+    """Its password is in the environment of the processes, and nowhere else."""
+    required("dagster_postgres", "dagster-postgres is not installed")
+    database, password = f"t{uuid4().hex}", canary()
+    with_password = postgres_on_loopback.replace("vde@", f"vde:{password}@")
     server = create_engine(
         postgres_on_loopback.format(database="postgres"), isolation_level="AUTOCOMMIT"
     )
     with server.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {database}")
     server.dispose()
-    address = postgres_on_loopback.format(database=database)
+    address = "${STORY_DATABASE}"
     lake = on_spark(tmp_path / "flights", uri=address)
-    told(lake, f"state: {{url: '{address}'}}\n")
+    home = lake.folder / ".vde" / "dagster"
+    home.mkdir(parents=True)
+    (home / "dagster.yaml").write_text(DAGSTER_IN_POSTGRES, encoding="utf-8")
+    told(
+        lake,
+        f"state: {{url: '{address}'}}\n",
+        STORY_DATABASE=with_password.format(database=database),
+    )
+    assert not list(home.rglob("*.db")), "Dagster has no file of SQLite"
+    assert not (lake.folder / ".vde" / "lake.db").exists()
+    found = postgres_on_loopback.format(database=database)
+    assert {"iceberg_tables", "vde_ledger", "runs", "event_logs"} <= tables_with(found, "")
+    assert tables_with(found, password) == set()
+    assert (tmp_path / COMMAND_LINES).read_text("utf-8")
+    assert files_with(tmp_path, password) == []
+
+
+def test_spark_connect(tmp_path: Path) -> None:
+    """The server knows no catalog: it is told of the embedded one by each session."""
+    required("grpc_status", "the packages of the extra `connect` are not installed")
+    with connect_server(tmp_path) as address:
+        told(on_spark(tmp_path / "flights"), f"spark: {{remote: '{address}'}}\n")
+
+
+def test_a_standalone_master_with_two_workers(tmp_path: Path) -> None:
+    with cluster(tmp_path) as master:
+        settings = f"""
+spark:
+  master: {master}
+  conf:
+    spark.driver.host: {LOOPBACK}
+    spark.driver.bindAddress: {LOOPBACK}
+    spark.executor.memory: 512m
+    spark.sql.shuffle.partitions: 4
+"""
+        told(on_spark(tmp_path / "flights"), settings)
+
+
+def test_storage_that_speaks_s3(tmp_path: Path) -> None:
+    """Its keys are in the environment of the processes, and nowhere else."""
+    required("moto", "moto is not installed")
+    keys = {name: canary() for name in ("STORY_KEY", "STORY_SECRET", "STORY_TOKEN")}
+    with s3_server(tmp_path) as storage:
+        lake = on_spark(
+            tmp_path / "flights",
+            **{
+                "uri": f"sqlite:///{tmp_path}/flights/.vde/catalog.db",
+                "warehouse": f"s3://{BUCKET}/warehouse",
+                "s3.endpoint": storage.endpoint,
+                "s3.region": REGION,
+                "s3.access-key-id": "${STORY_KEY}",
+                "s3.secret-access-key": "${STORY_SECRET}",
+                "s3.session-token": "${STORY_TOKEN}",
+            },
+        )
+        told(lake, **keys)
+        contents = storage.contents()
+    assert any(name.endswith(".metadata.json") for name in contents)
+    assert contents_with(contents, *keys.values()) == []
+    assert (tmp_path / COMMAND_LINES).read_text("utf-8")
+    assert files_with(tmp_path, *keys.values()) == []
+
+    gone = run_vde("query", "SELECT * FROM mart.punctuality", "--project", lake.folder, **keys)
+    assert gone.returncode != 0
+    said = gone.stdout + gone.stderr
+    assert "Traceback" not in said
+    assert not any(each in said for each in keys.values()), said

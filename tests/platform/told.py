@@ -1,29 +1,124 @@
 """The story of a platform, in a process of its own: ``python -m tests.platform.told FOLDER``.
 
-FOLDER is the folder of the flights example, whose vde.yaml names the platform. The story is
-that of the environments, shorter, and goes on with late data.
+FOLDER is the folder of the flights example, whose vde.yaml names the platform. After each step what
+readers see is compared with what DuckDB computes from the CSV files, by code that knows nothing of
+the project. `tests/flights/test_environments_story.py` tells more of the same, on one machine.
 """
 
 from __future__ import annotations
 
+import csv
+import signal
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from tests.flights.lakes import OnSpark
+from tests.flights.lakes import OnSpark, unordered
 from tests.flights.test_environments_story import (
     FIRST,
+    LANDED_AT,
+    MARTS,
+    TIMES,
     Meaning,
-    a_non_breaking_edit,
-    built_and_shared,
+    hours,
     moved,
 )
-from tests.flights.world import HOUR
+from tests.flights.world import DEPARTURES, HOUR
+from tests.platform.processes import started_vde
+from vde_dagster.core.names import ModelName
+
+COMMAND_LINES: Final = "command_lines"
+"""The file beside the project's folder with what other users of the machine saw of a run."""
+_PATIENCE_SECONDS: Final = 900
+_LOOK_SECONDS: Final = 0.05
+_PLAIN_NAMES: Final = ModelName("mart", "plain_names")
+_HELPERS: Final = {
+    "airline_words/__init__.py": "",
+    "airline_words/shown.py": """\
+def shown(name):
+    return name.upper()
+""",
+    "airline_words/endings.py": """\
+ENDING = " Inc."
+
+
+def without(name):
+    return name.removesuffix(ENDING)
+""",
+    "models/mart/plain_names.py": '''\
+"""Names of airlines as a sign has them."""
+
+from airline_words.shown import shown
+from vde_dagster import model
+
+
+def in_short(name):
+    from airline_words.endings import without  # on the worker
+
+    return shown(without(name))
+
+
+@model(
+    "mart.plain_names",
+    kind="FULL",
+    cron="@daily",
+    depends_on=["staging.airlines"],
+    columns={"carrier": "string", "name": "string"},
+)
+def plain_names(context):
+    from pyspark.sql import functions as F
+
+    names = context.table("staging.airlines").repartition(4)
+    return names.select("carrier", F.udf(in_short, "string")("name").alias("name"))
+''',
+}
+"""A Python model with a function for workers, and what that imports at the top and later."""
 
 
 def story(lake: OnSpark) -> None:
-    """Build, a dev environment, an edit, its promotion, rollback, and late data."""
-    meaning = a_non_breaking_edit(lake, built_and_shared(lake))
+    """Build, a dev environment, an edit, promotion, rollback, late data, kill and recover.
+
+    At the end a model is added whose function runs on workers.
+    """
+    meaning = Meaning()
+    built_and_shared(lake, meaning)
+    meaning = edited_and_promoted(lake, meaning)
     late_data(lake, meaning)
+    killed(lake, meaning)
+    helped(lake)
+
+
+def built_and_shared(lake: OnSpark, meaning: Meaning) -> None:
+    """Production is built; dev shows all of it, and computes nothing."""
+    lake.land(FIRST)
+    staged = dict.fromkeys(TIMES, hours(FIRST))
+    once = dict.fromkeys(("staging.airlines", *MARTS), 1)
+    assert lake.plan("prod") == {**staged, **once}
+    assert lake.shown("prod") == meaning.rows(FIRST)
+    assert lake.plan("dev") == {}
+    assert lake.versions("dev") == lake.versions("prod")
+
+
+def edited_and_promoted(lake: OnSpark, meaning: Meaning) -> Meaning:
+    """A column more at the top of a chain: it alone is computed, and production only moves."""
+    edited = replace(meaning, landed_on=True)
+    before, heads = lake.versions("prod"), lake.heads("prod")
+    added = f"{LANDED_AT.replace(' --', ', --')}\n  CAST(event_landing_ts AS DATE) AS landed_on"
+    lake.edit(str(DEPARTURES), LANDED_AT, added)
+    assert lake.plan("dev") == {str(DEPARTURES): hours(FIRST)}
+    assert lake.rows("dev", DEPARTURES) == edited.rows(FIRST)[str(DEPARTURES)]
+    assert lake.heads("prod") == heads
+    assert lake.promote("dev") == {}
+    assert lake.shown("prod") == edited.rows(FIRST)
+    assert lake.rollback("prod") == {}
+    assert lake.versions("prod") == before
+    assert lake.rows("prod", DEPARTURES) == meaning.rows(FIRST)[str(DEPARTURES)]
+    assert lake.rollback("prod") == {}, "forward again"
+    assert lake.run("prod") == {}
+    return edited
 
 
 def late_data(lake: OnSpark, meaning: Meaning) -> None:
@@ -33,6 +128,73 @@ def late_data(lake: OnSpark, meaning: Meaning) -> None:
     assert lake.run("prod") == moved(FIRST, now, meaning)
     assert lake.shown("prod") == meaning.rows(now)
     assert lake.run("prod") == {}
+
+
+def killed(lake: OnSpark, meaning: Meaning) -> None:
+    """A run dies once it has published something; the next one does the rest, and nothing twice."""
+    before, now = FIRST + 3 * HOUR, FIRST + 6 * HOUR
+    lake.land(now)
+    due = moved(before, now, meaning)
+    kill_once_published(lake)
+    rest = lake.run("prod")
+    assert rest, "something was left"
+    assert all(count <= due[name] for name, count in rest.items()), (rest, due)
+    assert lake.shown("prod") == meaning.rows(now)
+    assert lake.run("prod") == {}
+
+
+def kill_once_published(lake: OnSpark) -> None:
+    """Start a run, and kill it as soon as the first of its tables has new rows.
+
+    Other models are still to be computed then, each of which takes Spark a second at least.
+    """
+    head = head_of(lake, DEPARTURES)
+    before, end = head(), time.monotonic() + _PATIENCE_SECONDS
+    log = lake.folder.parent / "killed.log"
+    with started_vde(log, "run", "prod", "--project", lake.folder) as vde:
+        while head() == before:
+            code = vde.process.poll()
+            assert code is None, f"it published nothing, and ended with {code}:\n{vde.said()}"
+            assert time.monotonic() < end, f"nothing was published:\n{vde.said()}"
+            time.sleep(_LOOK_SECONDS)
+        lines = "\n".join(vde.command_lines())
+        vde.process.kill()
+        code = vde.process.wait()
+        assert code == -signal.SIGKILL, f"it had ended before, with {code}:\n{vde.said()}"
+    (lake.folder.parent / COMMAND_LINES).write_text(lines, encoding="utf-8")
+
+
+def head_of(lake: OnSpark, name: ModelName) -> Callable[[], int | None]:
+    """Looks at the Iceberg snapshot of a model's table in production, as often as it is asked.
+
+    The project is opened once: a database has only so many connections, and whoever opened it anew
+    for each look would soon have all of them (Postgres: 100), and none would be left for the run.
+    """
+    services = lake.services
+    shown = services.state.environment("prod")
+    assert shown is not None
+    table = shown.snapshots[name].key.table
+
+    def head() -> int | None:
+        found = services.catalog.table(table)
+        return found.iceberg_snapshot_id if found is not None else None
+
+    return head
+
+
+def helped(lake: OnSpark) -> None:
+    """A model's function that runs on workers finds the modules of the project there."""
+    for path, text in _HELPERS.items():
+        file = lake.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert lake.plan("dev") == {str(_PLAIN_NAMES): 1}
+    with (lake.folder / "seeds" / "airlines.csv").open(encoding="utf-8", newline="") as file:
+        wanted = [
+            [each["carrier"], each["name"].removesuffix(" Inc.").upper()]
+            for each in csv.DictReader(file)
+        ]
+    assert lake.rows("dev", _PLAIN_NAMES) == unordered(wanted)
 
 
 if __name__ == "__main__":

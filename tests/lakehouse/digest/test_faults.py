@@ -13,7 +13,7 @@ import pytest
 
 from tests.lakehouse.digest import faulty_writes, reference
 from tests.lakehouse.digest.rows import LONG, STRING
-from tests.lakehouse.digest.spark_cluster import cluster
+from tests.platform.spark_servers import cluster
 from vde_dagster.core.ledger.dsha import MODULUS
 
 pytestmark = pytest.mark.full

@@ -1,0 +1,84 @@
+"""Spark as a team has it, on this machine: a cluster, and a server of Spark Connect.
+
+All of it is in the installed pyspark. Spark runs a speculative copy of a task on another host than
+the task, so the workers of ``local-cluster``, which share one, never do. Here each has an address
+of the loopback network.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.dagster_server import free_port
+from tests.platform.programs import LOOPBACK, Program, running
+from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS, jars_cache, resolve_jars, spark_home
+from vde_dagster.lakehouse.java import find_java
+from vde_dagster.lakehouse.java_home import environment_for
+
+WORKERS: Final = ("127.0.0.2", "127.0.0.3")
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """The master's URL, while it and two workers of one core and 1 GB each run."""
+    port = free_port()
+    url = f"spark://{LOOPBACK}:{port}"
+    with ExitStack() as programs:
+        at = ["--host", LOOPBACK, "--port", str(port), "--webui-port", "0"]
+        master = _of_spark(folder, LOOPBACK, "master", _deployed("Master", at))
+        programs.enter_context(master).wait_until_it_answers(port)
+        for host in WORKERS:
+            work = ["--work-dir", str(folder / host), "--cores", "1", "--memory", "1g"]
+            at = ["--host", host, "--webui-port", "0", *work, url]
+            programs.enter_context(_of_spark(folder, host, "worker", _deployed("Worker", at)))
+        yield url
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """The address of a server with Iceberg's jars, while it runs; it knows no catalog."""
+    port = free_port()
+    conf = {
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, resolve_jars())),
+        "spark.driver.memory": "1g",
+        "spark.sql.extensions": ICEBERG_EXTENSIONS,
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": str(folder / "warehouse of the server"),
+        "spark.ui.enabled": "false",
+    }
+    settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    command = ["spark-submit", *server, "--master", "local[2]", *settings, "spark-internal"]
+    with _of_spark(folder, LOOPBACK, "connect", command) as program:
+        program.wait_until_it_answers(port)
+        yield f"sc://{LOOPBACK}:{port}"
+
+
+def _deployed(name: str, arguments: Sequence[str]) -> list[str]:
+    module = name.lower()
+    return ["spark-class", f"org.apache.spark.deploy.{module}.{name}", *arguments]
+
+
+@contextmanager
+def _of_spark(folder: Path, host: str, name: str, command: Sequence[str]) -> Iterator[Program]:
+    """One of Spark's programs, with the processes that it starts."""
+    home = spark_home()
+    environment = {
+        **environment_for(find_java(), jars_cache() / "java_homes"),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": host,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_LOCAL_DIRS": str(folder / f"scratch of {host} {name}"),
+    }
+    script = str(home / "bin" / command[0])
+    log = folder / f"{host} {name}.log"
+    with running([script, *command[1:]], log, environment) as program:
+        yield program
