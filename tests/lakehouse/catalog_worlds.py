@@ -207,14 +207,19 @@ class IcebergWorld(World):
 
     def create_view(self, name: TableName) -> None:
         self.catalog.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])
-        with sqlite3.connect(self._database) as connection:
-            (location,) = connection.execute(
-                "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name.name,)
-            ).fetchone()
+        location = self._location(name)
         metadata = json.loads(Path(location).read_text(encoding="utf-8"))
         for version in metadata["versions"]:
             version["summary"] = {}
         Path(location).write_text(json.dumps(metadata), encoding="utf-8")
+
+    def _location(self, name: TableName) -> str:
+        """The metadata file of a view."""
+        with sqlite3.connect(self._database) as connection:
+            (location,) = connection.execute(
+                "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name.name,)
+            ).fetchone()
+        return str(location)
 
     def _load(self, name: TableName) -> Table:
         return self._tables.load_table((name.namespace, name.name))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 
 from tests.lakehouse.catalog_worlds import (
     AT,
@@ -17,6 +20,7 @@ from tests.lakehouse.catalog_worlds import (
     MemoryWorld,
     World,
 )
+from tests.lakehouse.postgres_worlds import PostgresWorld, postgres_database
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
@@ -36,14 +40,30 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
     return KeptIceberg(tmp_path_factory.mktemp("iceberg"), TABLE)
 
 
-@pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest) -> World:
-    if request.param == "iceberg":
-        kept: KeptIceberg = request.getfixturevalue("kept")
-        return kept.put_back()
-    found = MemoryWorld()
-    found.create(TABLE)
-    return found
+@pytest.fixture(scope="module")
+def postgres(postgres_server: str) -> Iterator[Engine]:
+    with postgres_database(postgres_server) as engine:
+        yield engine
+
+
+IN_POSTGRES = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.full])
+
+
+@pytest.fixture(params=["memory", "iceberg", IN_POSTGRES])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    match request.param:
+        case "iceberg":
+            kept: KeptIceberg = request.getfixturevalue("kept")
+            yield kept.put_back()
+        case "postgres":
+            there = PostgresWorld(request.getfixturevalue("postgres"), tmp_path)
+            there.create(TABLE)
+            yield there
+            there.close()
+        case _:
+            found = MemoryWorld()
+            found.create(TABLE)
+            yield found
 
 
 def view(name: str, target: TableName = TABLE, *columns: Column) -> ViewDefinition:

@@ -1,0 +1,62 @@
+"""A catalog in Postgres, and what other writers do in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from sqlalchemy import Engine, create_engine, inspect, text
+
+from tests.lakehouse.catalog_worlds import IcebergWorld
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+
+_TABLES: Final = ("iceberg_tables", "iceberg_namespace_properties")
+
+
+class PostgresWorld(IcebergWorld):
+    """Others write with pyiceberg.
+
+    Args:
+        engine: The database, with no table of a catalog or with those of another world, which is
+            lost.
+        folder: Where the files are.
+    """
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
+        with engine.begin() as connection:
+            for each in set(_TABLES) & set(inspect(connection).get_table_names()):
+                connection.execute(text(f"DELETE FROM {each}"))
+        address = engine.url.render_as_string(hide_password=False)
+        settings = {"type": "sql", "uri": address, "warehouse": f"{folder}/warehouse"}
+        self._tables = open_iceberg_catalog("lake", settings)
+        for namespace in ("raw", "vde__s"):
+            self._tables.create_namespace(namespace)
+
+    def _location(self, name: TableName) -> str:
+        query = text("SELECT metadata_location FROM iceberg_tables WHERE table_name = :name")
+        with self._engine.connect() as connection:
+            return str(connection.execute(query, {"name": name.name}).scalar_one())
+
+    def close(self) -> None:
+        """Let go of the catalog's connections: a server has only so many."""
+        opened = getattr(self._tables, "engine", None)
+        if isinstance(opened, Engine):
+            opened.dispose()
+
+
+@contextmanager
+def postgres_database(server: str) -> Iterator[Engine]:
+    """A new database of a server, whose address has ``{database}`` to fill in."""
+    name = f"t{uuid4().hex}"
+    administrator = create_engine(server.format(database="postgres"), isolation_level="AUTOCOMMIT")
+    with administrator.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    administrator.dispose()
+    engine = create_engine(server.format(database=name))
+    yield engine
+    engine.dispose()
