@@ -177,7 +177,8 @@ def test_over_spark_connect_a_frame_is_analysed_when_it_is_made() -> None:
     session.catalog = SimpleNamespace(dropTempView=views.pop)
     frame = cast("DataFrame", Frame(views))
     with analysed_once(session, frame) as first, analysed_once(session, frame) as second:
-        assert (first, second) == ("analysed 0", "analysed 1")
+        found: list[object] = [first, second]
+        assert found == ["analysed 0", "analysed 1"]
     assert views == {}
 
 
