@@ -139,8 +139,9 @@ class FlightsLake(ABC):
 
     def rows(self, environment: str, name: ModelName) -> list[list[Any]]:
         """The rows of one view."""
-        view = environment_view(name, environment, self.services.naming)
-        _, rows = self.services.engine.fetch(f"SELECT * FROM {view}", limit=1_000_000)
+        services = self.services
+        view = environment_view(name, environment, services.naming)
+        _, rows = services.engine.fetch(f"SELECT * FROM {view}", limit=1_000_000)
         return unordered(rows)
 
     def tables(self, environment: str) -> set[TableName]:
@@ -150,8 +151,9 @@ class FlightsLake(ABC):
     def heads(self, environment: str) -> dict[str, tuple[str, int | None]]:
         """The version and the Iceberg snapshot of each table that an environment shows."""
         found: dict[str, tuple[str, int | None]] = {}
+        services = self.services  # opened once: a database has only so many connections
         for name, snapshot in self._snapshots(environment).items():
-            table = self.services.catalog.table(snapshot.key.table)
+            table = services.catalog.table(snapshot.key.table)
             head = table.iceberg_snapshot_id if table is not None else None
             found[str(name)] = (snapshot.version, head)
         return found
