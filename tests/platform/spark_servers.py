@@ -50,7 +50,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         "spark.driver.memory": "1g",
         "spark.sql.extensions": ICEBERG_EXTENSIONS,
         "spark.sql.shuffle.partitions": "4",
-        "spark.sql.warehouse.dir": str(folder / "warehouse of the server"),
+        "spark.sql.warehouse.dir": str(folder / "server_warehouse"),
         "spark.ui.enabled": "false",
     }
     settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
@@ -73,6 +73,7 @@ def _of_spark(folder: Path, host: str, name: str, command: Sequence[str]) -> Ite
     environment = {
         **environment_for(find_java(), jars_cache() / "java_homes"),
         "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONNECT_MODE": "0",  # as Spark's own scripts for servers
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": host,
         "SPARK_DAEMON_MEMORY": "256m",
