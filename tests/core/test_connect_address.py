@@ -16,6 +16,8 @@ TOKEN = "t0ken"
         ("sc://spark.example.com:443/", "spark.example.com:443"),
         (f"sc://10.0.0.1:443/;use_ssl=true;token={TOKEN}", "10.0.0.1:443"),
         ("sc://[::1]:15002", "[::1]:15002"),
+        ("sc://[fe80::1%eth0]", "[fe80::1%eth0]:15002"),
+        ("sc://spark_1.Example.com", "spark_1.example.com:15002"),
         ("sc://host/;token=a%2Fb%3D", "host:15002"),
     ],
 )
@@ -34,6 +36,11 @@ def test_an_address_is_shown_by_its_host_and_port(text: str, shown: str) -> None
         ("sc://host:99999", "host or its port"),
         ("sc://[::1", "host or its port"),
         (f"sc://host:443;token={TOKEN}", "host or its port"),  # the / before it is missing
+        (f"sc://host;token={TOKEN}", "host or its port"),
+        (f"sc://host,{TOKEN}", "host or its port"),
+        ("sc://a host:443", "host or its port"),
+        (f"sc://me:{TOKEN}@host:443", "a user is a parameter"),
+        (f"sc://{TOKEN}@host:443", "a user is a parameter"),
         (f"sc://host:443/path/;token={TOKEN}", "only parameters"),
         (f"sc://host:443/;token={TOKEN}/x", "only parameters"),
         (f"sc://host:443/?token={TOKEN}", "only parameters"),

@@ -6,12 +6,15 @@ here, before any work and without repeating it: a parameter may be a token.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlparse
 
 _SCHEME: Final = "sc://"
 _PORT: Final = 15002
+_HOST: Final = re.compile(r"[\w.-]+|[0-9a-f:.]+(?:%[\w.-]+)?")
+"""A name, or an address of either kind. It is shown, so nothing else may be taken for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,12 @@ class ConnectAddress:
             host, port = parts.hostname, parts.port
         except ValueError:
             raise ValueError("its host or its port cannot be read") from None
+        if parts.username is not None:
+            raise ValueError("a user is a parameter, as in sc://host:port/;user_id=name")
         if not host:
             raise ValueError("it names no host")
+        if _HOST.fullmatch(host) is None:  # such as one with parameters that no / divides from it
+            raise ValueError("its host or its port cannot be read")
         if parts.path not in ("", "/") or parts.query or parts.fragment:
             raise ValueError("only parameters may follow its port, and a / in a value is %2F")
         if parts.params and any(each.count("=") != 1 for each in parts.params.split(";")):
