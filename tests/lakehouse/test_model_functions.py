@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pyspark import cloudpickle
 from tests.lakehouse.conftest import DAY, NOW
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import PythonRows
-from vde_dagster.lakehouse.model_functions import TravellingPath, model_function
+from vde_dagster.lakehouse.model_functions import TravellingText, model_function
 
 if TYPE_CHECKING:
     from tests.lakehouse.conftest import Lake
@@ -121,18 +122,64 @@ def test_a_model_without_modules_finds_none_of_another_one(tmp_path: Path) -> No
     assert found == ["Delta!", "vde_names", "False"]
 
 
-def test_the_path_of_a_file_is_a_text_for_everybody_else() -> None:
-    path = TravellingPath("models/names.py", MODULES)
-    assert (path, Path(path).name, str(path)) == ("models/names.py", "names.py", "models/names.py")
-    assert type(str(path)) is str
+def test_a_module_goes_to_a_worker_with_what_is_in_it(tmp_path: Path) -> None:
+    """Also where modules refer to each other, and with what a model changes in one."""
+    ring = {
+        "vde_ring/__init__.py": "",
+        "vde_ring/first.py": """\
+import vde_ring.second
+
+def plain(name):
+    return vde_ring.second.without(name) + vde_ring.second.LAST
+""",
+        "vde_ring/second.py": """\
+import vde_ring.first
+
+LAST = "!"
+
+def without(name):
+    assert vde_ring.first.plain
+    return name.removesuffix(" Inc.")
+""",
+    }
+    as_a_module = (
+        "import vde_ring.first\n\ndef shown(name):\n    return vde_ring.first.plain(name)\n"
+    )
+    by_another_name = (
+        "from vde_ring import first as f\n\ndef shown(name):\n    return f.plain(name)\n"
+    )
+    changed = f"{as_a_module}\nvde_ring.second.LAST = '?'\n"
+    functions = [sent(each, ring) for each in (as_a_module, by_another_name, changed)]
+    assert elsewhere(tmp_path, *functions) == ["Delta!", "Delta!", "Delta?", "False"]
+
+
+def test_what_comes_back_to_the_process_that_sent_it_changes_nothing_there() -> None:
+    finders, name = list(sys.meta_path), TravellingText("vde_names", MODULES)
+    for back in (copy.deepcopy(name), pickle.loads(pickle.dumps(name))):
+        assert (type(back), back) == (str, "vde_names")
+    assert sys.meta_path == finders
+
+
+def test_what_travels_is_a_text_for_everybody_else() -> None:
+    assert TravellingText("vde_names", MODULES) == "vde_names"
+    assert type(str(TravellingText("vde_names", MODULES))) is str
+    source = """\
+from vde_names import plain
+
+def run(context):
+    return [(type(each), each) for each in (__file__, plain.__file__)]
+"""
+    with model_function(rows(source, MODULES)) as run:
+        found: Any = run(None)  # type: ignore[arg-type] # it asks its context nothing
+    assert found == [(str, "models/names.py"), (str, "vde_names/plain.py")]
 
 
 @pytest.mark.spark
 def test_a_model_on_spark_calls_its_helpers_in_workers(lake: Lake) -> None:
+    """For an import at the top, `test_engine_contract.py` does."""
     for modules, last in ((MODULES, "!"), (EDITED, "?")):
-        for source in (AT_THE_TOP, LATER):
-            lake.publish(rows(source + MODEL, modules))
-            found = lake.table().scan().to_arrow()["name"].to_pylist()
-            assert sorted(found) == [f"Delta {number}{last}" for number in range(4)]
+        lake.publish(rows(LATER + MODEL, modules))
+        found = lake.table().scan().to_arrow()["name"].to_pylist()
+        assert sorted(found) == [f"Delta {number}{last}" for number in range(4)]
     with pytest.raises(EvaluationFailed, match="No module named 'vde_names'"):
         lake.publish(rows(LATER + MODEL, {}))

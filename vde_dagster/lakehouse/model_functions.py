@@ -2,9 +2,9 @@
 
 Workers have no file of the project. What a function that they run refers to travels with it as code
 (cloudpickle calls that *by value*): so do the project's functions and classes that a model imports
-at its top. An ``import`` in the body of a function is carried out on the worker; so the texts of
-the model's modules travel with each of its functions, and the worker finds modules by these before
-it looks anywhere else.
+at its top, and its modules with what is in them. An ``import`` in the body of a function is carried
+out on the worker; so the texts of the model's modules travel with each of its functions, and the
+worker finds modules by these before it looks anywhere else.
 
 They are the texts that the model was planned with. Files that were added to the session (Spark's
 ``addPyFile`` and ``addArtifacts``) would stay there for all models that come later, and a worker
@@ -17,7 +17,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import PythonRows
@@ -26,6 +27,9 @@ from vde_dagster.core.users_code import running_users_code
 
 if TYPE_CHECKING:
     from vde_dagster.lakehouse.evaluation import ModelContext
+
+_SENDER: Final = uuid4().hex
+"""This process, for what it sends: where that comes back to it, there is nothing to do."""
 
 
 @contextmanager
@@ -40,13 +44,16 @@ def model_function(rows: PythonRows) -> Iterator[Callable[[ModelContext], object
 
     def shipped(module: ModuleType) -> None:
         _travels_by_value(module)
-        if path := getattr(module, "__file__", None):
-            module.__file__ = TravellingPath(path, texts)
+        module.__class__ = _TravellingModule
+        module.__package__ = TravellingText(module.__package__ or "", texts)
 
     for each in (install, _arrived):  # workers have nothing of this package, either
         _travels_by_value(sys.modules[each.__module__])
-    path = TravellingPath(rows.path, texts)
-    namespace: dict[str, object] = {"__name__": "__vde_model__", "__file__": path}
+    namespace: dict[str, object] = {
+        "__name__": "__vde_model__",
+        "__file__": rows.path,
+        "__package__": TravellingText("", texts),
+    }
     with importable(texts, loaded=shipped), running_users_code():
         exec(compile(rows.source, rows.path, "exec"), namespace)  # noqa: S102 - the user's model
         function = namespace.get(rows.function)
@@ -55,32 +62,44 @@ def model_function(rows: PythonRows) -> Iterator[Callable[[ModelContext], object
         yield function
 
 
-class TravellingPath(str):
-    """The path of a file of code, with which the texts of the project's modules travel.
+class TravellingText(str):
+    """The name of a package, with which the texts of the project's modules travel.
 
-    cloudpickle sends ``__file__`` with each function of a module. Where the path arrives, it is a
-    path, and the modules can be imported.
+    cloudpickle sends ``__package__`` with each function of a module, and nobody else reads it.
+    Where the name arrives, it is a text like any other, and the modules can be imported.
 
     Args:
-        path: As error messages have it.
-        texts: The modules that the code may import, by their paths in the project.
+        text: The name.
+        modules: The texts of what the package's code may import, by their paths in the project.
     """
 
-    texts: Mapping[str, str]
+    modules: Mapping[str, str]
 
-    def __new__(cls, path: str, texts: Mapping[str, str]) -> TravellingPath:
-        """A path is a text, which nobody can change after it was made."""
-        found = super().__new__(cls, path)
-        found.texts = texts
+    def __new__(cls, text: str, modules: Mapping[str, str]) -> TravellingText:
+        """A text is made at once, since nobody can change it afterwards."""
+        found = super().__new__(cls, text)
+        found.modules = modules
         return found
 
-    def __reduce__(self) -> tuple[Callable[..., str], tuple[str, Mapping[str, str]]]:
-        return _arrived, (str(self), self.texts)
+    def __reduce__(self) -> tuple[Callable[..., str], tuple[str, Mapping[str, str], str]]:
+        return _arrived, (str(self), self.modules, _SENDER)
 
 
-def _arrived(path: str, texts: Mapping[str, str]) -> str:
-    install(texts)
-    return path
+class _TravellingModule(ModuleType):
+    """A module that travels before what is in it, so that modules may refer to each other.
+
+    cloudpickle sends what is in a module first, and would not come to an end.
+    """
+
+    def __reduce__(self) -> tuple[type[ModuleType], tuple[str], dict[str, object]]:
+        content = {name: each for name, each in vars(self).items() if name != "__builtins__"}
+        return ModuleType, (self.__name__,), content
+
+
+def _arrived(text: str, modules: Mapping[str, str], sender: str) -> str:
+    if getattr(sys.modules.get(__name__), "_SENDER", None) != sender:
+        install(modules)
+    return text
 
 
 def _travels_by_value(module: ModuleType) -> None:

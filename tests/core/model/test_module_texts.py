@@ -89,16 +89,3 @@ def test_what_is_installed_stays_until_something_else_is() -> None:
     assert sys.meta_path == finders
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("vde_one")
-
-
-def test_each_module_has_its_path_when_it_is_handed_over() -> None:
-    seen: dict[str, str | None] = {}
-
-    def note(module: ModuleType) -> None:
-        seen[module.__name__] = getattr(module, "__file__", None)
-
-    with importable(TEXTS, loaded=note):
-        importlib.import_module("vde_one")
-    assert seen["vde_one"] == "vde_one.py"
-    assert seen["vde_shop"] == "vde_shop/__init__.py"
-    assert seen["vde_shop.deep"] is None, "a package without a file"

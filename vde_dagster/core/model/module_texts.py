@@ -121,12 +121,11 @@ class _Texts(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """What Python asks of a loader."""
         name = module.__name__
+        if self._loaded is not None:
+            self._loaded(module)
         path = self._paths.get(name)
         if path is not None:
             module.__file__ = path
-        if self._loaded is not None:
-            self._loaded(module)
-        if path is not None:
             code = compile(self.project_texts[path], path, "exec", dont_inherit=True)
             exec(code, module.__dict__)  # noqa: S102 - a user's own code
         # Where a module travels to Spark's workers by value, its loader would come along.
