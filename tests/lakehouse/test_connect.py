@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import socket
 import subprocess
@@ -19,7 +20,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.connect import analysed_once, is_remote, open_remote, require_catalog
+from vde_dagster.lakehouse.connect import (
+    analysed_once,
+    end,
+    end_with_this_process,
+    is_remote,
+    open_remote,
+    require_catalog,
+)
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
 
@@ -157,6 +165,30 @@ def remote_class(name: str) -> Any:
 def test_only_what_is_of_spark_connect_is_remote() -> None:
     assert is_remote(remote_class("SparkSession")())
     assert not is_remote(SimpleNamespace())
+
+
+def ending(calls: list[object]) -> Any:
+    """A session of Spark Connect that notes what it is asked for at its end."""
+    session = remote_class("SparkSession")()
+    session.client = SimpleNamespace(set_retry_policies=calls.append)
+    session.stop = lambda: calls.append("stop")
+    return session
+
+
+def test_a_session_is_ended_without_another_try() -> None:
+    calls: list[object] = []
+    end(ending(calls))
+    end(cast("SparkSession", SimpleNamespace(stop=lambda: calls.append("of this process"))))
+    assert calls == [[], "stop", "of this process"]
+
+
+def test_only_a_server_is_told_once_that_this_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[object, object]] = []
+    monkeypatch.setattr(atexit, "register", lambda *of: told.append(of))
+    session = ending([])
+    for each in (session, session, SimpleNamespace()):
+        end_with_this_process(each)
+    assert told == [(end, session)]
 
 
 class Frame:

@@ -9,11 +9,12 @@ Importing this module loads no pyspark.
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
 from vde_dagster.core.connect_address import ConnectAddress
@@ -58,6 +59,7 @@ def open_remote(remote: str, conf: Mapping[str, str]) -> SparkSession:
         for key, value in conf.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
+        end_with_this_process(session)
         _require_what_models_need(session, server, conf)
     except ImportError as error:
         raise SetupError(
@@ -86,6 +88,27 @@ def require_catalog(session: SparkSession, name: str) -> None:
             advice=f"set {key} and what belongs to it in `spark.conf` of vde.yaml, or on the "
             "server.",
         )
+
+
+def end_with_this_process(session: SparkSession) -> None:
+    """See that a server is told when nobody needs a session any more; it keeps it for an hour else.
+
+    A session of a JVM of this process ends with that anyway.
+    """
+    if is_remote(session) and session not in _TO_BE_ENDED:
+        _TO_BE_ENDED.add(session)
+        atexit.register(end, session)
+
+
+_TO_BE_ENDED: Final[set[SparkSession]] = set()
+
+
+def end(session: SparkSession) -> None:
+    """End a session. If it is one of a server that is gone, it has ended: nobody waits for that."""
+    if is_remote(session):
+        # pyspark's default goes on trying for ten minutes. Its type of `client` is no type.
+        cast("Any", session).client.set_retry_policies([])
+    session.stop()
 
 
 @contextmanager

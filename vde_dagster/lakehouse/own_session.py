@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from vde_dagster.core.secrets import without_secrets
-from vde_dagster.lakehouse.connect import is_remote
+from vde_dagster.lakehouse.connect import end, end_with_this_process, is_remote
 from vde_dagster.lakehouse.session import settle
 
 if TYPE_CHECKING:
@@ -88,13 +88,14 @@ class OwnSession:
         """End it where that ends no other: a Spark Connect server keeps each until it is told."""
         own, self._own = self._own, None
         if own is not None and is_remote(own):
-            own.stop()
+            end(own)
 
 
 def _opened(main: SparkSession) -> SparkSession:
     """A session of the same application. Spark Connect has another name for it."""
     clone = getattr(main, "cloneSession", None)
     opened: SparkSession = clone() if clone is not None else main.newSession()
+    end_with_this_process(opened)
     return opened
 
 

@@ -187,10 +187,12 @@ class SparkEngine:
 
     def stop(self) -> None:
         """End the session, where one was started, and the one of users' code beside it."""
+        from vde_dagster.lakehouse.connect import end
+
         if self._own is not None:
             self._own.end()
         if self._session is not None:
-            self._session.stop()
+            end(self._session)
         self._session = self._own = None
 
     @contextmanager
