@@ -100,7 +100,7 @@ def test_no_work_that_was_done_is_read(sqlite_url: str) -> None:
     event.listen(engine, "after_cursor_execute", explain)
     state.failed([KEY, OTHER])
     assert not any(step.startswith("SCAN vde_work") for step in asked), asked
-    assert any("vde_work_by_version (model=? AND version=? AND state=?)" in e for e in asked), asked
+    assert any("vde_work_newest (model=? AND version=? AND state=?)" in e for e in asked), asked
     (later,) = [each for each in asked if "later" in each]
     assert "(model=? AND version=? AND is_session=? AND number>?)" in later
     state.close()

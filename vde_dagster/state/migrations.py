@@ -10,7 +10,7 @@ from uuid import uuid4
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
-from vde_dagster.state import schema
+from vde_dagster.state import schema, work_indexes
 from vde_dagster.state.database import Database, now
 from vde_dagster.state.versions import refuse_earlier, refuse_newer
 
@@ -335,6 +335,7 @@ _STEPS: Final[Mapping[int, Step]] = {
     8: _eighth,
     9: _ninth,
     10: _tenth,
+    11: work_indexes.create,
 }
 """How to reach each version from the one before it; version 1 is created, not reached."""
 

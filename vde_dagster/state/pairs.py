@@ -12,6 +12,7 @@ from sqlalchemy import (
     Connection,
     Executable,
     Row,
+    Subquery,
     Text,
     bindparam,
     literal_column,
@@ -68,19 +69,33 @@ def pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[
     They are one parameter, however many there are: a statement with a parameter for each value is
     built again for each number of them, which takes longer than running it.
     """
-    given = _Elements(_PAIRS).table_valued("value").alias("given")
-    places = (_TextAt(given.c.value, literal_column(place)) for place in ("0", "1"))
-    return tuple_(left, right).in_(select(*places))
+    return tuple_(left, right).in_(select(*_texts()))
+
+
+def given(left: str, right: str) -> Subquery:
+    """The pairs that a statement is executed with as rows of it, with these names of columns.
+
+    A condition with `pairs` reads every row of a pair. A statement that is joined with the pairs
+    can look up one row of each, such as the newest unit of work of a version.
+    """
+    columns = (text.label(name) for text, name in zip(_texts(), (left, right), strict=True))
+    return select(*columns).subquery("wanted")
+
+
+def _texts() -> tuple[ColumnElement[str], ColumnElement[str]]:
+    """Both texts of each pair that a statement is executed with."""
+    value = _Elements(_PAIRS).table_valued("value").alias("given").c.value
+    return _TextAt(value, literal_column("0")), _TextAt(value, literal_column("1"))
 
 
 def of_pairs(
     connection: Connection, statement: Executable, values: Iterable[tuple[str, str]]
 ) -> Sequence[Row[Any]]:
-    """The rows of a statement with `pairs`; it is not executed if there are no values."""
+    """The rows of a statement with `pairs` or `given`, which is only executed for some values."""
     wanted = list(dict.fromkeys(values))
     return connection.execute(statement, in_pairs(wanted)).all() if wanted else ()
 
 
 def in_pairs(values: Collection[tuple[str, str]]) -> dict[str, str]:
-    """The parameter of a statement with `pairs`."""
+    """The parameter of a statement with `pairs` or `given`."""
     return {"pairs": json.dumps(list(values))}

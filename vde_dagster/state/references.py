@@ -48,7 +48,7 @@ IS_SHOWN: Final = exists().where(
 _MARKED: Final = select(_tombstones)
 _OPEN_WORK: Final[Select[Any]] = select(
     _work.c.environment, _work.c.model, _work.c.version, _work.c.started_at
-).where(_work.c.state.in_(OPEN))
+).where(schema.IS_OPEN)
 
 
 def references(connection: Connection, among: Collection[VersionKey] | None = None) -> References:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    Subquery,
+    and_,
+    bindparam,
+    exists,
+    insert,
+    select,
+    update,
+)
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
@@ -21,7 +34,7 @@ from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, now
 from vde_dagster.state.late_data import list_later, move_marks, record_question
 from vde_dagster.state.ledger import entries_within, of_version, write_difference
-from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.pairs import given, of_pairs
 
 _work = schema.work
 _OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
@@ -32,60 +45,88 @@ _WORKS: Final = select(_work).where(_work.c.work_id.in_(bindparam("work_ids", ex
 _WORK_OF: Final = select(_work).where(
     _work.c.model == bindparam("model"), _work.c.version == bindparam("version")
 )
-_OPEN_WORK: Final = _WORK_OF.where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
-_LAST_DONE: Final = select(_work.c.model, _work.c.version, _work.c.iceberg_snapshot_id).where(
-    _work.c.number.in_(
-        select(func.max(_work.c.number))
-        .where(pairs(_work.c.model, _work.c.version), _work.c.state == UnitOfWorkState.DONE.value)
-        .group_by(_work.c.model, _work.c.version)
+_OPEN_WORK: Final = _WORK_OF.where(schema.IS_OPEN).order_by(_work.c.number)
+_UNFINISHED: Final = select(_work.c.model, _work.c.version).where(schema.IS_OPEN).distinct()
+_CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"))
+
+_given = given("model", "version")
+
+
+def _is_of(table: FromClause, other: FromClause) -> ColumnElement[bool]:
+    """Whether rows are of the same version."""
+    return and_(table.c.model == other.c.model, table.c.version == other.c.version)
+
+
+def _newest(state: UnitOfWorkState) -> Subquery:
+    """The number of the newest unit of work in a state of each given version, which may be NULL.
+
+    It is sought from the newest on: the other units of work of a version are not read.
+    """
+    last = _work.alias("last")
+    number = (
+        select(last.c.number)
+        .where(_is_of(last, _given), last.c.state == state.value)
+        .order_by(last.c.number.desc())
+        .limit(1)
+        .scalar_subquery()
     )
+    return select(number.label("number")).select_from(_given).subquery("newest")
+
+
+def _failed() -> Select[Any]:
+    """The last abandoned work of each given version, unless other work was begun since.
+
+    To name both values of `is_session` lets the index of sessions answer the second part without
+    reading other rows.
+    """
+    newest, later = _newest(UnitOfWorkState.ABANDONED), _work.alias("later")
+    begun_since = exists().where(
+        _is_of(later, _work),
+        later.c.is_session.in_([False, True]),
+        later.c.number > _work.c.number,
+    )
+    return select(_work).join(newest, newest.c.number == _work.c.number).where(~begun_since)
+
+
+_done = _newest(UnitOfWorkState.DONE)
+_LAST_DONE: Final = select(_work.c.model, _work.c.version, _work.c.iceberg_snapshot_id).join(
+    _done, _done.c.number == _work.c.number
+)
+_FAILED: Final = _failed()
+# Of the given versions, whatever the work's state: with a condition on the state SQLite would read
+# all work in these states, of which most is.
+_DRIFTED: Final = (
+    select(_work.c.model, _work.c.version, _work.c.state)
+    .join(_given, _is_of(_work, _given))
+    .where(_work.c.drifted)
+    .distinct()
 )
 _ACCEPTED: Final = (
     select(_work)
-    .where(pairs(_work.c.model, _work.c.version))
-    .where(_work.c.accepted, _work.c.state == UnitOfWorkState.DONE.value)
+    .join(_given, _is_of(_work, _given))
+    .where(_work.c.accepted)
     .order_by(_work.c.number)
 )
-_DRIFTED: Final = (
-    select(_work.c.model, _work.c.version)
-    .where(pairs(_work.c.model, _work.c.version))
-    .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
-    .distinct()
-)
-_later = _work.alias("later")
-# The last abandoned work of each version, unless other work was begun since. To name both values of
-# `is_session` lets the index of sessions answer the second part without reading other rows.
-_FAILED: Final = select(_work).where(
-    _work.c.number.in_(
-        select(func.max(_work.c.number))
-        .where(pairs(_work.c.model, _work.c.version))
-        .where(_work.c.state == UnitOfWorkState.ABANDONED.value)
-        .group_by(_work.c.model, _work.c.version)
-    ),
-    ~exists().where(
-        _later.c.model == _work.c.model,
-        _later.c.version == _work.c.version,
-        _later.c.is_session.in_([False, True]),
-        _later.c.number > _work.c.number,
-    ),
-)
-_CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"))
 
 
 def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
     """The Iceberg snapshot of the last recorded work of each version that wrote rows."""
-    found: dict[VersionKey, int] = {}
-    for row in of_pairs(connection, _LAST_DONE, codec.encode_keys(keys)):
-        if row.iceberg_snapshot_id is not None:
-            key = VersionKey(codec.decode_model(row.model), row.version)
-            found[key] = row.iceberg_snapshot_id
-    return found
+    rows = of_pairs(connection, _LAST_DONE, codec.encode_keys(keys))
+    return {
+        VersionKey(codec.decode_model(row.model), row.version): row.iceberg_snapshot_id
+        for row in rows
+        if row.iceberg_snapshot_id is not None
+    }
 
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions for which rows of another definition were staged or written."""
     rows = of_pairs(connection, _DRIFTED, codec.encode_keys(keys))
-    return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    return frozenset(
+        VersionKey(codec.decode_model(row.model), row.version)
+        for row in rows
+        if row.state in _WRITTEN
+    )
 
 
 def record_intent(connection: Connection, intent: Intent) -> None:
@@ -219,7 +260,9 @@ def accepted(
 ) -> dict[VersionKey, tuple[UnitOfWork, ...]]:
     """The units of work of these versions that were published on a person's word, oldest first."""
     found: dict[VersionKey, list[UnitOfWork]] = {}
-    for work in map(_decode_work, of_pairs(connection, _ACCEPTED, codec.encode_keys(keys))):
+    rows = of_pairs(connection, _ACCEPTED, codec.encode_keys(keys))
+    done = (row for row in rows if row.state == UnitOfWorkState.DONE.value)
+    for work in map(_decode_work, done):
         found.setdefault(work.intent.key, []).append(work)
     return {key: tuple(works) for key, works in found.items()}
 
@@ -240,16 +283,14 @@ def open_work(connection: Connection, key: VersionKey) -> tuple[UnitOfWork, ...]
 
 def unfinished(connection: Connection) -> frozenset[VersionKey]:
     """All versions with work that is neither done nor abandoned, from an index alone."""
-    query = select(_work.c.model, _work.c.version).where(_work.c.state.in_(_OPEN)).distinct()
-    return frozenset(
-        VersionKey(codec.decode_model(row.model), row.version) for row in connection.execute(query)
-    )
+    rows = connection.execute(_UNFINISHED).all()
+    return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
 
 
 def failed(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, UnitOfWork]:
     """The newest unit of work of each of these versions, where it was abandoned."""
-    works = map(_decode_work, of_pairs(connection, _FAILED, codec.encode_keys(keys)))
-    return {work.intent.key: work for work in works}
+    rows = of_pairs(connection, _FAILED, codec.encode_keys(keys))
+    return {work.intent.key: work for work in map(_decode_work, rows)}
 
 
 def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[UnitOfWork, ...]:
