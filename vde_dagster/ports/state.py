@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -250,6 +250,24 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
         Args:
             key: The version.
             number: The number of the change; see `vde_dagster.core.ledger.holdings.Holding`.
+        """
+        ...
+
+    def digests(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[str, ...]]:
+        """The D-SHAs of all entries of each of these versions, in the order of their intervals.
+
+        It is much faster than reading the entries. Absent if a version has no entry.
+        """
+        ...
+
+    def newest_computed(self, key: VersionKey, *, limit: int) -> tuple[LedgerEntry, ...]:
+        """The last computed entries of a version, at most ``limit``, sorted by interval."""
+        ...
+
+    def sums(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LedgerSum]:
+        """What all entries of each of these versions add up to; absent if a version has no entry.
+
+        The database sums them up, so it is much faster than reading them.
         """
         ...
 

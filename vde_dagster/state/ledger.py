@@ -37,17 +37,43 @@ _LEDGERS: Final = (
     .where(pairs(_ledger.c.model, _ledger.c.version))
     .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
 )
+_DIGESTS: Final = (
+    select(_ledger.c.model, _ledger.c.version, _ledger.c.digest)
+    .where(pairs(_ledger.c.model, _ledger.c.version))
+    .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
+)
 _HOLDINGS: Final = select(_holdings).where(pairs(_holdings.c.model, _holdings.c.version))
 _LOOKS: Final = select(_looks).where(pairs(_looks.c.model, _looks.c.version))
 _LEDGER: Final = select(_ledger).where(
     _ledger.c.model == bindparam("model"), _ledger.c.version == bindparam("version")
 )
 _LAST_ENTRY: Final = _LEDGER.order_by(_ledger.c.interval_start.desc()).limit(1)
+_NEWEST_COMPUTED: Final = (
+    _LEDGER.where(_ledger.c.status == EntryStatus.COMPUTED.value)
+    .order_by(_ledger.c.interval_start.desc())
+    .limit(bindparam("most"))
+)
 _CHANGED: Final = _LEDGER.where(_ledger.c.number > bindparam("after")).order_by(
     _ledger.c.interval_start
 )
+# Entries never overlap, so of those that began before only the last one can reach into a time.
+# Without it as a lower bound, all earlier ones would be read to see when they end.
+_last_before = _ledger.alias("last_before")
+_BEGAN_BEFORE: Final = (
+    select(_last_before.c.interval_start)
+    .where(
+        _last_before.c.model == bindparam("model"),
+        _last_before.c.version == bindparam("version"),
+        _last_before.c.interval_start <= bindparam("since"),
+    )
+    .order_by(_last_before.c.interval_start.desc())
+    .limit(1)
+    .scalar_subquery()
+)
 _WITHIN: Final = _LEDGER.where(
-    _ledger.c.interval_start < bindparam("until"), _ledger.c.interval_end > bindparam("since")
+    _ledger.c.interval_start >= func.coalesce(_BEGAN_BEFORE, bindparam("since")),
+    _ledger.c.interval_start < bindparam("until"),
+    _ledger.c.interval_end > bindparam("since"),
 ).order_by(_ledger.c.interval_start)
 
 
@@ -100,6 +126,30 @@ def entries_within(
         rows = connection.execute(_WITHIN, times_of_key).all()
         found |= {entry.interval: entry for entry in map(decode_entry, rows)}
     return tuple(found.values())
+
+
+def digests(
+    connection: Connection, keys: Iterable[VersionKey]
+) -> dict[VersionKey, tuple[str, ...]]:
+    """The D-SHAs of all entries of each of these versions, in the order of their times."""
+    found: dict[VersionKey, list[str]] = {}
+    for row in of_pairs(connection, _DIGESTS, codec.encode_keys(keys)):
+        key = VersionKey(codec.decode_model(row.model), row.version)
+        found.setdefault(key, []).append(row.digest)
+    return {key: tuple(each) for key, each in found.items()}
+
+
+def last_entry(connection: Connection, key: VersionKey) -> LedgerEntry:
+    """The last of at least one entry of a version."""
+    return decode_entry(connection.execute(_LAST_ENTRY, of_version(key)).one())
+
+
+def newest_computed(
+    connection: Connection, key: VersionKey, *, limit: int
+) -> tuple[LedgerEntry, ...]:
+    """The last computed entries, sorted by interval."""
+    rows = connection.execute(_NEWEST_COMPUTED, {**of_version(key), "most": limit}).all()
+    return tuple(map(decode_entry, reversed(rows)))
 
 
 def of_version(key: VersionKey) -> dict[str, object]:
@@ -185,8 +235,7 @@ def _columns_after(
     """The columns of a version's table after some of its entries were changed."""
     is_more = {each.interval for each in before} <= {each.interval for each in after}
     if is_more and all(_are_alike(each.columns, whole.columns) for each in (*before, *after)):
-        last = connection.execute(_LAST_ENTRY, of_version(key)).one()
-        columns = codec.decode_columns(last.columns_json)
+        columns = last_entry(connection, key).columns
         if _are_alike(columns, whole.columns):
             return columns
     query = (

@@ -13,7 +13,7 @@ from datetime import timedelta
 from sqlalchemy import Engine
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -32,6 +32,7 @@ from vde_dagster.state import (
     ledger,
     migrations,
     reference_lock,
+    row_sums,
     units_of_work,
 )
 from vde_dagster.state import snapshots as stored_snapshots
@@ -202,6 +203,21 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         """The entries that were written after a change of a version, sorted by interval."""
         with self._database.read() as connection:
             return ledger.changed_since(connection, key, number)
+
+    def digests(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[str, ...]]:
+        """The D-SHAs of all entries of each of these versions."""
+        with self._database.read() as connection:
+            return ledger.digests(connection, keys)
+
+    def newest_computed(self, key: VersionKey, *, limit: int) -> tuple[LedgerEntry, ...]:
+        """The last computed entries of a version, sorted by interval."""
+        with self._database.read() as connection:
+            return ledger.newest_computed(connection, key, limit=limit)
+
+    def sums(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LedgerSum]:
+        """What all entries of each of these versions add up to."""
+        with self._database.read() as connection:
+            return row_sums.sums(connection, keys)
 
     def entries_within(
         self, key: VersionKey, times: Sequence[Interval] | None

@@ -78,6 +78,19 @@ class LedgerEntry:
     trace: Trace | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSum:
+    """All entries of a ledger together: their number, their rows, and the last one.
+
+    ``dsha`` is the D-SHA of all rows, as `loaded_dsha` has it.
+    """
+
+    entries: int
+    rows: int
+    last: LedgerEntry
+    dsha: str
+
+
 class LedgerOperation(Enum):
     """How a change meets the entry that is there already."""
 
