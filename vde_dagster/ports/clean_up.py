@@ -112,5 +112,9 @@ class CleanUp(Protocol):
         and versions that failed plans were to show. Kept are the last unit of work of a version,
         those that its ledger, its marks or lists of late data name, those whose rows a person
         accepted, and those with ``branches``.
+
+        Of those that are kept and that old, what they published is forgotten, unless they are
+        sessions or the last of their version: the ledger has it. What old sessions were decided
+        from goes, too, and one row for each day stands for what was saved then.
         """
         ...

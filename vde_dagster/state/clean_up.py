@@ -8,10 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, delete, except_, func, select, tuple_, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    Table,
+    and_,
+    delete,
+    except_,
+    func,
+    select,
+    tuple_,
+    update,
+)
 
 from vde_dagster.core.clean_up.references import (
     ReadingView,
@@ -21,7 +32,7 @@ from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers, sweep
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
-from vde_dagster.state import codec, leases, schema
+from vde_dagster.state import codec, leases, old_detail, schema
 from vde_dagster.state.database import chunks, now, upsert
 from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, references
 
@@ -142,7 +153,11 @@ def closed_before(
 ) -> frozenset[str]:
     """Those of these units of work that were closed longer ago than this."""
     closed = select(_work.c.work_id).where(_is_closed_before(_until(connection, ttl)))
-    return frozenset(connection.execute(closed).scalars()).intersection(work_ids)
+    found = (
+        connection.execute(closed.where(_work.c.work_id.in_(chunk))).scalars()
+        for chunk in chunks(work_ids)
+    )
+    return frozenset(chain.from_iterable(found))
 
 
 def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) -> int:
@@ -159,7 +174,11 @@ def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) 
     for name in [each for each in names if environment_resource(each) not in held]:
         own = delete(_planned).where(_planned.c.environment == name, is_old)
         planned += connection.execute(own).rowcount
-    return len(gone) + planned + _forget_removed(connection, until)
+    kept = _lasts()
+    old_detail.forget_publications(connection, until, kept=kept)
+    questions = old_detail.forget_questions(connection, until, kept=kept)
+    less = questions + old_detail.merge_savings(connection, until)
+    return len(gone) + planned + less + _forget_removed(connection, until)
 
 
 def _old_work(connection: Connection, until: int) -> set[str]:
@@ -167,7 +186,7 @@ def _old_work(connection: Connection, until: int) -> set[str]:
     by = (_work.c.model, _work.c.version)
     is_done = _work.c.state == UnitOfWorkState.DONE.value
     lasts = (
-        select(func.max(_work.c.number)).group_by(*by, _work.c.state, _work.c.is_session),
+        _lasts(),
         select(func.max(_work.c.number)).where(_work.c.drifted, is_done).group_by(*by),
     )
     is_old = and_(_is_closed_before(until), ~_work.c.accepted, *map(_work.c.number.not_in, lasts))
@@ -179,6 +198,12 @@ def _old_work(connection: Connection, until: int) -> set[str]:
         for table in (schema.ledger, schema.marks, schema.unlisted)
     )
     return {*connection.execute(except_(old, *named)).scalars()}
+
+
+def _lasts() -> Select[Any]:
+    """The numbers of the last units of work of each version, by their states."""
+    by = (_work.c.model, _work.c.version, _work.c.state, _work.c.is_session)
+    return select(func.max(_work.c.number)).group_by(*by)
 
 
 def _forget_removed(connection: Connection, until: int) -> int:

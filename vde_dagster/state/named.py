@@ -43,7 +43,11 @@ _ENTRIES: Final[Select[Any]] = select(
     _ledger.c.trace_json,
 )
 _WORK: Final[Select[Any]] = select(
-    _work.c.work_id, _work.c.state, _work.c.intent_json, _work.c.publication_json
+    _work.c.work_id,
+    _work.c.state,
+    _work.c.intent_json,
+    _work.c.publication_json,
+    _work.c.iceberg_snapshot_id,
 )
 
 
@@ -116,18 +120,23 @@ def _entry(row: Row[Any]) -> NamedEntry:
 def _named(rows: Iterable[Row[Any]], *, as_open: bool = False) -> Iterator[NamedWork]:
     for row in rows:
         intent = codec.decode_intent(row.intent_json)
-        staged = row.publication_json
-        publication = None if staged is None else codec.decode_publication(staged)
-        own = (intent.base, publication.iceberg_snapshot_id if publication is not None else None)
-        is_refused = row.state == UnitOfWorkState.ABANDONED.value and publication is not None
+        is_refused = row.state == UnitOfWorkState.ABANDONED.value and row.publication_json
+        own = (intent.base, _published(row))
         yield NamedWork(
             work_id=intent.work_id,
             key=intent.key,
-            may_publish=as_open or is_refused or row.state in _OPEN,
+            may_publish=as_open or bool(is_refused) or row.state in _OPEN,
             own=tuple(each for each in own if each is not None),
             inputs={name: each for name, each in intent.inputs.items() if each is not None},
             beside=intent.beside,
         )
+
+
+def _published(row: Row[Any]) -> int | None:
+    """What a unit of work published; of what audits refused, what it would have published."""
+    if row.iceberg_snapshot_id is not None or row.publication_json is None:
+        return None if row.iceberg_snapshot_id is None else int(row.iceberg_snapshot_id)
+    return codec.decode_publication(row.publication_json).iceberg_snapshot_id
 
 
 def _all_marks(connection: Connection) -> Iterator[NamedMark]:

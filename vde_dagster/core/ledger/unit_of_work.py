@@ -288,8 +288,9 @@ class Publication:
 class UnitOfWork:
     """A unit of work as the state knows it.
 
-    ``publication`` is set once it is staged, and also if audits refused what was staged.
-    ``audits`` is what was found among its rows; ``reason`` why it was abandoned.
+    ``publication`` is set once it is staged, and also if audits refused what was staged. Of work
+    that was done long ago it may be forgotten: the ledger has it. ``audits`` is what was found
+    among its rows; ``reason`` why it was abandoned.
     """
 
     intent: Intent
