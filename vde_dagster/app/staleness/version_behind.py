@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, overload
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
@@ -68,6 +68,26 @@ class Ledger:
             self._looks.update(dict.fromkeys(unknown) | dict(self.state.last_looks(unknown)))
         look = self._looks[key]
         return {} if look is None else {key: look}
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesWhenAsked(Sequence[LedgerEntry]):
+    """The entries of a version, which are read when one is asked for: most looks ask for none."""
+
+    ledger: Ledger
+    key: VersionKey
+
+    @overload
+    def __getitem__(self, at: int) -> LedgerEntry: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[LedgerEntry]: ...
+
+    def __getitem__(self, at: int | slice) -> LedgerEntry | Sequence[LedgerEntry]:
+        return self.ledger.of(self.key)[at]
+
+    def __len__(self) -> int:
+        return len(self.ledger.of(self.key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +308,11 @@ class VersionLook:
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
     """A look at a version; the times that it reads of its sources count only if these moved."""
     since = _since(planned, states, node)
-    entries = () if since == () else entries_since(planned.entries(node.name), since)
+    entries: Sequence[LedgerEntry] = ()
+    if since is None:
+        entries = EntriesWhenAsked(planned.ledger, planned.snapshots[node.name].key)
+    elif since:
+        entries = entries_since(planned.entries(node.name), since)
     inputs = input_look(planned.graph, states, node, entries)
     look = VersionLook(services=services, planned=planned, inputs=inputs)
     if node.model.stateless is None and not look.has_moved():
