@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vde_dagster.cli.printing import as_text, instant
-from vde_dagster.core.ledger.dsha import total
-from vde_dagster.core.ledger.entries import LedgerEntry, loaded_dsha, loaded_intervals
+from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
@@ -60,17 +60,21 @@ class Built:
 
 def built_by_environment(services: Services, binding: Binding) -> tuple[Built, ...]:
     """What is loaded of every model of an environment, and how long computing it took."""
-    return _loaded_of(
-        services,
-        binding,
-        [node for node in binding.graph if not node.model.kind.is_source],
+    nodes = [node for node in binding.graph if not node.model.kind.is_source]
+    ledger = services.state.ledger(binding.key(node.name) for node in nodes)
+    return tuple(
+        replace(each, seconds=_seconds(services, ledger.get(binding.key(node.name), ())))
+        for node, each in zip(nodes, _loaded_of(services, binding, nodes), strict=True)
     )
 
 
 def _loaded_of(services: Services, binding: Binding, nodes: Sequence[Node]) -> tuple[Built, ...]:
-    ledger = services.state.ledger(binding.key(node.name) for node in nodes)
+    """What is loaded of some models, without how long computing it took."""
+    keys = [binding.key(node.name) for node in nodes]
+    sums, holdings = services.state.sums(keys), services.state.holdings(keys)
     return tuple(
-        _loaded(services, binding, node, ledger.get(binding.key(node.name), ())) for node in nodes
+        _loaded(binding, node, sums.get(key), holdings.get(key, NOTHING))
+        for node, key in zip(nodes, keys, strict=True)
     )
 
 
@@ -112,19 +116,17 @@ def _box() -> Box:
     return box.SIMPLE_HEAD
 
 
-def _loaded(
-    services: Services, binding: Binding, node: Node, entries: Sequence[LedgerEntry]
-) -> Built:
+def _loaded(binding: Binding, node: Node, found: LedgerSum | None, holding: Holding) -> Built:
     rules = node.model.kind
     return Built(
         model=str(node.name),
         kind=node.model.kind.keyword,
         version=binding.key(node.name).version,
-        intervals=len(entries) if rules.is_partitioned else None,
-        rows=total(each.rows for each in entries).rows if rules.stores_rows else None,
-        digest=_digest(entries, has_rows=rules.stores_rows),
-        seconds=_seconds(services, {each.work_id for each in entries}),
-        loaded=loaded_intervals(entries) if rules.is_partitioned else (),
+        intervals=(found.entries if found else 0) if rules.is_partitioned else None,
+        rows=(found.rows if found else 0) if rules.stores_rows else None,
+        digest=_digest(found, has_rows=rules.stores_rows),
+        seconds=None,
+        loaded=holding.computed if rules.is_partitioned else (),
     )
 
 
@@ -143,20 +145,18 @@ def _of_run(loaded: Built, units: Sequence[Evaluated]) -> Built:
     )
 
 
-def _digest(entries: Sequence[LedgerEntry], *, has_rows: bool) -> str | None:
-    if not entries:
+def _digest(found: LedgerSum | None, *, has_rows: bool) -> str | None:
+    if found is None:
         return None
-    if not has_rows:
-        return entries[-1].digest
-    return loaded_dsha(entries)
+    return found.dsha if has_rows else found.last.digest
 
 
-def _seconds(services: Services, work_ids: Iterable[str]) -> float | None:
+def _seconds(services: Services, entries: Iterable[LedgerEntry]) -> float | None:
     """How long the units of work took that wrote these entries last."""
-    works = [services.state.work(each) for each in work_ids]
+    works = services.state.works({each.work_id for each in entries}).values()
     took = [
         (work.finished_at - work.started_at).total_seconds()
         for work in works
-        if work is not None and work.finished_at is not None
+        if work.finished_at is not None
     ]
     return sum(took) if took else None

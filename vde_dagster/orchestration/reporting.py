@@ -146,12 +146,11 @@ class Reporter:
     ) -> Sequence[LedgerEntry]:
         """The newest entries that were not compared yet; of a table without partitions the last."""
         state, key = self.services.state, self.binding.key(node.name)
-        if known is not None and known[0] == key:
-            found = state.changed_since(key, known[1])
-        else:
-            found = state.ledger([key]).get(key, ())
-        computed = [each for each in found if each.status is EntryStatus.COMPUTED]
-        return computed[-(most if is_partitioned(node) else 1) :]
+        limit = most if is_partitioned(node) else 1
+        if known is None or known[0] != key:
+            return state.newest_computed(key, limit=limit)
+        found = state.changed_since(key, known[1])
+        return [each for each in found if each.status is EntryStatus.COMPUTED][-limit:]
 
     def _unknown(self, node: Node, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """Those whose result is not the latest that Dagster has."""
