@@ -14,6 +14,7 @@ from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.parent_ledgers import last_entry
 from vde_dagster.app.inputs.due import due_of
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.plan_checks import check_plan
@@ -25,7 +26,9 @@ from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
+from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval, subtract
@@ -113,8 +116,8 @@ def decide(
     node, key = binding.node(name), binding.key(name)
     owner = services.state.owners([key]).get(key)
     if owner is not None and not may_write(location.environment, owner):
-        entries = services.state.ledger([key]).get(key, ())
         wanted = contiguous(node.model.unit, partitions) if is_partitioned(node) else None
+        entries = services.state.entries_within(key, None if wanted is None else (wanted,))
         return AlreadyLoaded(
             binding=binding,
             node=node,
@@ -254,12 +257,13 @@ def _whole(
     rules = model.kind
     if rules.is_sequential:
         key = binding.key(node.name)
-        entries = services.state.ledger([key]).get(key, ())
-        if not due.missing and _is_recorded_since(services, entries, tried_at):
+        holding = services.state.holdings([key]).get(key, NOTHING)
+        if not due.missing and _is_recorded_since(services, key, tried_at):
             return ()
-        if model.late_data is not None and entries and not due.missing:
-            return (entries[-1].interval,)  # a session appends what came late
-        wanted = sequential_ranges(model, entries, due.missing, environment=binding.environment)
+        if model.late_data is not None and holding.recorded and not due.missing:
+            last = holding.recorded[-1]
+            return (last_entry(services, key, last).interval,)  # a session appends what came late
+        wanted = sequential_ranges(model, holding, due.missing, environment=binding.environment)
     else:
         wanted = rules.missing(model, (), due.complete_to or model.start)[:1]
     if not wanted:
@@ -271,12 +275,11 @@ def _whole(
     return wanted
 
 
-def _is_recorded_since(
-    services: Services, entries: Sequence[LedgerEntry], tried_at: datetime | None
-) -> bool:
+def _is_recorded_since(services: Services, key: VersionKey, tried_at: datetime | None) -> bool:
     """Whether something was recorded after an earlier try began; a refused one recorded nothing."""
     if tried_at is None:
         return False
+    entries = services.state.ledger([key]).get(key, ())
     newest_first = dict.fromkeys(entry.work_id for entry in reversed(entries))
     works = map(services.state.work, newest_first)
     ends = (work.finished_at for work in works if work is not None)

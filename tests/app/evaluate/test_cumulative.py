@@ -17,6 +17,7 @@ from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry, LedgerOperation
+from vde_dagster.core.ledger.holdings import holding_of
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
@@ -66,6 +67,10 @@ def entry(interval: Interval, status: EntryStatus = EntryStatus.COMPUTED) -> Led
 # The batches
 
 
+def overlapping(entries: Sequence[LedgerEntry], asked_for: Interval) -> list[Interval]:
+    return [each.interval for each in entries if each.interval.intersection(asked_for)]
+
+
 BATCHED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 2)"
 LOOKING_BACK = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, lookback 2)"
 OUTDATED = EntryStatus.OUTDATED
@@ -106,7 +111,10 @@ def test_what_is_written_for_an_interval(
     asked_for: Interval,
     expected: list[tuple[Interval, Interval, LedgerOperation]],
 ) -> None:
-    found = sequential_batches(model(kind), there, asked_for, environment="prod")
+    holding, recorded = holding_of(there), overlapping(there, asked_for)
+    found = sequential_batches(
+        model(kind), holding, asked_for, environment="prod", recorded=recorded
+    )
     assert [(each.evaluated, each.recorded, each.operation) for each in found] == expected
 
 
@@ -127,7 +135,7 @@ def test_an_interval_is_loaded_once(
     kind: str, there: list[LedgerEntry], asked_for: Interval, reported: str
 ) -> None:
     with pytest.raises(Refused, match=reported) as caught:
-        sequential_batches(model(kind), there, asked_for, environment="dev")
+        sequential_batches(model(kind), holding_of(there), asked_for, environment="dev")
     assert "`vde plan dev --restate-model mart.kept`" in str(caught.value)
 
 
@@ -143,7 +151,7 @@ def test_an_interval_is_loaded_once(
 def test_what_is_evaluated_where_nobody_names_an_interval(
     kind: str, there: list[LedgerEntry], missing: list[Interval], expected: list[Interval]
 ) -> None:
-    found = sequential_ranges(model(kind), there, missing, environment="prod")
+    found = sequential_ranges(model(kind), holding_of(there), missing, environment="prod")
     assert list(found) == expected
 
 
@@ -151,7 +159,7 @@ def test_where_nothing_is_missing_the_restatement_is_named() -> None:
     with pytest.raises(
         Refused, match=r"has loaded .2024-01-01.* already.*--restate-model mart\.kept"
     ):
-        sequential_ranges(model(UNIQUE_KEY), [entry(day(1, 3))], [], environment="prod")
+        sequential_ranges(model(UNIQUE_KEY), holding_of([entry(day(1, 3))]), [], environment="prod")
 
 
 # In a project

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import SequentialBatch
+from vde_dagster.app.evaluate.parent_ledgers import last_entry
 from vde_dagster.app.evaluate.pinned_reading import (
     PinnedReading,
     input_name,
@@ -16,7 +17,8 @@ from vde_dagster.app.evaluate.pinned_reading import (
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.entries import LedgerEntry, LedgerOperation
+from vde_dagster.core.ledger.entries import LedgerOperation
+from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.question import StatelessQuestion
 from vde_dagster.core.ledger.late.without_times import is_rebuilt
@@ -24,7 +26,7 @@ from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, SqlR
 from vde_dagster.core.model.writes import AppendRows
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.text import SqlText
-from vde_dagster.core.time.intervals import Interval, common, merge
+from vde_dagster.core.time.intervals import Interval, common
 
 
 def appended_rows(
@@ -36,8 +38,10 @@ def appended_rows(
     what its rows follow from is between two marks.
     """
     work_id = services.ids.new()
-    entries = services.state.ledger([binding.key(node.name)]).get(binding.key(node.name), ())
-    parts = _parts(session, entries)
+    key = binding.key(node.name)
+    recorded = services.state.holdings([key]).get(key, NOTHING).recorded
+    lasts = {each: last_entry(services, key, each).interval for each in recorded}
+    parts = _parts(session, lasts)
     now = services.clock.now()
     readings = tuple(
         _reading(rendered(binding, node, each.range, now), session, each, f"{work_id}_{number}")
@@ -71,9 +75,10 @@ class _Part:
     operation: LedgerOperation
 
 
-def _parts(session: Load, entries: Sequence[LedgerEntry]) -> tuple[_Part, ...]:
+def _parts(session: Load, lasts: Mapping[Interval, Interval]) -> tuple[_Part, ...]:
+    """The writes, for each recorded time without gaps and the last interval of it, in order."""
     if is_rebuilt(session):
-        first = LedgerOperation.REPLACE_ALL if entries else LedgerOperation.REPLACE
+        first = LedgerOperation.REPLACE_ALL if lasts else LedgerOperation.REPLACE
         return tuple(
             _Part(
                 range=each,
@@ -85,18 +90,17 @@ def _parts(session: Load, entries: Sequence[LedgerEntry]) -> tuple[_Part, ...]:
         )
     if not _is_by_time(session):
         # all rows of the new files, which are recorded with what became due
-        last = entries[-1].interval
+        last = [*lasts.values()][-1]
         recorded, operation = (
             (session.fill[0], LedgerOperation.REPLACE)
             if session.fill
             else (last, LedgerOperation.CHANGE)
         )
-        every = Interval(entries[0].interval.start, last.end)
+        every = Interval(next(iter(lasts)).start, last.end)
         return (_Part(range=every, new=True, recorded=recorded, operation=operation),)
-    ends = {each.interval.end: each.interval for each in entries}
     late = (
-        _Part(range=each, new=True, recorded=ends[each.end], operation=LedgerOperation.CHANGE)
-        for each in merge(each.interval for each in entries)
+        _Part(range=each, new=True, recorded=last, operation=LedgerOperation.CHANGE)
+        for each, last in lasts.items()
         if common([each], session.loaded)
     )
     due = (

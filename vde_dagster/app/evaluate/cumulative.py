@@ -13,12 +13,8 @@ from datetime import datetime
 from typing import NoReturn
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.entries import (
-    EntryStatus,
-    LedgerEntry,
-    LedgerOperation,
-    loaded_intervals,
-)
+from vde_dagster.core.ledger.entries import LedgerOperation
+from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.core.time.schedule import batches
@@ -34,7 +30,12 @@ class SequentialBatch:
 
 
 def sequential_batches(
-    model: Model, entries: Sequence[LedgerEntry], interval: Interval, *, environment: str
+    model: Model,
+    holding: Holding,
+    interval: Interval,
+    *,
+    environment: str,
+    recorded: Sequence[Interval] = (),
 ) -> tuple[SequentialBatch, ...]:
     """The writes that load an interval of a version, in order.
 
@@ -43,15 +44,16 @@ def sequential_batches(
 
     Args:
         model: A model of a sequential kind.
-        entries: The version's entries, sorted by interval.
+        holding: What the version holds.
         interval: What is to be evaluated.
         environment: For the advice of a refusal.
+        recorded: The intervals of the version's entries that overlap ``interval``, sorted.
 
     Raises:
         Refused: The interval is loaded already, or precedes what is loaded.
     """
-    if _is_rebuilt(entries):
-        every = [interval, *(each.interval for each in entries)]
+    if _is_rebuilt(holding):
+        every = [interval, *holding.recorded]
         whole = Interval(min(each.start for each in every), max(each.end for each in every))
         first, *rest = batches(model, [whole])
         return (
@@ -61,12 +63,12 @@ def sequential_batches(
                 for e in rest
             ),
         )
-    return (_next_batch(model, entries, interval, environment),)
+    return (_next_batch(model, holding, interval, environment, recorded),)
 
 
 def sequential_ranges(
     model: Model,
-    entries: Sequence[LedgerEntry],
+    holding: Holding,
     missing: Sequence[Interval],
     *,
     environment: str,
@@ -75,33 +77,38 @@ def sequential_ranges(
 
     Args:
         model: A model of a sequential kind.
-        entries: The version's entries, sorted by interval.
+        holding: What the version holds.
         missing: The due intervals that are not loaded.
         environment: For the advice of a refusal.
 
     Raises:
         Refused: Nothing is missing, and something is loaded.
     """
-    if not missing and entries:
-        loaded = Interval(entries[0].interval.start, entries[-1].interval.end)
-        _refuse_again(model, loaded, environment)
-    if missing and _is_rebuilt(entries):
+    recorded = holding.recorded
+    if not missing and recorded:
+        _refuse_again(model, Interval(recorded[0].start, recorded[-1].end), environment)
+    if missing and _is_rebuilt(holding):
         return (Interval(missing[0].start, missing[-1].end),)
     return batches(model, missing)
 
 
-def _is_rebuilt(entries: Sequence[LedgerEntry]) -> bool:
+def _is_rebuilt(holding: Holding) -> bool:
     """Whether loaded rows have to be replaced, and with them the whole table."""
-    return any(each.status is not EntryStatus.COMPUTED for each in entries)
+    return bool(holding.outdated or holding.empty)
 
 
 def _next_batch(
-    model: Model, entries: Sequence[LedgerEntry], interval: Interval, environment: str
+    model: Model,
+    holding: Holding,
+    interval: Interval,
+    environment: str,
+    recorded: Sequence[Interval],
 ) -> SequentialBatch:
-    loaded = loaded_intervals(entries)
+    loaded = holding.computed
     new = subtract([interval], loaded)
     if not new:
-        return _looked_at_again(model, entries, interval, environment)
+        _refuse_beyond_lookback(model, interval.start, loaded[-1].end, environment)
+        return _looked_at_again(interval, recorded)
     last = loaded[-1].end if loaded else None
     is_sequential = (
         len(new) == 1 and new[0].end == interval.end and (last is None or new[0].start >= last)
@@ -117,13 +124,10 @@ def _next_batch(
     return SequentialBatch(evaluated=interval, recorded=new[0], operation=LedgerOperation.REPLACE)
 
 
-def _looked_at_again(
-    model: Model, entries: Sequence[LedgerEntry], interval: Interval, environment: str
-) -> SequentialBatch:
+def _looked_at_again(interval: Interval, recorded: Sequence[Interval]) -> SequentialBatch:
     """A loaded interval of the lookback: its rows are merged again, and the sum changes by that."""
-    _refuse_beyond_lookback(model, interval.start, entries[-1].interval.end, environment)
-    recorded = next(each.interval for each in entries if each.interval.end > interval.start)
-    return SequentialBatch(evaluated=interval, recorded=recorded, operation=LedgerOperation.CHANGE)
+    first = next(each for each in recorded if each.end > interval.start)
+    return SequentialBatch(evaluated=interval, recorded=first, operation=LedgerOperation.CHANGE)
 
 
 def _refuse_beyond_lookback(

@@ -223,8 +223,15 @@ def _sequential(
 ) -> PreparedUnit:
     """The unit of work that loads an interval of a sequential kind."""
     key, execution_time = binding.key(node.name), services.clock.now()
-    entries = services.state.ledger([key]).get(key, ())
-    found = sequential_batches(node.model, entries, interval, environment=binding.environment)
+    holding = services.state.holdings([key]).get(key, NOTHING)
+    there = services.state.entries_within(key, (interval,))
+    found = sequential_batches(
+        node.model,
+        holding,
+        interval,
+        environment=binding.environment,
+        recorded=[each.interval for each in there],
+    )
     evaluated = [each.evaluated for each in found]
     readings = _readings(
         services, binding, node, evaluated, execution_time=execution_time, work_id=work_id
@@ -237,12 +244,10 @@ def _sequential(
             services,
             binding.snapshots[node.name],
             [node.write(each, execution_time) for each in evaluated],
-            is_first=not entries or found[0].operation is LedgerOperation.REPLACE_ALL,
+            is_first=not holding.recorded or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
         batches=found,
-        traces=sequential_traces(
-            services, binding, node, entries, list(zip(found, readings, strict=True))
-        ),
+        traces=sequential_traces(services, binding, node, list(zip(found, readings, strict=True))),
         where_emptied=_where_emptied(binding, node),
         may_shrink=node.name not in binding.returning,
     )

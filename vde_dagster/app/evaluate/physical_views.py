@@ -12,6 +12,7 @@ from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.parent_ledgers import last_entry
 from vde_dagster.app.evaluate.pinned_reading import physical_query
 from vde_dagster.app.evaluate.reuse import FIRST_BUILD
 from vde_dagster.app.publish.publishing import record
@@ -48,14 +49,15 @@ def make_view(
     """
     started = services.clock.now()
     key = binding.key(node.name)
-    ledger = _upstream_entries(services, binding, node)
+    parents = _loaded_parents(services, binding, node)
     query = physical_query(binding, node, started).text
-    trace = _trace(services, binding, node, query, ledger)
+    trace = _trace(services, binding, node, query, parents)
     before = services.state.ledger([key]).get(key, ())
     stands = not force and _stands(services, key, before, trace)
     embedded = embedded_upstream(binding.graph, node.name)
     reads = [binding.graph[name].fingerprint.data for name in embedded]
-    reads += [entry.digest for entries in ledger.values() for entry in entries]
+    digests = services.state.digests(map(binding.key, parents))
+    reads += [each for name in parents for each in digests.get(binding.key(name), ())]
     digest = combined_dsha([node.fingerprint.data, *reads])
     entries = before
     if not (stands and _is_recorded(before, digest)):
@@ -121,21 +123,24 @@ def _recorded(
     return record(services, environment, key, work_id, publication, lease=lease)
 
 
-def _upstream_entries(
+def _loaded_parents(
     services: Services, binding: Binding, node: Node
-) -> dict[ModelName, tuple[LedgerEntry, ...]]:
-    """The entries of the models that a view reads.
+) -> dict[ModelName, tuple[Column, ...]]:
+    """The models that a view reads, with the columns of each one's last entry.
 
     Raises:
         Refused: One is not loaded, so there is no table or view to read.
     """
     stored = stored_parents(binding.graph, node.name)
-    parents = [name for name in stored if not binding.graph[name].model.kind.is_source]
-    ledger = services.state.ledger(binding.key(name) for name in parents)
-    unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
+    keys = {n: binding.key(n) for n in stored if not binding.graph[n].model.kind.is_source}
+    holdings = services.state.holdings(keys.values())
+    unmade = [str(name) for name, key in keys.items() if key not in holdings]
     if unmade:
         raise Refused(f"{node.name} is a view over {', '.join(unmade)}, not loaded yet.")
-    return {name: ledger[binding.key(name)] for name in parents}
+    return {
+        name: last_entry(services, key, holdings[key].recorded[-1]).columns
+        for name, key in keys.items()
+    }
 
 
 def _trace(
@@ -143,7 +148,7 @@ def _trace(
     binding: Binding,
     node: Node,
     query: str,
-    loaded: Mapping[ModelName, Sequence[LedgerEntry]],
+    loaded: Mapping[ModelName, tuple[Column, ...]],
 ) -> Trace:
     """What the definition of a physical view depends on: its text, and its inputs' columns.
 
@@ -152,9 +157,9 @@ def _trace(
         binding: The versions.
         node: The model, a VIEW.
         query: The view's query over physical tables.
-        loaded: The entries of the models that it reads, at least one for each.
+        loaded: The columns of the models that it reads.
     """
-    columns = {name: entries[-1].columns for name, entries in loaded.items()}
+    columns = dict(loaded)
     for name in stored_parents(binding.graph, node.name):
         source = services.source(name) if name not in columns else None
         if source is not None:

@@ -25,7 +25,6 @@ from vde_dagster.core.ledger.entries import (
     LedgerEntry,
     LedgerOperation,
     Trace,
-    loaded_dsha,
 )
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.traces import (
@@ -153,7 +152,6 @@ def sequential_traces(
     services: Services,
     binding: Binding,
     node: Node,
-    entries: Sequence[LedgerEntry],
     batches: Sequence[tuple[SequentialBatch, PinnedReading]],
 ) -> dict[Interval, Trace]:
     """The traces of a sequential kind's intervals, each of which builds on those before it.
@@ -166,7 +164,6 @@ def sequential_traces(
         services: The ports.
         binding: The versions.
         node: The model.
-        entries: The version's entries.
         batches: Its writes in order, with what each of them reads: all of them the same Iceberg
             snapshots, and one consistent read of the ledgers.
     """
@@ -174,7 +171,9 @@ def sequential_traces(
         return {}
     made_of, reads = recipe(binding.graph, node.name), reads_of(binding.graph, node.name)
     rebuilds = batches[0][0].operation is LedgerOperation.REPLACE_ALL
-    target = loaded_dsha(entries) if entries and not rebuilds else ""
+    key = binding.key(node.name)
+    held = None if rebuilds else services.state.sums([key]).get(key)
+    target = "" if held is None else held.dsha
     tokens = _tokens(services, binding, batches[0][1])
     found: dict[Interval, Trace] = {}
     for batch, _ in batches:

@@ -36,7 +36,6 @@ from vde_dagster.core.ledger.entries import (
     touched,
 )
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Staged, Staging
 from vde_dagster.core.model.retries import pause_before
 from vde_dagster.core.model.snapshot import VersionKey
@@ -353,15 +352,13 @@ def _rebase(
     A sequential kind records changes of the table's sum, so a table whose columns changed (rule
     R11) is summed once more as it was. It is zero in all other cases.
     """
-    entries = (
-        services.state.ledger([key]).get(key, ())
-        if prepared.batches and not prepared.rebuilds
-        else ()
-    )
-    if base is None or not entries:
+    if base is None or not prepared.batches or prepared.rebuilds:
         return RowSum()
-    recorded = newest_columns(each.columns for each in entries)
+    recorded = services.state.holdings([key]).get(key, NOTHING).columns
     if [(e.name, e.type) for e in recorded] == [(e.name, e.type) for e in staged.columns]:
+        return RowSum()
+    entries = services.state.ledger([key]).get(key, ())
+    if not entries:
         return RowSum()
     sought = Sought(table=key.table, iceberg_snapshot_id=base, columns=staged.columns)
     sums = services.engine.sums(sought, algorithm=_algorithm(services, key, prepared))
