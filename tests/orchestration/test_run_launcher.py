@@ -17,6 +17,7 @@ from typing import Final
 import dagster as dg
 import pytest
 from dagster._core.events import EngineEventData
+from dagster._core.scheduler.instigation import InstigatorType
 
 from tests.dagster_server import end_group, group
 from tests.orchestration.served import served
@@ -151,8 +152,9 @@ def test_a_run_of_vde_goes_on_while_vde_does(instance: dg.DagsterInstance) -> No
     "written, expected",
     [
         (None, home._SETTINGS),
-        (home._EARLIER, home._SETTINGS),
-        (home._EARLIER + "# ours\n", home._EARLIER + "# ours\n"),
+        (home._FIRST, home._SETTINGS),
+        (home._SECOND, home._SETTINGS),
+        (home._FIRST + "# ours\n", home._FIRST + "# ours\n"),
         ("", ""),
     ],
 )
@@ -170,7 +172,20 @@ def test_settings_are_written_once_and_never_over_somebody_elses(
 
 def test_the_page_has_the_lines_for_a_home_of_ones_own() -> None:
     page = (Path(__file__).parents[2] / "docs" / "dagster.md").read_text("utf-8")
-    assert home._SETTINGS.removeprefix(home._EARLIER) in page
+    assert home._SECOND.removeprefix(home._FIRST) in page
+    assert home._SETTINGS.removeprefix(home._SECOND) in page
+
+
+def test_dagster_forgets_old_ticks_of_sensors_and_schedules(project: Configuration) -> None:
+    with dg.DagsterInstance.from_config(str(dagster_home(project))) as made:
+        for kind in (InstigatorType.SENSOR, InstigatorType.SCHEDULE):
+            days = made.get_tick_retention_settings(kind)
+            assert {each.value: number for each, number in days.items()} == {
+                "SKIPPED": 7,
+                "STARTED": 30,
+                "FAILURE": 30,
+                "SUCCESS": 90,
+            }
 
 
 CODE: Final = """

@@ -307,3 +307,19 @@ def test_a_code_location_is_loaded_with_its_sensors_or_says_why_not(tmp_path: Pa
     assert good[1] == ""
     assert bad[0] is None
     assert "not today" in bad[1]
+
+
+def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        gone, kept = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
+        assert [*tmp_path.rglob(f"*{gone}*")], "each run has files of its own"
+        unpublished.forget_run(instance, gone)
+        assert not [*tmp_path.rglob(f"*{gone}*")]
+        assert [each.run_id for each in instance.get_runs()] == [kept]
+        assert instance.all_logs(kept)
+        assert not instance.all_logs(gone)
+
+
+@dg.asset
+def loud() -> None:
+    print("here")

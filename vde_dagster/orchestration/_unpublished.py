@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
@@ -35,6 +36,7 @@ __all__ = [
     "UnresolvedAssetJob",
     "WorkerStatus",
     "daemon_statuses",
+    "forget_run",
     "instigators",
     "io_manager_key",
     "is_switched_on",
@@ -79,6 +81,23 @@ def process_of(instance: dg.DagsterInstance, run_id: str) -> tuple[int, float] |
         if number is not None and str(number.value).isdigit():
             return int(str(number.value)), entry.timestamp
     return None
+
+
+def forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Delete a run that has ended, with its events, its database and what its steps printed.
+
+    `dagster.DagsterInstance.delete_run` leaves an empty database of full size where each run has
+    one of its own, and the files of its compute logs.
+    """
+    from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+
+    instance.delete_run(run_id)
+    instance.compute_log_manager.delete_logs(prefix=[run_id])
+    storage = instance.event_log_storage
+    if isinstance(storage, SqliteEventLogStorage):
+        own = Path(storage.path_for_shard(run_id))
+        for name in (own.name, f"{own.name}-wal", f"{own.name}-shm"):
+            own.with_name(name).unlink(missing_ok=True)
 
 
 def latest_materializations(

@@ -17,7 +17,7 @@ from vde_dagster.project.file_writing import read_as_written, replace_text
 _LOG: Final = logging.getLogger(__name__)
 _RUNNING: Final = (("asset", "materialize"), ("job", "execute"))
 """The commands of `dagster` that run something in their own process."""
-_EARLIER: Final = """\
+_FIRST: Final = """\
 # Written by vde_dagster; yours to change.
 telemetry:
   enabled: false
@@ -27,9 +27,9 @@ run_coordinator:
   module: dagster.core.run_coordinator
   class: QueuedRunCoordinator
 """
-"""What earlier releases wrote, without run monitoring."""
-_SETTINGS: Final = f"""\
-{_EARLIER}run_launcher:
+"""What the first releases wrote, without run monitoring."""
+_SECOND: Final = f"""\
+{_FIRST}run_launcher:
   module: vde_dagster
   class: VdeRunLauncher
 run_monitoring:
@@ -37,25 +37,34 @@ run_monitoring:
   start_timeout_seconds: 600
   poll_interval_seconds: 30
 """
+"""What later ones wrote. Dagster kept each tick that failed or launched a run for good."""
+_SETTINGS: Final = f"""\
+{_SECOND}retention:
+  schedule:
+    purge_after_days: {{skipped: 7, started: 30, failure: 30, success: 90}}
+  sensor:
+    purge_after_days: {{skipped: 7, started: 30, failure: 30, success: 90}}
+"""
+_EARLIER: Final = (_FIRST, _SECOND)
 
 
 def dagster_home(configuration: Configuration) -> Path:
     """``DAGSTER_HOME`` where it is set, else ``.vde/dagster`` in the project.
 
     The folder exists afterwards. The project's own has a ``dagster.yaml``: no telemetry, no dialog
-    at the first visit, queued runs, and an end of runs whose process was killed. One that an
-    earlier release wrote, and nobody changed, is brought up to date.
+    at the first visit, queued runs, an end of runs whose process was killed, and an end of ticks
+    that are old. One that an earlier release wrote, and nobody changed, is brought up to date.
     """
     named = os.environ.get("DAGSTER_HOME")
     if named:
         home = Path(named).expanduser().absolute()
         home.mkdir(parents=True, exist_ok=True)
         return home
-    home = _own_home(configuration)
+    home = own_home(configuration)
     home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
     written = read_as_written(settings)
-    if written in (None, _EARLIER):
+    if written is None or written in _EARLIER:
         with suppress(Conflict):  # another process of ours was faster
             replace_text(settings, written, _SETTINGS)
     return home
@@ -64,7 +73,7 @@ def dagster_home(configuration: Configuration) -> Path:
 def home_in_use(configuration: Configuration) -> Path:
     """The same folder, which may not exist; nothing is made."""
     named = os.environ.get("DAGSTER_HOME")
-    return Path(named).expanduser().absolute() if named else _own_home(configuration)
+    return Path(named).expanduser().absolute() if named else own_home(configuration)
 
 
 @functools.cache
@@ -95,5 +104,6 @@ def _command() -> str:
     return "dg launch" if program == "dg" and words[:1] == ("launch",) else ""
 
 
-def _own_home(configuration: Configuration) -> Path:
+def own_home(configuration: Configuration) -> Path:
+    """The project's own home, whether it is the one that is used or not."""
     return configuration.home / "dagster"

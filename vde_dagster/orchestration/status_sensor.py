@@ -1,6 +1,7 @@
 """The sensor that keeps Dagster's pages true: it reports what an environment shows, and its state.
 
-It launches nothing and starts no Spark, so it is switched on at first.
+It launches nothing and starts no Spark, so it is switched on at first. It also deletes old runs, if
+the project says after how long.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import latest_check_results
 from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.old_runs import delete_old_runs
 from vde_dagster.orchestration.reporting import Known, Limits, Reported, Reporter, stale_intervals
 from vde_dagster.orchestration.status_checks import (
     Found,
@@ -39,7 +41,10 @@ _MOST_RESULTS: Final = 200
 _LOOKED_UP: Final = 500
 """How many checks are looked up in Dagster's database at once."""
 _READ_AGAIN: Final = 10
-"""After how many ticks the results that Dagster has are read again: runs give some, too."""
+"""After how many ticks the results that Dagster has are read again: runs give some, too.
+
+As often old runs are deleted.
+"""
 
 _LEAVING: Final = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 """How runs end that leave checks without a result."""
@@ -78,11 +83,11 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
             reported, results = _tick(context.instance, location, memory)
         except VdeError as error:  # as while somebody promotes it; the next tick looks again
             return dg.SkipReason(str(error))
+        gone = _clean_up(context.instance, location, memory)
         if not (reported.events or results):
-            return dg.SkipReason(f"Dagster knows what {environment} shows" + _more(reported))
-        return dg.SkipReason(
-            f"reported {reported.events:,} results and {results:,} checks" + _more(reported)
-        )
+            return dg.SkipReason(f"Dagster knows what {environment} shows{_more(reported)}{gone}")
+        said = f"reported {reported.events:,} results and {results:,} checks"
+        return dg.SkipReason(f"{said}{_more(reported)}{gone}")
 
     return dg.SensorDefinition(
         name=f"vde_status_{location.environment}",
@@ -96,6 +101,15 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
 
 def _more(reported: Reported) -> str:
     return "" if reported.is_all else "; the rest follows"
+
+
+def _clean_up(instance: dg.DagsterInstance, location: Location, memory: _Memory) -> str:
+    """Delete some runs that are old, now and then; what was done, for people."""
+    after = location.project.configuration.clean_up.runs
+    if after is None or memory.ticks % _READ_AGAIN != 1:
+        return ""
+    gone = delete_old_runs(instance, location, after)
+    return f"; deleted {gone} old runs" if gone else ""
 
 
 def _tick(

@@ -13,7 +13,7 @@ from vde_dagster.project.schedule_settings import SCHEDULE
 from vde_dagster.project.yaml_document import Entry, Reader
 
 NEVER: Final = "never"
-_KEYS: Final = ("environments", "grace", "history", SCHEDULE)
+_KEYS: Final = ("environments", "grace", "history", "runs", SCHEDULE)
 
 
 def read_clean_up(entry: Entry | None, environments: Entry | None, reader: Reader) -> Times:
@@ -33,6 +33,7 @@ def read_clean_up(entry: Entry | None, environments: Entry | None, reader: Reade
         environment=expires,
         environments=_own(environments, reader),
         grace=length(written.get("grace"), DEFAULT_TIMES.grace, reader),
+        runs=_length_or_never(written.get("runs"), DEFAULT_TIMES.runs, reader),
     )
 
 

@@ -1,0 +1,98 @@
+"""Runs that ended long ago are deleted, but for those that Dagster still looks at."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from tests.app.memory_world import EVENTS, MemoryWorld
+from tests.orchestration.automated_world import CONFIGURATION, AutomatedWorld
+from vde_dagster.orchestration.location import Location, open_location
+from vde_dagster.orchestration.metadata import AUTOMATION, ENVIRONMENT
+from vde_dagster.orchestration.old_runs import delete_old_runs
+
+NOW = timedelta(0)
+OURS = {ENVIRONMENT: "prod", AUTOMATION: "automated/prod"}
+
+
+@dg.asset
+def rows() -> None: ...
+
+
+@dg.asset
+def others() -> None: ...
+
+
+@pytest.fixture
+def location(tmp_path: Path, instance: dg.DagsterInstance) -> Location:
+    """A project in production."""
+    world = AutomatedWorld(tmp_path, instance, MemoryWorld())
+    world.write({"events": EVENTS})
+    world.world.land((0.5, 1), until=2)
+    world.apply()
+    return open_location(world.project(), "prod")
+
+
+def run(instance: dg.DagsterInstance, asset: dg.AssetsDefinition, **tags: str) -> str:
+    """A run that materializes an asset; its id."""
+    named = {**OURS, **tags}
+    return dg.materialize([asset], instance=instance, tags=named).run_id
+
+
+def left(instance: dg.DagsterInstance) -> set[str]:
+    return {each.run_id for each in instance.get_runs()}
+
+
+def test_a_run_is_deleted_once_it_is_old_and_its_results_are_not_the_latest(
+    instance: dg.DagsterInstance, location: Location
+) -> None:
+    first, second, other = (run(instance, each) for each in (rows, rows, others))
+    assert delete_old_runs(instance, location, timedelta(days=1)) == 0
+    assert delete_old_runs(instance, location, NOW) == 1
+    assert left(instance) == {second, other}
+    assert not instance.all_logs(first)
+    latest = instance.get_latest_materialization_event(dg.AssetKey("rows"))
+    assert latest is not None
+    assert latest.run_id == second
+    assert delete_old_runs(instance, location, NOW) == 0
+
+
+def test_runs_of_other_environments_projects_and_people_stay(
+    instance: dg.DagsterInstance, location: Location
+) -> None:
+    theirs = {
+        run(instance, rows, **{ENVIRONMENT: "dev", AUTOMATION: "automated/dev"}),
+        run(instance, rows, **{AUTOMATION: "other/prod"}),
+        dg.materialize([rows], instance=instance).run_id,
+    }
+    last = run(instance, rows)
+    assert delete_old_runs(instance, location, NOW) == 0, "in a home that others may share"
+    assert left(instance) == {*theirs, last}
+
+
+def test_a_few_are_deleted_at_once_the_oldest_first(
+    instance: dg.DagsterInstance, location: Location
+) -> None:
+    runs = [run(instance, rows) for _ in range(4)]
+    assert delete_old_runs(instance, location, NOW, most=2) == 2
+    assert left(instance) == {*runs[2:]}
+
+
+def test_the_status_sensor_deletes_them_if_the_project_says_so(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    world = AutomatedWorld(tmp_path, instance, MemoryWorld())
+    world.write({"events": EVENTS})
+    world.world.land((0.5, 1), until=2)
+    world.apply()
+    first, second = run(instance, rows), run(instance, rows)
+    world.skipped("vde_status_prod")
+    assert left(instance) == {first, second}, "never, where nothing is said"
+    text = f"{CONFIGURATION}clean_up:\n  runs: 0 days\n"
+    (tmp_path / "vde.yaml").write_text(text, encoding="utf-8")
+    world._locations.clear()
+    assert "deleted 1 old runs" in world.skipped("vde_status_prod")
+    assert left(instance) == {second}

@@ -1,0 +1,65 @@
+"""Deleting runs that ended long ago, so that Dagster's storage does not grow for ever.
+
+What is loaded is in the state; Dagster only shows it. So a run may go once nothing that it reported
+is the latest that Dagster has of an asset, which conditions, freshness and the status sensor look
+at. Results of checks are in a table of their own, which stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.orchestration._unpublished import forget_run
+from vde_dagster.orchestration.home import own_home
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import AUTOMATION, ENVIRONMENT
+
+MOST: Final = 20
+"""How many runs are deleted at once."""
+_SEARCHED: Final = 10
+"""How many times as many are looked at: those that stay are looked at each time."""
+_ENDED: Final = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
+
+
+def delete_old_runs(
+    instance: dg.DagsterInstance, location: Location, after: timedelta, *, most: int = MOST
+) -> int:
+    """Delete runs of an environment that ended longer ago than this; returns how many.
+
+    In a home that several projects share only the runs of its automation are known to be its own.
+    """
+    filters = dg.RunsFilter(
+        tags=_own_tags(instance, location),
+        statuses=_ENDED,
+        updated_before=datetime.now(UTC) - after,
+    )
+    old = instance.get_run_records(filters, limit=most * _SEARCHED, ascending=True)
+    ids = [each.dagster_run.run_id for each in old]
+    kept = _last_runs(instance) if ids else ()
+    gone = [each for each in ids if each not in kept][:most]
+    for each in gone:
+        forget_run(instance, each)
+    return len(gone)
+
+
+def _own_tags(instance: dg.DagsterInstance, location: Location) -> dict[str, str]:
+    configuration, environment = location.project.configuration, location.environment
+    is_own = Path(instance.root_directory).resolve() == own_home(configuration).resolve()
+    if is_own:
+        return {ENVIRONMENT: environment}
+    return {AUTOMATION: f"{configuration.name}/{environment}"}
+
+
+def _last_runs(instance: dg.DagsterInstance) -> Collection[str]:
+    """The runs that gave the latest materialization of an asset, whoever's it is."""
+    events = map(instance.get_latest_materialization_event, instance.get_asset_keys())
+    return {each.run_id for each in events if each is not None}
