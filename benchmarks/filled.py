@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import Final
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, LongType, NestedField, TimestamptzType
+from sqlalchemy import text
 
+from tests.long_history import lengthen
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.publish.shown_views import show
@@ -41,14 +43,18 @@ from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import environment_resource, version_resource
+from vde_dagster.state.database import open_engine
 
 HOUR = timedelta(hours=1)
 ROWS = RowSum(rows=1, sum=1)
 TYPES: Final[dict[str, IcebergType]] = {"bigint": LongType(), "timestamp": TimestamptzType()}
 
 
-def fill(folder: Path, environment: str = "prod", *, tables: bool = False) -> None:
+def fill(folder: Path, environment: str = "prod", *, tables: bool = False, older: int = 0) -> None:
     """Store what applying the plan of an environment would store.
+
+    The first ``older`` intervals of each model are copied by the database, each with a unit of work
+    of its own; the models' units are hours then.
 
     With ``tables`` the Iceberg tables and views exist, too, each table with one Iceberg snapshot of
     no rows. Otherwise the catalog has their names, which is all that a plan reads.
@@ -62,7 +68,8 @@ def fill(folder: Path, environment: str = "prod", *, tables: bool = False) -> No
     for change in plan.backfills:
         key = plan.snapshots[change.name].key
         head = _make_table(project, key, graph[change.name]) if tables else 1
-        _book(services, plan, graph[change.name], change.missing, head=head)
+        for part in _parts(change.missing, older):
+            _book(services, plan, graph[change.name], part, head=head)
     lease = services.state.acquire_lease(
         environment_resource(environment), holder="bench", ttl=HOUR
     )
@@ -74,12 +81,36 @@ def fill(folder: Path, environment: str = "prod", *, tables: bool = False) -> No
     binding = bind_environment(services, environment)
     assert binding is not None, "it was promoted"
     remember_looks(services, binding)
+    if older:
+        _lengthen(project, older)
     if tables:
         show(services, environment, [each.name for each in plan.backfills])
     else:
         _list_tables(project, plan)
     again = plan_environment(services, graph, environment)
     assert again.is_up_to_date, "nothing is left to be done"
+
+
+def _lengthen(project: VdeProject, older: int) -> None:
+    settings = project.configuration
+    url = settings.state_url.reveal() if settings.state_url else f"sqlite:///{settings.database}"
+    engine = open_engine(url)
+    with engine.begin() as connection:
+        lengthen(connection, older)
+        if engine.dialect.name == "postgresql":  # which its server does by itself, some time
+            connection.execute(text("ANALYZE"))
+    engine.dispose()
+
+
+def _parts(missing: tuple[Interval, ...], older: int) -> Iterator[tuple[Interval, ...]]:
+    """What is recorded one after the other: all at once, or the first hour apart from the rest."""
+    if not older:
+        yield missing
+        return
+    (whole,) = missing
+    first = whole.start + older * HOUR
+    yield (Interval(first, first + HOUR),)
+    yield (Interval(first + HOUR, whole.end),)
 
 
 def _list_tables(project: VdeProject, plan: Plan) -> None:

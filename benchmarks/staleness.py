@@ -48,11 +48,12 @@ class Size:
             yield f"l{layer}.m{place}", SOURCE if layer == 0 else f"l{layer - 1}.m{place}"
 
 
-def write(folder: Path, size: Size) -> None:
-    """A project of hourly models."""
+def write(folder: Path, size: Size, *, state: str = "") -> None:
+    """A project of hourly models; ``state`` is the address of its state, if it has one."""
     end = START + size.hours * HOUR
     folder.mkdir(parents=True, exist_ok=True)
     settings = f"name: bench\ndefaults:\n  start: {START:%Y-%m-%d}\n"
+    settings += f"state:\n  url: {state}\n" if state else ""
     (folder / "vde.yaml").write_text(settings)
     columns = "id: bigint, ts: timestamp, amount: bigint"
     (folder / "external_models.yaml").write_text(f"- name: {SOURCE}\n  columns: {{{columns}}}\n")

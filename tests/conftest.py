@@ -5,11 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +18,8 @@ import pytest
 from tests.class_archive import write_class_archive
 from tests.dagster_server import free_port
 from tests.depth import choose_form
+from tests.postgres_server import postgres_programs as found_programs
+from tests.postgres_server import running_server
 from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, open_session
 from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
@@ -65,17 +65,6 @@ def not_run(reason: str) -> NoReturn:
     pytest.skip(f"not run: {reason}")
 
 
-def _postgres_programs() -> Path | None:
-    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_release)
-    named = shutil.which("postgres")
-    found = [*installed, *([Path(named).resolve()] if named else [])]
-    return found[-1].parent if found else None
-
-
-def _release(program: Path) -> int:
-    return int(program.parts[-3])
-
-
 def _chromium() -> Path | None:
     for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
         if found := shutil.which(name):
@@ -89,7 +78,7 @@ def _inotify() -> Path | None:
 
 
 _NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
-    "postgres": (_postgres_programs, "PostgreSQL's server programs are not installed"),
+    "postgres": (found_programs, "PostgreSQL's server programs are not installed"),
     "browser": (_chromium, "Chromium is not installed"),
     "inotify": (_inotify, "files that are opened are counted by Linux' inotify"),
 }
@@ -191,46 +180,21 @@ def _needs(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def postgres_programs() -> Path:
     """The folder of initdb, postgres and pg_ctl."""
-    return _postgres_programs() or not_run(_NEEDS["postgres"][1])
+    return found_programs() or not_run(_NEEDS["postgres"][1])
 
 
 @pytest.fixture(scope="session")
 def postgres_server(postgres_programs: Path) -> Iterator[str]:
     """A server of this pytest process, on a Unix socket; the URL has ``{database}`` to fill in."""
-    with _postgres(postgres_programs, "-c listen_addresses=''") as folder:
-        yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
+    with running_server(postgres_programs) as url:
+        yield url
 
 
 @pytest.fixture
 def postgres_on_loopback(postgres_programs: Path) -> Iterator[str]:
     """A server that Java reaches, too: the URL has ``{database}`` to fill in."""
-    port = free_port()
-    with _postgres(postgres_programs, f"-c listen_addresses=127.0.0.1 -p {port}"):
-        yield f"postgresql+psycopg2://vde@127.0.0.1:{port}/{{database}}"
-
-
-@contextmanager
-def _postgres(programs: Path, options: str) -> Iterator[Path]:
-    """A server's folder, with its Unix socket in it, while the server is at work."""
-    folder = Path(tempfile.mkdtemp(prefix="vde-pg-"))
-    user = None
-    if os.geteuid() == 0:  # the server refuses to run as root
-        user = "nobody"
-        shutil.chown(folder, user)
-    data, log = folder / "data", folder / "log"
-
-    def run(program: str, *arguments: str) -> None:
-        command = [str(programs / program), *arguments]
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
-
-    run("initdb", "-D", str(data), "-U", "vde", "--auth=trust", "-E", "UTF8", "--no-sync")
-    started = f"-k {folder} {options} -c fsync=off"
-    run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", started, "start")
-    try:
-        yield folder
-    finally:
-        run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
-        shutil.rmtree(folder)
+    with running_server(postgres_programs, port=free_port()) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,55 @@
+"""A PostgreSQL server of one's own, for tests and for benchmarks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def postgres_programs() -> Path | None:
+    """The folder of initdb, postgres and pg_ctl, of the newest release; None if there is none."""
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_release)
+    named = shutil.which("postgres")
+    found = [*installed, *([Path(named).resolve()] if named else [])]
+    return found[-1].parent if found else None
+
+
+def _release(program: Path) -> int:
+    return int(program.parts[-3])
+
+
+@contextmanager
+def running_server(programs: Path, *, port: int | None = None) -> Iterator[str]:
+    """A new server, as long as the block runs; the URL has ``{database}`` to fill in.
+
+    It listens on a Unix socket, and on this port of the loopback device, and does not wait for the
+    disk.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="vde-pg-"))
+    user = None
+    if os.geteuid() == 0:  # the server refuses to run as root
+        user = "nobody"
+        shutil.chown(folder, user)
+    data, log = folder / "data", folder / "log"
+
+    def run(program: str, *arguments: str) -> None:
+        command = [str(programs / program), *arguments]
+        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
+
+    run("initdb", "-D", str(data), "-U", "vde", "--auth=trust", "-E", "UTF8", "--no-sync")
+    on = "-c listen_addresses=''" if port is None else f"-c listen_addresses=127.0.0.1 -p {port}"
+    options = f"-k {folder} {on} -c fsync=off"
+    run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
+    try:
+        if port is None:
+            yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
+        else:
+            yield f"postgresql+psycopg2://vde@127.0.0.1:{port}/{{database}}"
+    finally:
+        run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+        shutil.rmtree(folder)
