@@ -10,7 +10,12 @@ from sqlalchemy import update
 from tests.state.builders import COLUMNS, KEY, MINUTE, ROWS, change, intent, publication
 from tests.state.conftest import Store
 from vde_dagster.core.ledger.dsha import MODULUS, MURMUR3_128, RowSum
-from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, loaded_dsha
+from vde_dagster.core.ledger.entries import (
+    EntryStatus,
+    LedgerChange,
+    LedgerDigests,
+    loaded_dsha,
+)
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import State, version_resource
 from vde_dagster.state import schema
@@ -44,7 +49,8 @@ def test_the_database_sums_up_what_reading_all_entries_gives(state: State) -> No
     assert found.rows == sum(each.rows.rows for each in entries)
     assert found.last == entries[-1]
     assert found.dsha == loaded_dsha(entries)
-    assert state.digests([KEY, OTHER]) == {KEY: tuple(each.digest for each in entries)}
+    digests = LedgerDigests(digests=tuple(each.digest for each in entries), last=entries[-1])
+    assert state.digests([KEY, OTHER]) == {KEY: digests}
 
 
 def test_sums_of_two_algorithms_are_combined_and_not_added(state: State) -> None:
@@ -62,6 +68,7 @@ def test_sums_of_two_algorithms_are_combined_and_not_added(state: State) -> None
 def test_a_version_without_entries_has_no_sum(state: State) -> None:
     assert state.sums([KEY]) == {}
     assert state.sums([]) == {}
+    assert state.digests([KEY]) == {}
 
 
 def test_the_newest_computed_entries_are_given_in_the_order_of_their_times(state: State) -> None:

@@ -14,7 +14,6 @@ from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.parent_ledgers import last_entry
 from vde_dagster.app.inputs.due import due_of
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.plan_checks import check_plan
@@ -260,9 +259,10 @@ def _whole(
         holding = services.state.holdings([key]).get(key, NOTHING)
         if not due.missing and _is_recorded_since(services, key, tried_at):
             return ()
-        if model.late_data is not None and holding.recorded and not due.missing:
-            last = holding.recorded[-1]
-            return (last_entry(services, key, last).interval,)  # a session appends what came late
+        if model.late_data is not None and not due.missing:
+            there = services.state.sums([key]).get(key)
+            if there is not None:
+                return (there.last.interval,)  # a session appends what came late
         wanted = sequential_ranges(model, holding, due.missing, environment=binding.environment)
     else:
         wanted = rules.missing(model, (), due.complete_to or model.start)[:1]

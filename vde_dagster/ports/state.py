@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
+from vde_dagster.core.ledger.entries import LedgerDigests, LedgerEntry, LedgerSum
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -253,10 +253,10 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
         """
         ...
 
-    def digests(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[str, ...]]:
-        """The D-SHAs of all entries of each of these versions, in the order of their intervals.
+    def digests(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LedgerDigests]:
+        """The D-SHAs of all entries of each of these versions; absent if a version has no entry.
 
-        It is much faster than reading the entries. Absent if a version has no entry.
+        They and the last entries are as of one moment. It is much faster than reading all entries.
         """
         ...
 

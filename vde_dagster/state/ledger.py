@@ -12,6 +12,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
     EntryStatus,
+    LedgerDigests,
     LedgerEntry,
 )
 from vde_dagster.core.ledger.entries import outdate as outdated
@@ -128,15 +129,16 @@ def entries_within(
     return tuple(found.values())
 
 
-def digests(
-    connection: Connection, keys: Iterable[VersionKey]
-) -> dict[VersionKey, tuple[str, ...]]:
+def digests(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LedgerDigests]:
     """The D-SHAs of all entries of each of these versions, in the order of their times."""
     found: dict[VersionKey, list[str]] = {}
     for row in of_pairs(connection, _DIGESTS, codec.encode_keys(keys)):
         key = VersionKey(codec.decode_model(row.model), row.version)
         found.setdefault(key, []).append(row.digest)
-    return {key: tuple(each) for key, each in found.items()}
+    return {
+        key: LedgerDigests(digests=tuple(each), last=last_entry(connection, key))
+        for key, each in found.items()
+    }
 
 
 def last_entry(connection: Connection, key: VersionKey) -> LedgerEntry:

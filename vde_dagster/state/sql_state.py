@@ -13,7 +13,7 @@ from datetime import timedelta
 from sqlalchemy import Engine
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
+from vde_dagster.core.ledger.entries import LedgerDigests, LedgerEntry, LedgerSum
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -204,7 +204,7 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         with self._database.read() as connection:
             return ledger.changed_since(connection, key, number)
 
-    def digests(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[str, ...]]:
+    def digests(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LedgerDigests]:
         """The D-SHAs of all entries of each of these versions."""
         with self._database.read() as connection:
             return ledger.digests(connection, keys)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import SequentialBatch
-from vde_dagster.app.evaluate.parent_ledgers import last_entry
 from vde_dagster.app.evaluate.pinned_reading import (
     PinnedReading,
     input_name,
@@ -23,6 +23,7 @@ from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.question import StatelessQuestion
 from vde_dagster.core.ledger.late.without_times import is_rebuilt
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, SqlRows
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendRows
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.text import SqlText
@@ -40,7 +41,7 @@ def appended_rows(
     work_id = services.ids.new()
     key = binding.key(node.name)
     recorded = services.state.holdings([key]).get(key, NOTHING).recorded
-    lasts = {each: last_entry(services, key, each).interval for each in recorded}
+    lasts = {each: _last(services, key, each) for each in recorded}
     parts = _parts(session, lasts)
     now = services.clock.now()
     readings = tuple(
@@ -73,6 +74,13 @@ class _Part:
     new: bool
     recorded: Interval
     operation: LedgerOperation
+
+
+def _last(services: Services, key: VersionKey, recorded: Interval) -> Interval:
+    """The last interval of a version in a recorded time without gaps; its lease is held."""
+    end = Interval(recorded.end - timedelta(microseconds=1), recorded.end)
+    (entry,) = services.state.entries_within(key, (end,))
+    return entry.interval
 
 
 def _parts(session: Load, lasts: Mapping[Interval, Interval]) -> tuple[_Part, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -13,7 +13,6 @@ from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
-from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.model.snapshot import VersionKey
@@ -112,13 +111,6 @@ def read_ledgers(
         tokens=tokens,
         heads={name: heads.get(key) for name, key in keys.items()},
     )
-
-
-def last_entry(services: Services, key: VersionKey, recorded: Interval) -> LedgerEntry:
-    """The last entry of a version in a recorded time without gaps."""
-    end = Interval(recorded.end - timedelta(microseconds=1), recorded.end)
-    (entry,) = services.state.entries_within(key, (end,))
-    return entry
 
 
 def with_heads(

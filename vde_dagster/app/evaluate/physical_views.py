@@ -12,7 +12,6 @@ from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.parent_ledgers import last_entry
 from vde_dagster.app.evaluate.pinned_reading import physical_query
 from vde_dagster.app.evaluate.reuse import FIRST_BUILD
 from vde_dagster.app.publish.publishing import record
@@ -25,6 +24,7 @@ from vde_dagster.core.ledger.dsha import RowSum, combined_dsha
 from vde_dagster.core.ledger.entries import (
     EntryStatus,
     LedgerChange,
+    LedgerDigests,
     LedgerEntry,
     LedgerOperation,
     Trace,
@@ -56,8 +56,7 @@ def make_view(
     stands = not force and _stands(services, key, before, trace)
     embedded = embedded_upstream(binding.graph, node.name)
     reads = [binding.graph[name].fingerprint.data for name in embedded]
-    digests = services.state.digests(map(binding.key, parents))
-    reads += [each for name in parents for each in digests.get(binding.key(name), ())]
+    reads += [each for parent in parents.values() for each in parent.digests]
     digest = combined_dsha([node.fingerprint.data, *reads])
     entries = before
     if not (stands and _is_recorded(before, digest)):
@@ -125,22 +124,19 @@ def _recorded(
 
 def _loaded_parents(
     services: Services, binding: Binding, node: Node
-) -> dict[ModelName, tuple[Column, ...]]:
-    """The models that a view reads, with the columns of each one's last entry.
+) -> dict[ModelName, LedgerDigests]:
+    """What is loaded of the models that a view reads, as of one moment: others may write them.
 
     Raises:
         Refused: One is not loaded, so there is no table or view to read.
     """
     stored = stored_parents(binding.graph, node.name)
     keys = {n: binding.key(n) for n in stored if not binding.graph[n].model.kind.is_source}
-    holdings = services.state.holdings(keys.values())
-    unmade = [str(name) for name, key in keys.items() if key not in holdings]
+    found = services.state.digests(keys.values())
+    unmade = [str(name) for name, key in keys.items() if key not in found]
     if unmade:
         raise Refused(f"{node.name} is a view over {', '.join(unmade)}, not loaded yet.")
-    return {
-        name: last_entry(services, key, holdings[key].recorded[-1]).columns
-        for name, key in keys.items()
-    }
+    return {name: found[key] for name, key in keys.items()}
 
 
 def _trace(
@@ -148,7 +144,7 @@ def _trace(
     binding: Binding,
     node: Node,
     query: str,
-    loaded: Mapping[ModelName, tuple[Column, ...]],
+    loaded: Mapping[ModelName, LedgerDigests],
 ) -> Trace:
     """What the definition of a physical view depends on: its text, and its inputs' columns.
 
@@ -157,9 +153,9 @@ def _trace(
         binding: The versions.
         node: The model, a VIEW.
         query: The view's query over physical tables.
-        loaded: The columns of the models that it reads.
+        loaded: What is loaded of the models that it reads, with their columns.
     """
-    columns = dict(loaded)
+    columns = {name: each.last.columns for name, each in loaded.items()}
     for name in stored_parents(binding.graph, node.name):
         source = services.source(name) if name not in columns else None
         if source is not None:

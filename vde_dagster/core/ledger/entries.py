@@ -91,6 +91,14 @@ class LedgerSum:
     dsha: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerDigests:
+    """The D-SHAs of all entries of a ledger, in the order of their intervals; the last entry."""
+
+    digests: tuple[str, ...]
+    last: LedgerEntry
+
+
 class LedgerOperation(Enum):
     """How a change meets the entry that is there already."""
 
