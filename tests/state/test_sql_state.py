@@ -24,7 +24,7 @@ from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.state import leases, reference_lock, schema
+from vde_dagster.state import leases, migrations, reference_lock, schema
 from vde_dagster.state.database import Database, now, open_engine
 from vde_dagster.state.sql_state import SqlState
 
@@ -165,6 +165,49 @@ def test_a_state_of_a_newer_release_is_refused_and_untouched(sql_url: str) -> No
         SqlState.open(sql_url)
 
 
+def test_whoever_opened_a_state_before_a_newer_release_moved_it_writes_nothing_more(
+    sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = SqlState.open(sql_url)
+    lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
+    _move(sql_url, monkeypatch)
+    with pytest.raises(Refused, match=f"schema version {schema.VERSION + 1}.*install"):
+        state.store_snapshots([snapshot()], environment="dev")
+    with pytest.raises(Refused, match="schema version"):
+        state.record_intent(intent(), lease=lease)
+    assert state.owners([snapshot().key]) == {}
+    assert state.open_work(KEY) == ()
+    state.close()
+
+
+@pytest.mark.postgres
+def test_a_state_is_moved_once_those_that_write_it_have_ended(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = SqlState.open(postgres_url)
+    with ThreadPoolExecutor(1) as pool:
+        with state._database.write() as connection:
+            moving = pool.submit(_move, postgres_url, monkeypatch)
+            while not connection.scalar(text("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")):
+                time.sleep(0.01)
+            leases.acquire(connection, "r", holder="me", ttl=MINUTE)
+        moving.result()
+    assert [each.resource for each in state.leases()] == ["r"]
+    with pytest.raises(Refused, match="schema version"):
+        state.acquire_lease("s", holder="me", ttl=MINUTE)
+    state.close()
+
+
+def _move(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Move a state forward as a newer release does."""
+    with monkeypatch.context() as patched:
+        patched.setitem(migrations._STEPS, schema.VERSION + 1, lambda _: None)
+        patched.setattr(schema, "VERSION", schema.VERSION + 1)
+        engine = open_engine(url)
+        migrations.migrate(Database(engine))
+        engine.dispose()
+
+
 def test_a_schema_that_fails_half_way_is_not_there(
     sql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,7 +325,7 @@ def test_questions_about_many_things_are_few_statements(sqlite_url: str) -> None
     many = [snapshot(ModelName("shop", f"m{number}")) for number in range(1000)]
     with counted_statements(state) as written:
         state.store_snapshots(many, environment="dev")
-    assert (written["SELECT"], written["INSERT"]) == (3, 2), "one of them asks for all tombstones"
+    assert (written["SELECT"], written["INSERT"]) == (4, 2), "of all tombstones, and the version"
     assert written["rows"] == 2 * len(many)
     with counted_statements(state) as read:
         state.snapshots((each.name, each.fingerprint) for each in many)

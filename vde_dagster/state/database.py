@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
@@ -197,10 +197,17 @@ class Database:
 
     A transaction of ``write`` sees all that was committed before it, and nobody else writes the
     rows that it locked until it ends: SQLite lets one writer in at a time, Postgres locks rows.
+
+    Args:
+        engine: To the database.
+        before_writing: What each transaction that writes begins with. It may refuse.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(
+        self, engine: Engine, *, before_writing: Callable[[Connection], None] | None = None
+    ) -> None:
         self.engine = engine
+        self._before_writing = before_writing
 
     @property
     def _place(self) -> str:
@@ -242,6 +249,8 @@ class Database:
                 self.engine.connect().execution_options(**{_WRITE: True}) as connection,
                 connection.begin(),
             ):
+                if self._before_writing is not None:
+                    self._before_writing(connection)
                 yield connection
                 committing = True
         except (DBAPIError, sqlite3.Error) as error:

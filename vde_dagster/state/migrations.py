@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, insert, inspect, select, text
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 from vde_dagster.state import schema, work_indexes
 from vde_dagster.state.database import Database, now
-from vde_dagster.state.versions import refuse_earlier, refuse_newer
+from vde_dagster.state.versions import LOCK, refuse_earlier, refuse_newer
 
 Step = Callable[[Connection], None]
 
@@ -339,9 +339,6 @@ _STEPS: Final[Mapping[int, Step]] = {
 }
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
-_LOCK: Final = 0x7664655F73746174
-"""Postgres cannot lock a schema that does not exist yet, so an advisory lock is used."""
-
 
 def migrate(database: Database, *, moves: bool = True) -> int:
     """Bring the schema to ``schema.VERSION`` in one transaction. Cheap if it is there already.
@@ -376,7 +373,7 @@ def bring_forward(connection: Connection) -> int:
         Refused: The state was written by a newer release.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
     found = checked_version(connection)
     if found == schema.VERSION:
         return found

@@ -1,8 +1,9 @@
 """``ports.state.State`` on SQLite or Postgres: each method is one short transaction.
 
 In addition to what the port says, every method that writes may raise ``Conflict`` when the database
-stayed locked for the whole lock time-out (nothing was written then), and ``OutcomeUnknown`` when
-the connection broke during the commit.
+stayed locked for the whole lock time-out and ``Refused`` when a newer release has moved the state
+forward (nothing was written then), and ``OutcomeUnknown`` when the connection broke during the
+commit.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
 from vde_dagster.state.sql_leases import SqlLeases
 from vde_dagster.state.sql_pauses import SqlPauses
 from vde_dagster.state.sql_savings_records import SqlSavingsRecords
+from vde_dagster.state.versions import refuse_moved
 
 
 class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlCleanUp):
@@ -56,8 +58,8 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
     """
 
     def __init__(self, engine: Engine, *, moves: bool = True) -> None:
-        self._database = Database(engine)
-        migrations.migrate(self._database, moves=moves)
+        migrations.migrate(Database(engine), moves=moves)
+        self._database = Database(engine, before_writing=refuse_moved)
 
     @classmethod
     def open(

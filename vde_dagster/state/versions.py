@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from sqlalchemy import Connection, func, select, text
+
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
+
+LOCK: Final = 0x7664655F73746174
+"""Postgres cannot lock a schema that does not exist yet, so this is the number of an advisory lock.
+
+Whoever creates the schema or moves it forward holds it alone; those that write share it.
+"""
+_NEWEST: Final = select(func.max(schema.state_version.c.version))
+
+
+def refuse_moved(connection: Connection) -> None:
+    """Refuse to write a state that was moved forward after it was opened.
+
+    Until the transaction ends nobody moves it: SQLite has one writer at a time.
+
+    Raises:
+        Refused: A newer release has moved it.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": LOCK})
+    refuse_newer(connection.execute(_NEWEST).scalar_one())
 
 
 def refuse_newer(found: int) -> None:
