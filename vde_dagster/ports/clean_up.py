@@ -114,7 +114,7 @@ class CleanUp(Protocol):
         accepted, and those with ``branches``.
 
         Of those that are kept and that old, what they published is forgotten, unless they are
-        sessions or the last of their version: the ledger has it. What old sessions were decided
-        from goes, too, and one row for each day stands for what was saved then.
+        sessions or the last of their version: the ledger has it. What old sessions that are done
+        were decided from goes, too, and one row for each day stands for what a version reused then.
         """
         ...

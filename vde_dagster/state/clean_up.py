@@ -11,18 +11,7 @@ from datetime import timedelta
 from itertools import chain, groupby
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    Table,
-    and_,
-    delete,
-    except_,
-    func,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import Connection, Table, and_, delete, except_, func, select, tuple_, update
 
 from vde_dagster.core.clean_up.references import (
     ReadingView,
@@ -152,7 +141,7 @@ def closed_before(
     connection: Connection, work_ids: Collection[str], ttl: timedelta
 ) -> frozenset[str]:
     """Those of these units of work that were closed longer ago than this."""
-    closed = select(_work.c.work_id).where(_is_closed_before(_until(connection, ttl)))
+    closed = select(_work.c.work_id).where(_is_closed_before(ago(connection, ttl)))
     found = (
         connection.execute(closed.where(_work.c.work_id.in_(chunk))).scalars()
         for chunk in chunks(work_ids)
@@ -162,7 +151,7 @@ def closed_before(
 
 def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) -> int:
     """Delete what was closed longer ago than this and nothing needs; returns how much."""
-    until = _until(connection, ttl)
+    until = ago(connection, ttl)
     gone = _old_work(connection, until) - {*branches}
     for chunk in chunks(sorted(gone)):
         for table in (schema.questions, _work):
@@ -174,11 +163,8 @@ def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) 
     for name in [each for each in names if environment_resource(each) not in held]:
         own = delete(_planned).where(_planned.c.environment == name, is_old)
         planned += connection.execute(own).rowcount
-    kept = _lasts()
-    old_detail.forget_publications(connection, until, kept=kept)
-    questions = old_detail.forget_questions(connection, until, kept=kept)
-    less = questions + old_detail.merge_savings(connection, until)
-    return len(gone) + planned + less + _forget_removed(connection, until)
+    questions = old_detail.forget_questions(connection, until)
+    return len(gone) + planned + questions + _forget_removed(connection, until)
 
 
 def _old_work(connection: Connection, until: int) -> set[str]:
@@ -186,7 +172,7 @@ def _old_work(connection: Connection, until: int) -> set[str]:
     by = (_work.c.model, _work.c.version)
     is_done = _work.c.state == UnitOfWorkState.DONE.value
     lasts = (
-        _lasts(),
+        select(func.max(_work.c.number)).group_by(*by, _work.c.state, _work.c.is_session),
         select(func.max(_work.c.number)).where(_work.c.drifted, is_done).group_by(*by),
     )
     is_old = and_(_is_closed_before(until), ~_work.c.accepted, *map(_work.c.number.not_in, lasts))
@@ -198,12 +184,6 @@ def _old_work(connection: Connection, until: int) -> set[str]:
         for table in (schema.ledger, schema.marks, schema.unlisted)
     )
     return {*connection.execute(except_(old, *named)).scalars()}
-
-
-def _lasts() -> Select[Any]:
-    """The numbers of the last units of work of each version, by their states."""
-    by = (_work.c.model, _work.c.version, _work.c.state, _work.c.is_session)
-    return select(func.max(_work.c.number)).group_by(*by)
 
 
 def _forget_removed(connection: Connection, until: int) -> int:
@@ -223,7 +203,8 @@ def _forget_removed(connection: Connection, until: int) -> int:
     return gone
 
 
-def _until(connection: Connection, ttl: timedelta) -> int:
+def ago(connection: Connection, ttl: timedelta) -> int:
+    """The instant this long ago by the database's clock, as it is stored."""
     return now(connection) - ttl // timedelta(microseconds=1)
 
 

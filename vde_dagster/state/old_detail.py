@@ -2,98 +2,131 @@
 
 Of a unit of work that the ledger names its intent stays, since it says what was read (rule R14).
 What it published is in the ledger by then, entry by entry, and need not be stored twice.
+
+Each transaction is about a bounded part, so that others never wait long for the database.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    String,
-    cast,
-    delete,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
+from vde_dagster.core.ledger.savings import SavingKind
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.state import schema
 
 _work = schema.work
+_later: Final = _work.alias("later")
 _questions = schema.questions
 _savings = schema.savings
-_DAY: Final = 24 * 60 * 60 * 1_000_000
+_SPAN: Final = 5_000
+"""How many numbers of units of work a transaction is about."""
+_HOUR: Final = 60 * 60 * 1_000_000
+_DAY: Final = 24 * _HOUR
 _MERGED: Final = "day "
 """How the occasion of a row of savings begins that stands for all of a day."""
+_IS_DONE: Final = _work.c.state == UnitOfWorkState.DONE.value
+_IS_REUSED: Final = _savings.c.kind == SavingKind.REUSED.value
 
 
-def forget_publications(connection: Connection, until: int, *, kept: Any) -> int:  # noqa: ANN401 - a query
+def _is_followed(*more: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether later work of the same version is done, too, which is ``more``."""
+    return exists().where(
+        _later.c.model == _work.c.model,
+        _later.c.version == _work.c.version,
+        _later.c.state == UnitOfWorkState.DONE.value,
+        _later.c.number > _work.c.number,
+        *more,
+    )
+
+
+def spans(connection: Connection) -> range:
+    """The first numbers of the parts of all units of work; see `forget_publications`."""
+    ends = (func.min(_work.c.number), func.max(_work.c.number))
+    first, last = connection.execute(select(*(select(e).scalar_subquery() for e in ends))).one()
+    return range(0) if first is None else range(first, last + 1, _SPAN)
+
+
+def forget_publications(connection: Connection, until: int, first: int) -> int:
     """Take away what old units of work published; returns of how many.
+
+    What sessions and people published stays, and what a version's last unit of work did.
 
     Args:
         connection: One that writes.
-        until: When they were done at the latest. What sessions and people published stays.
-        kept: The numbers of units of work that are left as they are.
+        until: When they were done at the latest.
+        first: Where the part of them begins, one of `spans`.
     """
     is_old = (
-        _work.c.state == UnitOfWorkState.DONE.value,
+        _work.c.number >= first,
+        _work.c.number < first + _SPAN,
+        _IS_DONE,
         _work.c.finished_at <= until,
         _work.c.publication_json.is_not(None),
         ~_work.c.is_session,
         ~_work.c.accepted,
-        _work.c.number.not_in(kept),
+        _is_followed(),
     )
     forgotten = update(_work).where(*is_old).values(publication_json=None)
     return int(connection.execute(forgotten).rowcount)
 
 
-def forget_questions(connection: Connection, until: int, *, kept: Any) -> int:  # noqa: ANN401 - a query
-    """Delete what old sessions were decided from; returns how many. See `forget_publications`."""
+def forget_questions(connection: Connection, until: int) -> int:
+    """Delete what old sessions that are done were decided from; returns how many.
+
+    That of a version's last one stays. A session that was abandoned keeps its own as long as it is
+    recorded: if audits refused its rows, a person may still accept them, and then the same has to
+    be pending as when it was decided.
+    """
     old = select(_work.c.work_id).where(
-        _work.c.is_session, _work.c.finished_at <= until, _work.c.number.not_in(kept)
+        _work.c.is_session,
+        _IS_DONE,
+        _work.c.finished_at <= until,
+        _is_followed(_later.c.is_session),
     )
     gone = delete(_questions).where(_questions.c.work_id.in_(old))
     return int(connection.execute(gone).rowcount)
 
 
-def merge_savings(connection: Connection, until: int) -> int:
-    """Let one row stand for what was saved in a day; returns how many rows there are less.
+def days_to_merge(connection: Connection, until: int) -> list[int]:
+    """The days of which `merge_savings` makes something less, in microseconds since 1970.
 
     Args:
-        connection: One that writes.
-        until: The days before the one of this instant are merged; sums of whole days stay the same.
+        connection: To the state.
+        until: They ended an hour before this instant at the latest: by then all is committed that
+            was recorded in them.
     """
-    is_old = (
-        _savings.c.saved_at < until - until % _DAY,
+    before = until - _HOUR
+    day = _savings.c.saved_at - _savings.c.saved_at % _DAY
+    query = select(day).where(
+        _IS_REUSED,
+        _savings.c.saved_at < before - before % _DAY,
         ~_savings.c.occasion.startswith(_MERGED),
     )
-    day = _savings.c.saved_at - _savings.c.saved_at % _DAY
-    by = (_savings.c.model, _savings.c.version, _savings.c.environment, _savings.c.kind)
-    summed = [
-        func.sum(_savings.c[name]).label(name)
-        for name in ("intervals", "time_covered", "row_count", "seconds", "untimed")
+    return sorted(connection.execute(query.distinct()).scalars())
+
+
+def merge_savings(connection: Connection, day: int) -> int:
+    """Let one row stand for what a version reused in a day; returns how many rows there are less.
+
+    What was adopted stays as it is: it is recorded once for each plan, and a plan may be applied
+    again after a crash. What was reused belongs to an evaluation, which is never done again.
+    """
+    is_of_day = (_IS_REUSED, _savings.c.saved_at >= day, _savings.c.saved_at < day + _DAY)
+    names = ("model", "version", "environment", "kind")
+    counts = ("intervals", "time_covered", "row_count", "seconds", "untimed")
+    by = [_savings.c[name] for name in names]
+    summed = [func.max(_savings.c.saved_at), *(func.sum(_savings.c[name]) for name in counts)]
+    merged = connection.execute(select(*by, *summed).where(*is_of_day).group_by(*by)).all()
+    rows = [
+        {
+            "occasion": f"{_MERGED}{day // _DAY} {row.environment} {row.version}",
+            **dict(zip((*names, "saved_at", *counts), row, strict=True)),
+        }
+        for row in merged
     ]
-    last = func.max(_savings.c.saved_at)
-    merged = select(_occasion(day), *by, last, *summed).where(*is_old).group_by(day, *by)
-    names = ["occasion", "model", "version", "environment", "kind", "saved_at"]
-    rows = connection.execute(merged).all()
-    if not rows:
-        return 0
-    gone = int(connection.execute(delete(_savings).where(*is_old)).rowcount)
-    names += [each.name for each in summed]
-    connection.execute(insert(_savings), [dict(zip(names, row, strict=True)) for row in rows])
+    gone = int(connection.execute(delete(_savings).where(*is_of_day)).rowcount)
+    if rows:
+        connection.execute(insert(_savings), rows)
     return gone - len(rows)
-
-
-def _occasion(day: ColumnElement[int]) -> ColumnElement[str]:
-    """What identifies a row of a day, next to its model."""
-    parts = (cast(day, String), _savings.c.environment, _savings.c.version, _savings.c.kind)
-    found: ColumnElement[str] = literal(_MERGED)
-    for part in parts:
-        found = found + part + literal(" ")
-    return found

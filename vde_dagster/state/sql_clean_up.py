@@ -10,7 +10,15 @@ from vde_dagster.core.clean_up.references import ReadingView, References, Times,
 from vde_dagster.core.clean_up.sweeping import Sweep
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Environment, Lease
-from vde_dagster.state import clean_up, environments, leases, named, reference_lock, references
+from vde_dagster.state import (
+    clean_up,
+    environments,
+    leases,
+    named,
+    old_detail,
+    reference_lock,
+    references,
+)
 from vde_dagster.state.database import Database
 
 
@@ -115,4 +123,24 @@ class SqlCleanUp:
         """Delete what was closed longer ago than this and nothing needs."""
         with self._database.write() as connection:
             reference_lock.while_deciding(connection)
-            return clean_up.prune(connection, ttl, branches=branches)
+            gone = clean_up.prune(connection, ttl, branches=branches)
+        return gone + self._compact(ttl)
+
+    def _compact(self, ttl: timedelta) -> int:
+        """Compact what is older than this, part by part; returns how many rows there are less.
+
+        Each part is left as it is or is compacted, so it does no harm to stop in between.
+        """
+        with self._database.read() as connection:
+            until = clean_up.ago(connection, ttl)
+            spans = old_detail.spans(connection)
+            days = old_detail.days_to_merge(connection, until)
+        for first in spans:
+            with self._database.write() as connection:
+                old_detail.forget_publications(connection, until, first)
+        less = 0
+        for day in days:
+            with self._database.write() as connection:
+                reference_lock.while_deciding(connection)  # nobody else merges it meanwhile
+                less += old_detail.merge_savings(connection, day)
+        return less

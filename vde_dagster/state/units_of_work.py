@@ -180,7 +180,7 @@ def record_staged(connection: Connection, work_id: str, publication: Publication
 
 
 def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
-    """Record a published unit of work, once.
+    """Record a published unit of work, once; what the ledger has of it then.
 
     Raises:
         Refused: The work is unknown, not staged, or abandoned.
@@ -190,6 +190,9 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     key = VersionKey(codec.decode_model(row.model), row.version)
     if row.state not in _WRITTEN:
         raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be recorded")
+    if row.publication_json is None:  # it was recorded long ago: see `state.old_detail`
+        every = entries_within(connection, key, None)
+        return tuple(each for each in every if each.work_id == work_id)
     publication = codec.decode_publication(row.publication_json)
     times = touched(publication.changes)
     before = entries_within(connection, key, times)
