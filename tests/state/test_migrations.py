@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, inspect, select
 from sqlalchemy.engine import make_url
+from sqlalchemy.engine.interfaces import ReflectedIndex
 
 from tests.state.builders import (
     KEY,
@@ -68,10 +69,17 @@ def shape(engine: Engine) -> dict[str, Any]:
                 for each in found.get_columns(name)
             },
             found.get_pk_constraint(name)["constrained_columns"],
-            sorted(str(each["name"]) for each in found.get_indexes(name)),
+            sorted(map(_index, found.get_indexes(name))),
         )
         for name in tables
     }
+
+
+def _index(found: ReflectedIndex) -> tuple[str, ...]:
+    """The name of an index, its columns, and which rows it has; empty for all."""
+    options = found.get("dialect_options", {})
+    where = (str(each) for name, each in options.items() if name.endswith("_where"))
+    return str(found["name"]), *map(str, found["column_names"]), "".join(where)
 
 
 def _default(written: str | None) -> str | None:
