@@ -26,6 +26,12 @@ def rows() -> None: ...
 def others() -> None: ...
 
 
+@dg.asset
+def failing(context: dg.AssetExecutionContext) -> None:
+    if "fails" in context.run.tags:
+        raise ValueError("not today")
+
+
 @pytest.fixture
 def location(tmp_path: Path, instance: dg.DagsterInstance) -> Location:
     """A project in production."""
@@ -39,7 +45,8 @@ def location(tmp_path: Path, instance: dg.DagsterInstance) -> Location:
 def run(instance: dg.DagsterInstance, asset: dg.AssetsDefinition, **tags: str) -> str:
     """A run that materializes an asset; its id."""
     named = {**OURS, **tags}
-    return dg.materialize([asset], instance=instance, tags=named).run_id
+    done = dg.materialize([asset], instance=instance, tags=named, raise_on_error=False)
+    return done.run_id
 
 
 def left(instance: dg.DagsterInstance) -> set[str]:
@@ -58,6 +65,15 @@ def test_a_run_is_deleted_once_it_is_old_and_its_results_are_not_the_latest(
     assert latest is not None
     assert latest.run_id == second
     assert delete_old_runs(instance, location, NOW) == 0
+
+
+def test_a_run_that_failed_to_compute_an_asset_last_stays(
+    instance: dg.DagsterInstance, location: Location
+) -> None:
+    done, failed = run(instance, failing), run(instance, failing, fails="yes")
+    again = run(instance, rows)
+    assert delete_old_runs(instance, location, NOW) == 0
+    assert left(instance) == {done, failed, again}
 
 
 def test_runs_of_other_environments_projects_and_people_stay(

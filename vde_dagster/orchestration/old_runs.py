@@ -1,8 +1,9 @@
 """Deleting runs that ended long ago, so that Dagster's storage does not grow for ever.
 
-What is loaded is in the state; Dagster only shows it. So a run may go once nothing that it reported
-is the latest that Dagster has of an asset, which conditions, freshness and the status sensor look
-at. Results of checks are in a table of their own, which stays.
+What is loaded is in the state; Dagster only shows it. So a run may go once it is neither the one
+that gave the latest result of an asset nor the one that was to compute the asset last, which
+conditions, freshness and Dagster's pages look at. Results of checks are in a table of their own,
+which stays.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def _own_tags(instance: dg.DagsterInstance, location: Location) -> dict[str, str
 
 
 def _last_runs(instance: dg.DagsterInstance) -> Collection[str]:
-    """The runs that gave the latest materialization of an asset, whoever's it is."""
-    events = map(instance.get_latest_materialization_event, instance.get_asset_keys())
-    return {each.run_id for each in events if each is not None}
+    """The runs that were the last ones of an asset, or gave its latest result, whoever's it is."""
+    assets = [each.asset_entry for each in instance.get_asset_records()]
+    results = [each.last_materialization for each in assets]
+    gave = {each.run_id for each in results if each is not None}
+    return gave | {each.last_run_id for each in assets if each.last_run_id is not None}
