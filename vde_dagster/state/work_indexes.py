@@ -25,7 +25,7 @@ _ON_SQLITE: Final = {"drifted": "drifted = 1", "accepted": "accepted = 1"}
 def create(connection: Connection) -> None:
     """Create the indexes in a state of version 10; the first takes the place of an earlier one."""
     is_sqlite = connection.dialect.name == "sqlite"
-    connection.execute(text("DROP INDEX vde_work_by_version"))
+    connection.execute(text("DROP INDEX IF EXISTS vde_work_by_version"))
     for name, columns, condition in _INDEXES:
         where = _ON_SQLITE.get(condition, condition) if is_sqlite else condition
         only = f" WHERE {where}" if where else ""
