@@ -21,7 +21,8 @@ class Explained:
     """A decision of a model's session, and what it was made from.
 
     ``work`` is the session that was decided; None for the next one. ``question`` is None if it is
-    not stored, as for sessions of earlier releases, or if the project's clock has no time yet.
+    not stored, as for old sessions and those of earlier releases, or if the project's clock has no
+    time yet.
     """
 
     name: ModelName
