@@ -10,8 +10,11 @@ import pytest
 
 from tests.app.memory_world import EVENTS, MemoryWorld
 from tests.orchestration.automated_world import CONFIGURATION, AutomatedWorld
+from vde_dagster.orchestration import old_runs
+from vde_dagster.orchestration._unpublished import RUN_KEY_TAG
+from vde_dagster.orchestration.attempts import attempts_with, ended_attempts
 from vde_dagster.orchestration.location import Location, open_location
-from vde_dagster.orchestration.metadata import AUTOMATION, ENVIRONMENT
+from vde_dagster.orchestration.metadata import AUTOMATION, ENVIRONMENT, WORK
 from vde_dagster.orchestration.old_runs import delete_old_runs
 
 NOW = timedelta(0)
@@ -74,6 +77,34 @@ def test_a_run_that_failed_to_compute_an_asset_last_stays(
     again = run(instance, rows)
     assert delete_old_runs(instance, location, NOW) == 0
     assert left(instance) == {done, failed, again}
+
+
+def test_a_try_of_failed_work_has_a_new_run_key_also_once_earlier_tries_are_deleted(
+    instance: dg.DagsterInstance, location: Location
+) -> None:
+    """Dagster starts nothing for a run key that a run has."""
+    keys = [f"prod:t:{number}|a:b:{number + 4}" for number in range(1, 4)]
+    tags = {WORK: "t", "fails": "yes"}
+    *_, last = [run(instance, failing, **{RUN_KEY_TAG: key}, **tags) for key in keys]
+    assert delete_old_runs(instance, location, NOW) == 2
+    (left_over,) = instance.get_run_records(dg.RunsFilter(tags={WORK: "t"}))
+    assert left_over.dagster_run.run_id == last
+    assert attempts_with(instance, WORK, "t", is_held=False).ended == 3
+    assert ended_attempts([left_over], work="a:b").ended == 7
+    assert ended_attempts([left_over], work="b").ended == 7
+    assert ended_attempts([left_over], work="other").ended == 1
+    assert ended_attempts([left_over]).ended == 1
+
+
+def test_old_runs_are_found_behind_many_that_stay(
+    instance: dg.DagsterInstance, location: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(old_runs, "_PAGE", 1)
+    stay = {run(instance, each) for each in (others, failing)}
+    goes, last = run(instance, rows), run(instance, rows)
+    assert delete_old_runs(instance, location, NOW) == 1
+    assert left(instance) == {*stay, last}
+    assert goes not in left(instance)
 
 
 def test_runs_of_other_environments_projects_and_people_stay(

@@ -276,6 +276,7 @@ def test_the_process_of_a_run_and_the_server_that_started_it_are_known() -> None
         assert known[0] == 7
         assert known[1] == pytest.approx(time.time(), abs=3600)
         assert unpublished.GRPC_INFO_TAG == ".dagster/grpc_info"
+        assert unpublished.RUN_KEY_TAG == "dagster/run_key"
 
 
 def test_the_storage_and_the_daemons_of_an_instance_are_known(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
 )
 from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType, TickStatus
-from dagster._core.storage.tags import GRPC_INFO_TAG
+from dagster._core.storage.tags import GRPC_INFO_TAG, RUN_KEY_TAG
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GRPC_INFO_TAG",
     "HIDDEN_JOB",
+    "RUN_KEY_TAG",
     "AndCondition",
     "CheckRunHealthResult",
     "TranslationFn",

@@ -1,11 +1,14 @@
 """Runs that a sensor requested for the same work: how many ended, and when the next may start.
 
 A run key only keeps the same work from being requested twice while its run is under way. If a run
-ended and left the work undone, another one is requested, after a pause that grows.
+ended and left the work undone, another one is requested, after a pause that grows. Run keys end in
+the number of the attempt; those before count also once their runs are deleted, since Dagster starts
+nothing for a key that a run has.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +17,7 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.core.time.intervals import format_instant
+from vde_dagster.orchestration._unpublished import RUN_KEY_TAG
 
 SECONDS: Final = 30
 """How often a sensor looks."""
@@ -65,7 +69,7 @@ def attempts_with(instance: dg.DagsterInstance, tag: str, value: str, *, is_held
     """
     records = instance.get_run_records(dg.RunsFilter(tags={tag: value}))
     alive = [each for each in records if is_alive(each, is_held=is_held)]
-    ended = ended_attempts([each for each in records if each not in alive])
+    ended = ended_attempts([each for each in records if each not in alive], work=value)
     return replace(ended, under_way=alive[0].dagster_run.run_id[:8] if alive else None)
 
 
@@ -88,9 +92,22 @@ _STARTED: Final = (
 )
 
 
-def ended_attempts(records: Sequence[dg.RunRecord]) -> Attempts:
-    """These runs, which ended or were killed, as attempts at the same work."""
-    return Attempts(ended=len(records), last_end=max(map(_ended_at, records), default=None))
+def ended_attempts(records: Sequence[dg.RunRecord], *, work: str = "") -> Attempts:
+    """These runs, which ended or were killed, as attempts at the same work.
+
+    ``work`` is what their run keys name it, before the number of the attempt; empty if that is not
+    asked for.
+    """
+    numbers = [_number(each, work) for each in records] if work else []
+    ended = max(len(records), *numbers, 0)
+    return Attempts(ended=ended, last_end=max(map(_ended_at, records), default=None))
+
+
+def _number(record: dg.RunRecord, work: str) -> int:
+    """The number of an attempt by its run key, which may be about other work, too; 0 for none."""
+    key = record.dagster_run.tags.get(RUN_KEY_TAG, "")
+    found = re.search(rf"(?:^|[:|]){re.escape(work)}:(\d+)(?:\||$)", key)
+    return int(found[1]) if found else 0
 
 
 def _ended_at(record: dg.RunRecord) -> datetime:

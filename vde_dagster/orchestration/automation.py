@@ -171,7 +171,7 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
             return dg.SkipReason(_why_nothing(location, due.plan, due.pauses))
         # Runs that were killed count, too: a run key that was used once starts nothing.
         same = dg.RunsFilter(tags={AUTOMATION: _who(location), WORK: due.token})
-        attempts = ended_attempts(context.instance.get_run_records(same))
+        attempts = ended_attempts(context.instance.get_run_records(same), work=due.token)
         pause = attempts.pause(datetime.now(UTC))
         if pause:
             return dg.SkipReason(

@@ -8,8 +8,9 @@ which stays.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +23,8 @@ from vde_dagster.orchestration.metadata import AUTOMATION, ENVIRONMENT
 
 MOST: Final = 20
 """How many runs are deleted at once."""
-_SEARCHED: Final = 10
-"""How many times as many are looked at: those that stay are looked at each time."""
+_PAGE: Final = 200
+"""How many are read at once."""
 _ENDED: Final = [
     dg.DagsterRunStatus.SUCCESS,
     dg.DagsterRunStatus.FAILURE,
@@ -43,13 +44,19 @@ def delete_old_runs(
         statuses=_ENDED,
         updated_before=datetime.now(UTC) - after,
     )
-    old = instance.get_run_records(filters, limit=most * _SEARCHED, ascending=True)
-    ids = [each.dagster_run.run_id for each in old]
-    kept = _last_runs(instance) if ids else ()
-    gone = [each for each in ids if each not in kept][:most]
+    kept = _last_runs(instance)
+    gone = list(islice((each for each in _found(instance, filters) if each not in kept), most))
     for each in gone:
         forget_run(instance, each)
     return len(gone)
+
+
+def _found(instance: dg.DagsterInstance, filters: dg.RunsFilter) -> Iterator[str]:
+    """The runs that are searched for, oldest first, however many of them stay."""
+    cursor: str | None = None
+    while page := instance.get_run_records(filters, limit=_PAGE, ascending=True, cursor=cursor):
+        yield from (each.dagster_run.run_id for each in page)
+        cursor = page[-1].dagster_run.run_id
 
 
 def _own_tags(instance: dg.DagsterInstance, location: Location) -> dict[str, str]:
