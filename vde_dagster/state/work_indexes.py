@@ -1,7 +1,11 @@
 """Version 11 of the schema: indexes that lead to the units of work that are asked for.
 
 Before, all units of work of a version were read to find its newest one, those that are not done,
-and those that stand out; after years of hourly runs there are tens of thousands.
+and those that stand out; after years of hourly runs there are tens of thousands. Also before, what
+a unit of work had published was never missing; now `vde_dagster.state.old_detail` forgets it.
+
+On Postgres the earlier index is dropped first: that takes the strongest lock on the table, so that
+none has to be made stronger while others wait for the table, which could end in a deadlock.
 """
 
 from __future__ import annotations
