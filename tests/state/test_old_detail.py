@@ -14,6 +14,7 @@ from tests.state.conftest import Store
 from tests.state.test_listing_contract import STATELESS
 from tests.state.test_savings_contract import saving
 from vde_dagster.core.clean_up.pinning import Named
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.savings import Saved, SavingKind
 from vde_dagster.ports.state import State, version_resource
 from vde_dagster.state import old_detail, schema
@@ -104,6 +105,13 @@ def test_what_was_recorded_long_ago_can_be_recorded_again(state: State) -> None:
     lease = state.acquire_lease(version_resource(KEY), holder="w", ttl=MINUTE)
     assert state.finalize("w0", lease=lease) == before[:1]
     assert state.finalize("w2", lease=lease) == before[2:]
+    for number in (0, 2):
+        state.record_staged(f"w{number}", publication(change(number)), lease=lease)
+    assert state.finalize("w0", lease=lease) == before[:1]
+    other = replace(publication(change(0)), iceberg_snapshot_id=7)
+    for work_id in ("w0", "w2"):
+        with pytest.raises(Refused, match=f"{work_id} is done"):
+            state.record_staged(work_id, other, lease=lease)
     assert state.ledger([KEY])[KEY] == before
 
 

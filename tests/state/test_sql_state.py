@@ -189,6 +189,7 @@ def test_a_state_is_moved_once_those_that_write_it_have_ended(
         with state._database.write() as connection:
             moving = pool.submit(_move, postgres_url, monkeypatch)
             while not connection.scalar(text("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")):
+                assert not moving.done(), "it waits"
                 time.sleep(0.01)
             leases.acquire(connection, "r", holder="me", ttl=MINUTE)
         moving.result()

@@ -79,14 +79,15 @@ def forget_questions(connection: Connection, until: int) -> int:
     recorded: if audits refused its rows, a person may still accept them, and then the same has to
     be pending as when it was decided.
     """
-    old = select(_work.c.work_id).where(
+    # Each question that is there looks up its session, of which there may be many more.
+    old = exists().where(
+        _work.c.work_id == _questions.c.work_id,
         _work.c.is_session,
         _IS_DONE,
         _work.c.finished_at <= until,
         _is_followed(_later.c.is_session),
     )
-    gone = delete(_questions).where(_questions.c.work_id.in_(old))
-    return int(connection.execute(gone).rowcount)
+    return int(connection.execute(delete(_questions).where(old)).rowcount)
 
 
 def days_to_merge(connection: Connection, until: int) -> list[int]:

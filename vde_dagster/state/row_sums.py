@@ -1,7 +1,7 @@
 """What all entries of a ledger add up to, summed by the database. Functions of one transaction.
 
 No database has integers of 128 bits. Each half of a sum is a text of decimal digits; its last nine
-digits and those before them are summed apart, which fits into 64 bits for billions of entries.
+digits and those before them are summed apart, which fits into 64 bits for 500 million entries.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def record_staged(connection: Connection, work_id: str, publication: Publication
     """
     row = _known(connection, work_id)
     encoded = codec.encode_publication(publication)
-    if row.state == UnitOfWorkState.DONE.value and row.publication_json == encoded:
+    if row.state == UnitOfWorkState.DONE.value and _is_published(row, publication, encoded):
         return
     if row.state not in _OPEN:
         raise Refused(f"work {work_id} is {row.state}; it cannot be staged any more")
@@ -177,6 +177,13 @@ def record_staged(connection: Connection, work_id: str, publication: Publication
         publication_json=encoded,
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
     )
+
+
+def _is_published(row: Row[Any], publication: Publication, encoded: str) -> bool:
+    """Whether this is what a unit of work published that is done."""
+    if row.publication_json is None:  # it was recorded long ago: see `state.old_detail`
+        return bool(row.iceberg_snapshot_id == publication.iceberg_snapshot_id)
+    return bool(row.publication_json == encoded)
 
 
 def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:

@@ -309,8 +309,9 @@ def look_at(services: Services, planned: Planned, states: InputStates, node: Nod
     """A look at a version; the times that it reads of its sources count only if these moved."""
     since = _since(planned, states, node)
     entries: Sequence[LedgerEntry] = ()
-    if since is None:
-        entries = EntriesWhenAsked(planned.ledger, planned.snapshots[node.name].key)
+    key = planned.snapshots[node.name].key
+    if since is None and key in planned.loaded:
+        entries = EntriesWhenAsked(planned.ledger, key)
     elif since:
         entries = entries_since(planned.entries(node.name), since)
     inputs = input_look(planned.graph, states, node, entries)
