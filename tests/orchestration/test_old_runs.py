@@ -10,9 +10,11 @@ import pytest
 
 from tests.app.memory_world import EVENTS, MemoryWorld
 from tests.orchestration.automated_world import CONFIGURATION, AutomatedWorld
+from tests.orchestration.served import instance_at
 from vde_dagster.orchestration import old_runs
 from vde_dagster.orchestration._unpublished import RUN_KEY_TAG
 from vde_dagster.orchestration.attempts import attempts_with, ended_attempts
+from vde_dagster.orchestration.home import own_home
 from vde_dagster.orchestration.location import Location, open_location
 from vde_dagster.orchestration.metadata import AUTOMATION, ENVIRONMENT, WORK
 from vde_dagster.orchestration.old_runs import delete_old_runs
@@ -105,6 +107,65 @@ def test_old_runs_are_found_behind_many_that_stay(
     assert delete_old_runs(instance, location, NOW) == 1
     assert left(instance) == {*stay, last}
     assert goes not in left(instance)
+
+
+def test_the_run_of_the_newest_event_stays_until_there_is_a_newer_one(
+    instance: dg.DagsterInstance, location: Location
+) -> None:
+    """SQLite would give the numbers of its events again, which sensors have seen already."""
+
+    @dg.op
+    def nothing() -> None: ...
+
+    @dg.job
+    def idle() -> None:
+        nothing()
+
+    first = run(instance, rows)
+    last = idle.execute_in_process(instance=instance, tags=OURS).run_id
+    assert delete_old_runs(instance, location, NOW) == 0
+    assert left(instance) == {first, last}
+    newest = run(instance, rows)
+    assert delete_old_runs(instance, location, NOW) == 2
+    assert left(instance) == {newest}
+
+
+@dg.asset(
+    key=["staging", "events"],
+    partitions_def=dg.HourlyPartitionsDefinition("2024-01-01-00:00", end_date="2024-01-01-02:00"),
+)
+def events() -> None: ...
+
+
+def test_the_run_that_gave_the_newest_partition_stays_also_after_late_rows_were_loaded(
+    instance: dg.DagsterInstance, location: Location
+) -> None:
+    newest, late, later = (
+        dg.materialize([events], instance=instance, tags=OURS, partition_key=each).run_id
+        for each in ("2024-01-01-01:00", "2024-01-01-00:00", "2024-01-01-00:00")
+    )
+    assert delete_old_runs(instance, location, NOW) == 1
+    assert left(instance) == {newest, later}
+    assert late not in left(instance)
+
+
+def test_in_the_home_of_a_project_all_runs_of_an_environment_are_its_own(
+    location: Location,
+) -> None:
+    home = own_home(location.project.configuration)
+    home.mkdir(parents=True)
+    with instance_at(home) as own:
+        theirs = {
+            dg.materialize([rows], instance=own).run_id,
+            dg.materialize([rows], instance=own, tags={ENVIRONMENT: "dev"}).run_id,
+        }
+        first, last = (
+            dg.materialize([rows], instance=own, tags={ENVIRONMENT: "prod"}).run_id
+            for _ in range(2)
+        )
+        assert delete_old_runs(own, location, NOW) == 1
+        assert left(own) == {*theirs, last}
+        assert first not in left(own)
 
 
 def test_runs_of_other_environments_projects_and_people_stay(

@@ -314,11 +314,29 @@ def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         gone, kept = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
         assert [*tmp_path.rglob(f"*{gone}*")], "each run has files of its own"
+        assert unpublished.run_of_newest_event(instance) == kept
         unpublished.forget_run(instance, gone)
         assert not [*tmp_path.rglob(f"*{gone}*")]
         assert [each.run_id for each in instance.get_runs()] == [kept]
         assert instance.all_logs(kept)
         assert not instance.all_logs(gone)
+
+
+def test_the_number_of_the_newest_event_is_given_again_once_its_run_is_forgotten(
+    instance: dg.DagsterInstance,
+) -> None:
+    """So that run has to stay: sensors go on after the number that they knew last."""
+    assert unpublished.run_of_newest_event(instance) is None
+    run_id = dg.materialize([loud], instance=instance).run_id
+    assert unpublished.run_of_newest_event(instance) == run_id
+    newest = instance.event_log_storage.get_maximum_record_id()
+    assert newest is not None
+    unpublished.forget_run(instance, run_id)
+    instance.report_runless_asset_event(dg.AssetMaterialization(KEY))
+    again = instance.event_log_storage.get_maximum_record_id()
+    assert again is not None
+    assert again < newest
+    assert unpublished.run_of_newest_event(instance) is None, "nobody deletes this one"
 
 
 @dg.asset

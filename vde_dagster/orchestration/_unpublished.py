@@ -48,6 +48,7 @@ __all__ = [
     "process_of",
     "reads_by_partition",
     "result_without_event",
+    "run_of_newest_event",
     "set_data_version",
 ]
 
@@ -88,17 +89,37 @@ def forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
     """Delete a run that has ended, with its events, its database and what its steps printed.
 
     `dagster.DagsterInstance.delete_run` leaves an empty database of full size where each run has
-    one of its own, and the files of its compute logs.
+    one of its own, and the files of its compute logs. These go first: whoever is cut off in between
+    still finds the run.
     """
     from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 
-    instance.delete_run(run_id)
     instance.compute_log_manager.delete_logs(prefix=[run_id])
+    instance.delete_run(run_id)
     storage = instance.event_log_storage
     if isinstance(storage, SqliteEventLogStorage):
         own = Path(storage.path_for_shard(run_id))
         for name in (own.name, f"{own.name}-wal", f"{own.name}-shm"):
             own.with_name(name).unlink(missing_ok=True)
+        known: set[str] = storage._initialized_dbs  # noqa: SLF001 - else it makes no tables again
+        known.discard(run_id)
+
+
+def run_of_newest_event(instance: dg.DagsterInstance) -> str | None:
+    """The run that reported the newest of all events; None if no run did, or it is not known.
+
+    Sensors, conditions and results of assets remember numbers of events, to go on with later ones.
+    SQLite gives the highest number again once its row is deleted, so this run has to stay.
+    """
+    from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
+
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqlEventLogStorage):
+        return None
+    newest = "SELECT run_id FROM event_logs ORDER BY id DESC LIMIT 1"
+    with storage.index_connection() as connection:
+        found = connection.exec_driver_sql(newest).scalar()
+    return str(found) if found else None
 
 
 def latest_materializations(

@@ -81,9 +81,9 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
             return dg.SkipReason(f"{holder} is at work on {environment}")
         try:
             reported, results = _tick(context.instance, location, memory)
+            gone = _clean_up(context.instance, location, memory)
         except VdeError as error:  # as while somebody promotes it; the next tick looks again
             return dg.SkipReason(str(error))
-        gone = _clean_up(context.instance, location, memory)
         if not (reported.events or results):
             return dg.SkipReason(f"Dagster knows what {environment} shows{_more(reported)}{gone}")
         said = f"reported {reported.events:,} results and {results:,} checks"
@@ -126,7 +126,8 @@ def _tick(
         keys={each: spec.key for each, spec in location.specs.items()},
         stale=stale_intervals(status) if status is not None else {},
     )
-    reported = reporter.report(Limits(), known=memory.known)
+    limits = Limits(age=location.project.configuration.clean_up.runs)
+    reported = reporter.report(limits, known=memory.known)
     found = _found(location, binding, status, memory)
     return reported, _report_checks(instance, location, found, memory)
 
