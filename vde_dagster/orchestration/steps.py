@@ -280,10 +280,8 @@ def _is_recorded_since(services: Services, key: VersionKey, tried_at: datetime |
     if tried_at is None:
         return False
     entries = services.state.ledger([key]).get(key, ())
-    newest_first = dict.fromkeys(entry.work_id for entry in reversed(entries))
-    works = map(services.state.work, newest_first)
-    ends = (work.finished_at for work in works if work is not None)
-    return any(end is not None and end >= tried_at for end in ends)
+    works = services.state.works(entry.work_id for entry in entries).values()
+    return any(each.finished_at is not None and each.finished_at >= tried_at for each in works)
 
 
 def _computed(

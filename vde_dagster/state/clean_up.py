@@ -21,7 +21,7 @@ from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers, sweep
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
-from vde_dagster.state import codec, leases, old_detail, schema
+from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, now, upsert
 from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, references
 
@@ -149,13 +149,8 @@ def closed_before(
     return frozenset(chain.from_iterable(found))
 
 
-def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) -> int:
-    """Delete what was closed longer ago than this and nothing needs; returns how much."""
-    until = ago(connection, ttl)
-    gone = _old_work(connection, until) - {*branches}
-    for chunk in chunks(sorted(gone)):
-        for table in (schema.questions, _work):
-            connection.execute(delete(table).where(table.c.work_id.in_(chunk)))
+def prune(connection: Connection, until: int) -> int:
+    """Delete what old plans were to show, and what is left of environments; returns how much."""
     held = {each.resource for each in leases.held(connection) if not each.is_over}
     is_old = _planned.c.planned_at <= until
     names = connection.execute(select(_planned.c.environment).where(is_old).distinct()).scalars()
@@ -163,12 +158,21 @@ def prune(connection: Connection, ttl: timedelta, *, branches: Collection[str]) 
     for name in [each for each in names if environment_resource(each) not in held]:
         own = delete(_planned).where(_planned.c.environment == name, is_old)
         planned += connection.execute(own).rowcount
-    questions = old_detail.forget_questions(connection, until)
-    return len(gone) + planned + questions + _forget_removed(connection, until)
+    return planned + _forget_removed(connection, until)
 
 
-def _old_work(connection: Connection, until: int) -> set[str]:
-    """Units of work that were closed before, that nothing names, and that are no last ones."""
+def delete_work(connection: Connection, work_ids: Collection[str]) -> None:
+    """Delete units of work, with what they were decided from."""
+    for table in (schema.questions, _work):
+        connection.execute(delete(table).where(table.c.work_id.in_(work_ids)))
+
+
+def old_work(connection: Connection, until: int) -> set[str]:
+    """Units of work that were closed before, that nothing names, and that are no last ones.
+
+    It stays so: a unit of work is named only by what it does itself before it is closed, and it is
+    never again the last one. So they may be deleted later, in other transactions.
+    """
     by = (_work.c.model, _work.c.version)
     is_done = _work.c.state == UnitOfWorkState.DONE.value
     lasts = (

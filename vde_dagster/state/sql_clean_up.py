@@ -19,7 +19,7 @@ from vde_dagster.state import (
     reference_lock,
     references,
 )
-from vde_dagster.state.database import Database
+from vde_dagster.state.database import Database, chunks
 
 
 class SqlCleanUp:
@@ -120,25 +120,32 @@ class SqlCleanUp:
             return clean_up.closed_before(connection, work_ids, ttl)
 
     def prune(self, ttl: timedelta, *, branches: Collection[str] = ()) -> int:
-        """Delete what was closed longer ago than this and nothing needs."""
-        with self._database.write() as connection:
-            reference_lock.while_deciding(connection)
-            gone = clean_up.prune(connection, ttl, branches=branches)
-        return gone + self._compact(ttl)
+        """Delete what was closed longer ago than this and nothing needs.
 
-    def _compact(self, ttl: timedelta) -> int:
-        """Compact what is older than this, part by part; returns how many rows there are less.
-
-        Each part is left as it is or is compacted, so it does no harm to stop in between.
+        What is large is read apart from writing, and written part by part, so that nobody waits for
+        it. Each part is left as it is or is done, so it does no harm to stop in between.
         """
         with self._database.read() as connection:
             until = clean_up.ago(connection, ttl)
+            gone = sorted(clean_up.old_work(connection, until) - {*branches})
+        for some in chunks(gone):
+            with self._database.write() as connection:
+                clean_up.delete_work(connection, some)
+        with self._database.write() as connection:
+            reference_lock.while_deciding(connection)
+            less = clean_up.prune(connection, until)
+        return len(gone) + less + self._compact(until)
+
+    def _compact(self, until: int) -> int:
+        """Compact what is older than an instant; returns how many rows there are less."""
+        with self._database.write() as connection:
+            less = old_detail.forget_questions(connection, until)
+        with self._database.read() as connection:
             spans = old_detail.spans(connection)
             days = old_detail.days_to_merge(connection, until)
         for first in spans:
             with self._database.write() as connection:
                 old_detail.forget_publications(connection, until, first)
-        less = 0
         for day in days:
             with self._database.write() as connection:
                 reference_lock.while_deciding(connection)  # nobody else merges it meanwhile
