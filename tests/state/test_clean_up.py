@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from tests.counting import calls_of
 from tests.state.builders import (
@@ -42,6 +43,7 @@ from vde_dagster.ports.state import (
     environment_resource,
     version_resource,
 )
+from vde_dagster.state import clean_up
 from vde_dagster.state.sql_state import SqlState
 
 NOW = timedelta(0)
@@ -443,6 +445,29 @@ def test_closed_work_that_nothing_needs_is_deleted(store: Store) -> None:
     assert {each for each in ("a0", "a1", "a2", "open") if state.work(each)} == {"a0", "a2", "open"}
     assert state.prune(NOW, branches=["a0"]) == 0
     assert state.heads([OLD.key])
+
+
+def test_others_write_while_old_work_is_looked_for(
+    sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All units of work and all entries are read for that, which takes long after years."""
+    state = SqlState.open(sql_url)
+    other = SqlState.open(sql_url, lock_timeout=timedelta(seconds=1))
+    find = clean_up.old_work
+
+    def found(connection: Connection, until: int) -> set[str]:
+        work_ids = find(connection, until)
+        promote(other, "prod", 1, OLD)
+        load(other, OLD.key, "w9")
+        return work_ids
+
+    for number in range(3):
+        load(state, OLD.key, f"w{number}")
+    monkeypatch.setattr(clean_up, "old_work", found)
+    state.prune(NOW)
+    assert {each for each in ("w0", "w1", "w2", "w9") if state.work(each)} == {"w0", "w2", "w9"}
+    for each in (state, other):
+        each.close()
 
 
 def test_nothing_is_left_of_an_environment_that_was_removed_long_ago(store: Store) -> None:
