@@ -282,6 +282,7 @@ def test_the_process_of_a_run_and_the_server_that_started_it_are_known() -> None
 def test_the_storage_and_the_daemons_of_an_instance_are_known(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         assert unpublished.keeps_files(instance.get_ref())
+        assert unpublished.home_of(instance) == tmp_path
         daemons = {name: rest for name, *rest in unpublished.daemon_statuses(instance)}
     assert daemons["SENSOR"] == [False, None, ""], "none ever said that it is alive"
 
@@ -308,6 +309,28 @@ def test_a_code_location_is_loaded_with_its_sensors_or_says_why_not(tmp_path: Pa
     assert good[1] == ""
     assert bad[0] is None
     assert "not today" in bad[1]
+
+
+def test_the_runs_of_an_asset_are_that_of_its_latest_result_and_the_last_one_to_compute_it(
+    instance: dg.DagsterInstance,
+) -> None:
+    @dg.asset(partitions_def=DAYS)
+    def rows(context: dg.AssetExecutionContext) -> None:
+        if "fails" in context.run.tags:
+            raise ValueError("not today")
+
+    assert [*unpublished.asset_runs(instance)] == []
+    runs = [
+        dg.materialize(
+            [rows],
+            instance=instance,
+            partition_key=day,
+            tags={} if gives else {"fails": "yes"},
+            raise_on_error=False,
+        ).run_id
+        for day, gives in (("2024-01-03", True), ("2024-01-02", True), ("2024-01-01", False))
+    ]
+    assert [*unpublished.asset_runs(instance)] == [(KEY, "2024-01-02", {*runs[1:]})]
 
 
 def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:

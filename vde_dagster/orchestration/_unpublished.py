@@ -36,8 +36,10 @@ __all__ = [
     "TranslationFnResolver",
     "UnresolvedAssetJob",
     "WorkerStatus",
+    "asset_runs",
     "daemon_statuses",
     "forget_run",
+    "home_of",
     "instigators",
     "io_manager_key",
     "is_switched_on",
@@ -83,6 +85,28 @@ def process_of(instance: dg.DagsterInstance, run_id: str) -> tuple[int, float] |
         if number is not None and str(number.value).isdigit():
             return int(str(number.value)), entry.timestamp
     return None
+
+
+def home_of(instance: dg.DagsterInstance) -> Path:
+    """The folder of an instance: ``DAGSTER_HOME``, or that of an instance without a home."""
+    return Path(instance.root_directory)
+
+
+def asset_runs(
+    instance: dg.DagsterInstance,
+) -> Iterator[tuple[dg.AssetKey, str | None, frozenset[str]]]:
+    """The runs that Dagster looks at first of each asset that it has ever seen.
+
+    Yields:
+        The asset, the partition of its latest materialization (None without any), and the run that
+        this is from with the run that was to compute the asset last.
+    """
+    for each in (record.asset_entry for record in instance.get_asset_records()):
+        result = each.last_materialization
+        event = result.asset_materialization if result is not None else None
+        runs = (result.run_id if result is not None else None, each.last_run_id)
+        partition = event.partition if event is not None else None
+        yield each.asset_key, partition, frozenset(run for run in runs if run)
 
 
 def forget_run(instance: dg.DagsterInstance, run_id: str) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 import dagster as dg
@@ -19,7 +18,12 @@ import dagster as dg
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.orchestration._unpublished import forget_run, run_of_newest_event
+from vde_dagster.orchestration._unpublished import (
+    asset_runs,
+    forget_run,
+    home_of,
+    run_of_newest_event,
+)
 from vde_dagster.orchestration.home import own_home
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import AUTOMATION, ENVIRONMENT
@@ -65,7 +69,7 @@ def _found(instance: dg.DagsterInstance, filters: dg.RunsFilter) -> Iterator[str
 
 def _own_tags(instance: dg.DagsterInstance, location: Location) -> dict[str, str]:
     configuration, environment = location.project.configuration, location.environment
-    is_own = Path(instance.root_directory).resolve() == own_home(configuration).resolve()
+    is_own = home_of(instance).resolve() == own_home(configuration).resolve()
     if is_own:
         return {ENVIRONMENT: environment}
     return {AUTOMATION: f"{configuration.name}/{environment}"}
@@ -73,16 +77,10 @@ def _own_tags(instance: dg.DagsterInstance, location: Location) -> dict[str, str
 
 def _kept(instance: dg.DagsterInstance, location: Location) -> set[str]:
     """The runs that something of Dagster still needs, whoever's they are."""
-    assets = [each.asset_entry for each in instance.get_asset_records()]
-    results = [each.last_materialization for each in assets]
-    latest = {
-        each.asset_key: result.asset_materialization.partition
-        for each, result in zip(assets, results, strict=True)
-        if result is not None and result.asset_materialization is not None
-    }
+    assets = [*asset_runs(instance)]
+    latest = {asset: partition for asset, partition, _ in assets}
     return {
-        *(each.run_id for each in results if each is not None),
-        *(each.last_run_id for each in assets if each.last_run_id is not None),
+        *(run for *_, runs in assets for run in runs),
         *_of_newest_partitions(instance, location, latest),
         run_of_newest_event(instance) or "",
     }
