@@ -19,6 +19,7 @@ from vde_dagster.project.configuration import read_configuration
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs" / "cli.md").read_text("utf-8")
+_LAKE = "spark.sql.catalog.lake"
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text("utf-8")
 
 
@@ -224,7 +225,7 @@ def test_the_defaults_of_settings_are_those_that_are_documented(tmp_path: Path) 
 def test_every_key_of_the_configuration_is_documented_and_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    example, secrets = re.findall(r"```yaml\n(.*?)```", CONFIGURATION, flags=re.DOTALL)
+    example, secrets, rest = re.findall(r"```yaml\n(.*?)```", CONFIGURATION, flags=re.DOTALL)
     (tmp_path / "vde.yaml").write_text(example)
     configuration = read_configuration(tmp_path)  # an unknown key would be refused
     assert configuration.state_url
@@ -232,6 +233,10 @@ def test_every_key_of_the_configuration_is_documented_and_read(
         monkeypatch.setenv(name, f"canary-{name}")
     (tmp_path / "vde.yaml").write_text(f"name: shop\n{secrets}")
     assert "canary" not in repr(read_configuration(tmp_path))
+    (tmp_path / "vde.yaml").write_text(f"name: shop\n{rest}")
+    over_rest = read_configuration(tmp_path)
+    assert over_rest.catalog.properties["type"] == "rest"
+    assert over_rest.catalog.properties["uri"] == over_rest.spark.conf[f"{_LAKE}.uri"]
     files = (
         "configuration.py",
         "environment_settings.py",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
 from tests.kept_folder import KeptFolder
 from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.rest_server import RestServer, rest_server
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.writes import TimeAxisSpec
@@ -256,6 +258,35 @@ class KeptIceberg:
         """The world as it was made."""
         self._kept.put_back()
         return self._world
+
+
+class RestWorld(IcebergWorld):
+    """A REST catalog, in which others write with pyiceberg, too."""
+
+    def __init__(self, server: RestServer) -> None:
+        self.server = server
+        self._tables = open_iceberg_catalog("lake", server.properties)
+        for namespace in ("raw", "vde__s"):
+            self._tables.create_namespace(namespace)
+
+    def create_view(self, name: TableName) -> None:
+        self.catalog.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])
+        self.server.views[name.namespace, name.name].metadata["properties"].clear()
+
+
+@contextmanager
+def world_of(kind: str, folder: Path) -> Iterator[World]:
+    """A world in a folder: in ``memory``, of ``iceberg`` in SQLite, or behind ``rest``."""
+    match kind:
+        case "memory":
+            yield MemoryWorld()
+        case "iceberg":
+            yield IcebergWorld(folder)
+        case "rest":
+            with rest_server(folder) as server:
+                yield RestWorld(server)
+        case _:
+            raise ValueError(kind)
 
 
 def compact(catalog: PyIcebergCatalog, table: Table) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.lakehouse.catalog_worlds import AT, ID, ONE, IcebergWorld, World
+from tests.lakehouse.catalog_worlds import AT, ID, ONE, IcebergWorld, World, world_of
 from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
@@ -432,3 +432,15 @@ def test_files_of_an_earlier_view_of_the_name_go_and_those_of_others_stay(
     assert strays(iceberg) == [former]
     aged(current, 1)
     assert strays(iceberg) == []
+
+
+def test_no_iceberg_snapshot_of_a_rest_catalog_expires_and_none_is_announced(
+    tmp_path: Path,
+) -> None:
+    with world_of("rest", tmp_path) as world:
+        world.create(ONE)
+        first, _ = filled(world, 2)
+        with pytest.raises(Refused, match="cannot require"):
+            announce(world, first)
+        assert world.catalog.stays(ONE, first)
+        assert world.catalog.settle_expiry(ONE).count == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from tests.lakehouse.catalog_worlds import (
     ID,
     IcebergWorld,
     KeptIceberg,
-    MemoryWorld,
     World,
+    world_of,
 )
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
@@ -41,16 +42,16 @@ def iceberg(kept: KeptIceberg) -> IcebergWorld:
     return kept.put_back()
 
 
-@pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest) -> World:
+@pytest.fixture(params=["memory", "iceberg", "rest"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     if request.param == "iceberg":
-        there: IcebergWorld = request.getfixturevalue("iceberg")
-        return there
-    found = MemoryWorld()
-    for name in (ONE, TWO):
-        found.create(name)
-        found.append(name, [(1, START)])
-    return found
+        yield request.getfixturevalue("iceberg")
+        return
+    with world_of(request.param, tmp_path) as found:
+        for name in (ONE, TWO):
+            found.create(name)
+            found.append(name, [(1, START)])
+        yield found
 
 
 def stored(catalog: Catalog, name: TableName = ONE) -> StoredTable:

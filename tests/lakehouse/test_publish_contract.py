@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy.exc import OperationalError
 
+from tests.worlds.rest_server import LoseAnswer, LoseRequest, rest_server
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import publish as publish_module
@@ -19,14 +22,14 @@ from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_c
 from vde_dagster.ports.catalog import TableMoved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyiceberg.table import CommitTableResponse, Table
 
 TABLE = TableName("raw", "t")
 
 
-class Interrupted(SqlCatalog):
+class Interrupted(Catalog):
     """A catalog to whose next commits something happens."""
 
     before: list[Callable[[], None]]
@@ -35,28 +38,49 @@ class Interrupted(SqlCatalog):
     def commit_table(self, table, requirements, updates) -> CommitTableResponse:  # type: ignore[no-untyped-def]
         if self.before:
             self.before.pop(0)()
-        answer = super().commit_table(table, requirements, updates)
+        answer = super().commit_table(table, requirements, updates)  # type: ignore[safe-super]
         if self.after:
             self.after.pop(0)()
         return answer
 
 
-@pytest.fixture
-def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Interrupted:
+class InterruptedSql(Interrupted, SqlCatalog):
+    """One in a SQLite file."""
+
+
+class InterruptedRest(Interrupted, RestCatalog):
+    """One behind a server."""
+
+
+@pytest.fixture(params=["sql", "rest"])
+def catalog(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Interrupted]:
     monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
+    if request.param == "sql":
+        yield filled(in_sqlite(tmp_path))
+        return
+    with rest_server(tmp_path) as server:
+        yield filled(InterruptedRest("lake", **server.properties))
+
+
+def in_sqlite(folder: Path) -> InterruptedSql:
     properties = {
-        "uri": f"sqlite:///{tmp_path}/lake.db?timeout=0",
-        "warehouse": f"{tmp_path}/warehouse",
+        "uri": f"sqlite:///{folder}/lake.db?timeout=0",
+        "warehouse": f"{folder}/warehouse",
     }
     open_iceberg_catalog("lake", {"type": "sql", **properties})
-    found = Interrupted("lake", **properties)
+    return InterruptedSql("lake", **properties)
+
+
+def filled(found: Interrupted) -> Interrupted:
     found.before, found.after = [], []
     found.create_namespace("raw")
     found.create_table("raw.t", pa.schema([("id", pa.int64())]))
     return found
 
 
-def append(catalog: SqlCatalog, value: int) -> Table:
+def append(catalog: Catalog, value: int) -> Table:
     table = catalog.load_table("raw.t")
     table.append(pa.table({"id": [value]}))
     return table
@@ -73,11 +97,12 @@ def staged(catalog: Interrupted) -> tuple[int, int]:
     return base, following
 
 
-def head(catalog: SqlCatalog) -> int | None:
+def head(catalog: Catalog) -> int | None:
     return catalog.load_table("raw.t").metadata.current_snapshot_id
 
 
 def lost() -> None:
+    """What a SQL catalog raises; `test_over_rest_a_lost_answer_is_looked_up` has the other one."""
     raise OperationalError("commit", None, sqlite3.OperationalError("the answer was lost"))
 
 
@@ -140,6 +165,26 @@ def test_a_lost_answer_is_looked_up(catalog: Interrupted) -> None:
     assert len(catalog.load_table("raw.t").metadata.snapshot_log) == before + 1
 
 
+@pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
+def test_over_rest_a_lost_answer_is_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
+    with rest_server(tmp_path) as server:
+        catalog = filled(InterruptedRest("lake", **server.properties))
+        base, following = staged(catalog)
+        left = [error()]
+
+        def lose(method: str, _path: str) -> None:
+            if method == "POST" and left:
+                raise left.pop()
+
+        setattr(server, "before" if error is LoseRequest else "after", lose)
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+        assert head(catalog) == following
+        assert left == []
+
+
 def test_answers_that_stay_lost_are_an_unknown_outcome(catalog: Interrupted) -> None:
     base, following = staged(catalog)
     catalog.before.extend([lost] * 10)
@@ -150,7 +195,11 @@ def test_answers_that_stay_lost_are_an_unknown_outcome(catalog: Interrupted) -> 
     assert head(catalog) == following
 
 
-def test_a_locked_file_is_an_unknown_outcome(catalog: Interrupted, tmp_path: Path) -> None:
+def test_a_locked_file_is_an_unknown_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
+    catalog = filled(in_sqlite(tmp_path))
     base, following = staged(catalog)
     with sqlite3.connect(tmp_path / "lake.db") as connection:
         connection.execute("BEGIN IMMEDIATE")

@@ -89,6 +89,7 @@ def test_a_rest_catalog_has_the_same_credentials_in_both() -> None:
         "prefix": "p",
         "header.X-Tenant": "t",
         "rest.sigv4-enabled": "true",
+        "view-endpoints-supported": "true",
     }
     assert told(same | {"snapshot-loading-mode": "refs"}) == same
     assert told({"uri": "http://h:8181"}) == {"type": "rest", "uri": "http://h:8181"}

@@ -59,9 +59,9 @@ class ReadAroundChanges:
     def __getattr__(self, name: str) -> object:
         return getattr(self.lake.catalog, name)
 
-    def swap_views(self, *given: object) -> None:
+    def swap_views(self, *given: object, **more: object) -> None:
         self.look()
-        self.lake.catalog.swap_views(*given)  # type: ignore[arg-type]
+        self.lake.catalog.swap_views(*given, **more)  # type: ignore[arg-type]
         self.look()
 
     def evolve(self, *given: object) -> None:

@@ -71,6 +71,14 @@ def test_an_embedded_model_has_no_view_and_any_name(project: Callable[..., list[
         ("environment_suffix_target: view", "schema, table or catalog, not 'view'"),
         ("environment_suffix_target: [schema]", "a single value"),
         ("environment_suffix_target: catalog\ncatalog: {name: my__lake}", "my__lake"),
+        (
+            "environment_suffix_target: catalog\ncatalog: {properties: {type: rest, uri: 'http://a'}}",
+            "only in a SQL catalog",
+        ),
+        (
+            "environment_suffix_target: catalog\ncatalog: {properties: {uri: 'https://a'}}",
+            "only in a SQL catalog",
+        ),
         ("environment_suffix_target: catalog\ncatalog: {name: 'a`; drop'}", "no plain identifier"),
         ("environment_sufix_target: table", "Did you mean 'environment_suffix_target'"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,7 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP
 from vde_dagster.ports.state import Lease, LeaseLost, State
 from vde_dagster.state.database import CHUNK
 
@@ -785,3 +787,33 @@ def test_times_before_1970_and_to_the_microsecond_are_kept(state: State, lease: 
     given = LedgerChange(operation=LedgerOperation.REPLACE, interval=interval, rows=ROWS)
     record(state, lease, "w1", given)
     assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [interval]
+
+
+def test_numbers_of_swaps_rise_by_as_much_as_a_swap_may_use(state: State, lease: Lease) -> None:
+    other = state.acquire_lease("environment:dev", holder="you", ttl=MINUTE)
+    found = [state.next_view_number(each) for each in (lease, other, lease)]
+    assert all(b - a >= NUMBERS_OF_A_SWAP for a, b in pairwise(found))
+    assert 0 < found[-1] < 2**31, "a view's version has 31 bits"
+    assert [each.resource for each in state.leases()] == ["environment:dev", str(KEY)]
+
+
+def test_who_lost_a_lease_gets_no_number_of_a_swap(store: Store, lease: Lease) -> None:
+    before = store.state.next_view_number(lease)
+    store.pass_time(2 * MINUTE)
+    taken = store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+    with pytest.raises(LeaseLost):
+        store.state.next_view_number(lease)
+    assert store.state.next_view_number(taken) > before
+
+
+def test_a_state_that_begins_again_gives_higher_numbers_of_swaps(
+    store: Store, lease: Lease
+) -> None:
+    first = store.state.next_view_number(lease)
+    assert first >= (lease_time(store) - datetime(2020, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
+
+
+def lease_time(store: Store) -> datetime:
+    """The database's time, a little earlier."""
+    (held,) = store.state.leases()
+    return held.expires_at - MINUTE

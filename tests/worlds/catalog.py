@@ -112,7 +112,19 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         with self.lock:
             return tuple(name for name in names if name in self.tables or name in self.queries)
 
-    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
+    @property
+    def swaps_at_once(self) -> bool:
+        """Views move in one transaction here."""
+        return True
+
+    def swap_views(
+        self,
+        views: Sequence[ViewDefinition],
+        drops: Sequence[TableName],
+        *,
+        number: int = 0,
+        again: bool = False,
+    ) -> None:
         """Create or replace all of these views, and drop the others, at once; see the port."""
         with self.lock:
             for name in self.taken([each.name for each in views]):

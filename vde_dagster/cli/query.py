@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vde_dagster.app.inspect.local_answers import LocalAnswer
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.sql.duckdb.translating import LeftToSpark
+    from vde_dagster.ports.catalog import ViewDefinition
     from vde_dagster.ports.state import Environment
 
 _ROWS: Final = 50
@@ -151,7 +152,13 @@ def ask(
     """
     asked = _on_environment(project, sql, environment)
     return answer_on_views(
-        project, asked.sql, read=asked.read, views=asked.views, limit=limit, engine=engine
+        project,
+        asked.sql,
+        read=asked.read,
+        views=asked.views,
+        limit=limit,
+        engine=engine,
+        whole=asked.whole,
     )
 
 
@@ -163,6 +170,7 @@ def answer_on_views(
     views: Mapping[ModelName, TableName],
     limit: int,
     engine: Engine = "auto",
+    whole: Mapping[TableName, ViewDefinition] | None = None,
 ) -> Answer:
     """The rows of a query in which names stand for views.
 
@@ -173,8 +181,10 @@ def answer_on_views(
         views: What names stand for; others are tables of the catalog.
         limit: At most how many rows.
         engine: Who answers.
+        whole: The views of one revision, where they move one by one.
 
     Raises:
+        Conflict: One of those cannot be read as it was.
         Refused: DuckDB has to answer what is left to Spark.
         EvaluationFailed: The query failed.
     """
@@ -183,7 +193,7 @@ def answer_on_views(
 
     catalog, why = project.configuration.catalog.name, ""
     if engine != "spark":
-        found = _answer_locally(project, sql, read=read, views=views, limit=limit + 1)
+        found = _answer_locally(project, sql, read=read, views=views, limit=limit + 1, whole=whole)
         if isinstance(found, LocalAnswer):
             return _cut(found.columns, found.rows, limit, engine="duckdb")
         why = found.reason
@@ -194,7 +204,8 @@ def answer_on_views(
             )
     if any(view.catalog for view in views.values()):
         project.open_spark(reading=views.values())  # the session that the engine finds, too
-    bound = placed(sql, catalog=catalog).with_tables(views.get).text
+    tables = views if whole is None else _pinned(project, read, views, whole)
+    bound = placed(sql, catalog=catalog).with_tables(tables.get).text
     columns, rows = project.engine.fetch(bound, limit=limit + 1)
     return _cut(columns, rows, limit, engine="spark", why=why)
 
@@ -206,6 +217,7 @@ def _answer_locally(
     read: Sequence[ModelName],
     views: Mapping[ModelName, TableName],
     limit: int,
+    whole: Mapping[TableName, ViewDefinition] | None,
 ) -> LocalAnswer | LeftToSpark:
     from vde_dagster.app.inspect.local_answers import answer_locally
     from vde_dagster.core.sql.duckdb.translating import LeftToSpark
@@ -220,7 +232,24 @@ def _answer_locally(
         read=read,
         views=views,
         limit=limit,
+        whole=whole,
     )
+
+
+def _pinned(
+    project: VdeProject,
+    read: Sequence[ModelName],
+    views: Mapping[ModelName, TableName],
+    whole: Mapping[TableName, ViewDefinition],
+) -> Mapping[ModelName, TableName]:
+    """What an engine reads for each name, so that all are of one revision."""
+    from vde_dagster.app.inspect.whole_views import read_as
+
+    return {
+        name: read_as(project.services, whole[view]) if view in whole else view
+        for name, view in views.items()
+        if name in read
+    }
 
 
 def _cut(
@@ -264,12 +293,14 @@ class _Asked:
     sql: str
     read: tuple[ModelName, ...]
     views: Mapping[ModelName, TableName]
+    whole: Mapping[TableName, ViewDefinition] | None
 
 
 def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
     """A query over models, and the views of an environment that it may read."""
     from sqlglot import exp
 
+    from vde_dagster.app.inspect.whole_views import whole_revision, whole_views
     from vde_dagster.app.view_names import shown_naming
     from vde_dagster.core.names import PRODUCTION, environment_view
     from vde_dagster.core.sql.errors import SQL_ERRORS
@@ -287,7 +318,7 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
         placed(text, catalog=project.configuration.catalog.name)  # Spark would get it so
     except SQL_ERRORS as error:
         raise Refused(f"this is no query: {error}") from error
-    shown = project.services.state.environment(environment)
+    shown = whole_revision(project.services, environment)
     if shown is None:
         raise Refused(
             f"there is no environment {environment}", advice="`vde environments` lists them."
@@ -309,7 +340,8 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
         for name, each in shown.snapshots.items()
         if not each.is_source
     }
-    return _Asked(sql=text, read=tuple(sorted(read)), views=views)
+    whole = whole_views(project.services, shown, [name for name in read if name in views])
+    return _Asked(sql=text, read=tuple(sorted(read)), views=views, whole=whole)
 
 
 def _list_late_data(project: VdeProject, read: set[ModelName]) -> None:

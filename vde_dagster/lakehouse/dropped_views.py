@@ -16,7 +16,7 @@ from pyiceberg.catalog import Catalog as PyIcebergCatalog
 
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.folders import Folder
-from vde_dagster.lakehouse.physical_layer import plain_location
+from vde_dagster.lakehouse.stored_tables import plain
 from vde_dagster.lakehouse.stray_files import (
     is_view_of_ours,
     metadata_in,
@@ -44,11 +44,11 @@ def dropped_views(
         return
     # By their names, too, since one place may be written in several ways (s3, s3a).
     names = {each.rpartition("/")[2] for each in named}
-    used = {plain_location(each.rpartition("/metadata/")[0]) for each in named}
+    used = {plain(each.rpartition("/metadata/")[0]) for each in named}
     files = MetadataFiles(catalog)
     for place in _places(catalog, warehouse):
         location = _location(warehouse, place)
-        if plain_location(location) in used:
+        if plain(location) in used:
             continue
         found = _metadata_files(catalog, location)
         if not found or any(each.base_name in names for each in found):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.catalog import load_catalog
@@ -35,8 +37,14 @@ from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefi
 from vde_dagster.ports.engine import ArrowRows, TableRows
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 
+if TYPE_CHECKING:
+    from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
+    from vde_dagster.lakehouse.rest_views import RestViews
+
 LOCK_TIMEOUT_SECONDS = 60
 _OPEN_ATTEMPTS = 5
+_LOADING: Final = "snapshot-loading-mode"
+_ALL: Final = "all"
 
 
 def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergCatalog:
@@ -50,7 +58,7 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
         properties: pyiceberg's own (``type``, ``uri``, ``warehouse``, ...).
 
     Raises:
-        SetupError: The catalog cannot be opened.
+        SetupError: The catalog cannot be opened, or leaves Iceberg snapshots out of tables.
     """
     settings = dict(properties)
     uri = settings.get("uri", "")
@@ -61,7 +69,7 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
             Path(warehouse).mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _OPEN_ATTEMPTS + 1):
         try:
-            return load_catalog(name, **settings)
+            return _with_histories(load_catalog(name, **settings))
         except DBAPIError as error:  # another process is creating the same tables right now
             found = fault_of(error)
             if found is not None and found.fault is not Fault.LOCKED:
@@ -71,6 +79,22 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
                 raise SetupError(f"the catalog {name!r} cannot be opened: {error.orig}") from error
             time.sleep(0.1 * attempt)
     raise AssertionError("the loop returns or raises")
+
+
+def _with_histories(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
+    """Refuse a catalog that leaves Iceberg snapshots out of tables: late data would not be seen.
+
+    Raises:
+        SetupError: It does, as its properties or its server say.
+    """
+    mode = str(catalog.properties.get(_LOADING, _ALL)).lower()
+    if mode != _ALL:
+        raise SetupError(
+            f"the catalog {catalog.name!r} loads tables without their earlier Iceberg snapshots "
+            f"(`{_LOADING}: {mode}`), so what has changed in them would not be seen",
+            advice=f"remove `{_LOADING}` from `catalog.properties`, or from what the server sends.",
+        )
+    return catalog
 
 
 def _prepared_sqlite(uri: str) -> str:
@@ -100,8 +124,8 @@ class IcebergCatalog(IcebergMaintenance):
 
     Args:
         catalog: From `open_iceberg_catalog`.
-        engine: The database of a SQL catalog; None takes it from ``catalog``. A catalog of another
-            type has no transaction over several views, so its views cannot be swapped here.
+        engine: The database of a SQL catalog; None takes it from ``catalog``. Of the others, a REST
+            catalog has views that are swapped one by one; the rest have none that we can swap.
         state: Gives the id of the state, which the views that it makes carry; empty for none.
     """
 
@@ -114,8 +138,25 @@ class IcebergCatalog(IcebergMaintenance):
     ) -> None:
         self._catalog = catalog
         database = engine if engine is not None else getattr(catalog, "engine", None)
-        self._views = SqlViews(catalog, database, state) if isinstance(database, Engine) else None
-        self._layer = SqlPhysicalLayer(catalog, database) if isinstance(database, Engine) else None
+        self._views: SqlViews | RestViews | None = None
+        self._layer: SqlPhysicalLayer | RestPhysicalLayer | None = None
+        if isinstance(database, Engine):
+            self._views = SqlViews(catalog, database, state)
+            self._layer = SqlPhysicalLayer(catalog, database)
+        elif "pyiceberg.catalog.rest" in sys.modules:  # else it is none, and nothing is loaded
+            from pyiceberg.catalog.rest import RestCatalog
+
+            from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
+            from vde_dagster.lakehouse.rest_views import RestViews
+
+            if isinstance(catalog, RestCatalog):
+                self._views = RestViews(catalog)
+                self._layer = RestPhysicalLayer(catalog)
+
+    @property
+    def swaps_at_once(self) -> bool:
+        """Whether `swap_views` changes all views in one transaction: a SQL catalog does."""
+        return self._views is None or isinstance(self._views, SqlViews)
 
     def table(self, name: TableName) -> TableState | None:
         """The current state of a table; None where there is none of this name."""
@@ -137,34 +178,45 @@ class IcebergCatalog(IcebergMaintenance):
 
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap_views` made; None where there is none of this name."""
-        return self._sql_views().view(name)
+        return self._known_views().view(name)
 
     def views(self, names: Collection[TableName]) -> Mapping[TableName, ViewDefinition]:
         """The views among these names that `swap_views` made."""
-        return self._sql_views().views(names)
+        return self._known_views().views(names)
 
     def view_query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
         """The query of a view that an engine created, and its columns; see the port."""
-        return self._sql_views().query(name)
+        return self._known_views().query(name)
 
     def present(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names that are tables or views, whoever made them."""
-        return self._sql_views().present(names)
+        return self._known_views().present(names)
 
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names that are tables or views that `swap_views` did not make."""
-        return self._sql_views().taken(names)
+        return self._known_views().taken(names)
 
-    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
-        """Make all of these views, and drop the others, in one transaction; see the port.
+    def swap_views(
+        self,
+        views: Sequence[ViewDefinition],
+        drops: Sequence[TableName],
+        *,
+        number: int = 0,
+        again: bool = False,
+    ) -> None:
+        """Make all of these views, and drop the others; see the port.
 
         Raises:
             Refused: A name is taken by a table or shows another model, a target or a column does
-                not exist, or the catalog is no SQL catalog; nothing was changed.
-            Conflict: Somebody else changed one of the views meanwhile; nothing was changed.
+                not exist, or the catalog is neither a SQL nor a REST catalog.
+            Conflict: Somebody else changed one of the views meanwhile.
             OutcomeUnknown: The answer was lost.
         """
-        self._sql_views().swap(views, drops)
+        known = self._known_views()
+        if isinstance(known, SqlViews):
+            known.swap(views, drops)
+        else:
+            known.swap(views, drops, number=number, again=again)
 
     def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
         """Move a table from the Iceberg snapshot ``base`` to ``staged``; see the port."""
@@ -253,23 +305,23 @@ class IcebergCatalog(IcebergMaintenance):
 
     def physical_layer(self) -> Sequence[StoredTable]:
         """All tables and views in the schemas of physical tables; see the port."""
-        return tuple(self._sql_layer().tables())
+        return tuple(self._known_layer().tables())
 
     def stored(self, name: TableName) -> StoredTable | None:
         """A table or view by its name, wherever it is; None if there is none."""
-        return self._sql_layer().stored(name)
+        return self._known_layer().stored(name)
 
     def reading_views(self) -> Sequence[StoredTable]:
         """All views elsewhere whose text names something in these schemas; see the port."""
-        return tuple(self._sql_layer().reading_views())
+        return tuple(self._known_layer().reading_views())
 
     def files(self, stored: StoredTable) -> StoredFiles:
         """The files in the folder of a table or view."""
-        return self._sql_layer().files(stored)
+        return self._known_layer().files(stored)
 
     def drop_physical(self, name: TableName, *, uuid: str, location: str) -> bool:
         """Drop a physical table or view with all of its files; see the port."""
-        return self._sql_layer().drop(name, uuid=uuid, location=location)
+        return self._known_layer().drop(name, uuid=uuid, location=location)
 
     def _sql_views(self) -> SqlViews:
         if self._views is None:

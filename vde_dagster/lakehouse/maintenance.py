@@ -1,9 +1,10 @@
-"""Maintaining tables and views of a SQL catalog: histories, expiries and files of nobody."""
+"""Maintaining tables and views of a catalog: histories, expiries and files of nobody."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -21,15 +22,18 @@ from vde_dagster.lakehouse.reachable import data_files, history_of
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 
+if TYPE_CHECKING:
+    from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
+
 
 class IcebergMaintenance:
     """Implements `vde_dagster.ports.maintenance.Maintenance` over pyiceberg.
 
-    ``_layer`` is None for a catalog that is no SQL catalog.
+    ``_layer`` is None for a catalog that is neither a SQL nor a REST catalog.
     """
 
     _catalog: PyIcebergCatalog
-    _layer: SqlPhysicalLayer | None
+    _layer: SqlPhysicalLayer | RestPhysicalLayer | None
 
     def table_history(self, name: TableName) -> TableHistory | None:
         """The Iceberg snapshots that a table retains; None if there is no table."""
@@ -56,6 +60,12 @@ class IcebergMaintenance:
         self, name: TableName, ids: Collection[int], *, token: str, metadata: str
     ) -> None:
         """Announce that some Iceberg snapshots are about to expire; see the port."""
+        if not isinstance(self._known_layer(), SqlPhysicalLayer):
+            raise Refused(
+                f"no Iceberg snapshot of {name} expires by this: a commit over REST cannot require "
+                "that nobody named one of them meanwhile",
+                advice="They stay, and nothing is lost.",
+            )
         expiring.announce(self._catalog, name, ids, token=token, metadata=metadata)
 
     def expire_announced(self, name: TableName, *, token: str) -> StoredFiles:
@@ -79,15 +89,16 @@ class IcebergMaintenance:
     def dropped_views(self, *, state: str) -> Sequence[StoredTable]:
         """The views that a state made and of which only files are left; see the port.
 
-        There are none in a catalog that is no SQL catalog, in which we make no views.
+        A REST catalog does not tell the metadata files of all that it has, so there what is left
+        of a view is not looked for: whether it removes it is its own affair.
         """
-        if self._layer is None:
+        if not isinstance(self._layer, SqlPhysicalLayer):
             return ()
         return tuple(dropped_views(self._catalog, self._layer.metadata_files(), state=state))
 
     def stray_files(self, stored: StoredTable, *, before: datetime) -> Sequence[StrayFile]:
         """The files in the folder of a table or view that nothing names; see the port."""
-        name, layer = stored.name, self._sql_layer()
+        name, layer = stored.name, self._known_layer()
         if stored.is_dropped:
             there = layer.metadata_location(name) is not None
             return () if there else files_of_dropped(self._catalog, stored, before=before)
@@ -117,7 +128,7 @@ class IcebergMaintenance:
         except NoSuchTableError:
             return None
 
-    def _sql_layer(self) -> SqlPhysicalLayer:
+    def _known_layer(self) -> SqlPhysicalLayer | RestPhysicalLayer:
         if self._layer is None:
             raise self._unsupported()
         return self._layer
@@ -125,5 +136,5 @@ class IcebergMaintenance:
     def _unsupported(self) -> Refused:
         return Refused(
             f"views in a catalog of type {type(self._catalog).__name__} are not supported yet",
-            advice="use a SQL catalog (SQLite or Postgres)",
+            advice="use a SQL catalog (SQLite or Postgres) or a REST catalog",
         )

@@ -6,9 +6,7 @@ touches a table that somebody has made under the same name since.
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,15 +15,23 @@ from pyiceberg.exceptions import NoSuchTableError
 from sqlalchemy import Connection, Engine, Row, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.folders import Folder
-from vde_dagster.lakehouse.publish import branches
-from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles
-from vde_dagster.ports.physical_layer import STATE, StoredFiles, StoredTable
+from vde_dagster.lakehouse.stored_tables import (
+    beside,
+    by_folder,
+    files_stayed,
+    plain,
+    refuse_another_folder,
+    refuse_shared,
+    stored_table,
+    stored_view,
+)
+from vde_dagster.lakehouse.view_metadata import MetadataFiles
+from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 
 _VIEW: Final = "VIEW"
-_FILE: Final = re.compile("^file:/*")
 _ROWS: Final = """
     SELECT catalog_name, table_namespace, table_name, iceberg_type, metadata_location
     FROM iceberg_tables
@@ -61,14 +67,14 @@ class SqlPhysicalLayer:
     def tables(self) -> Iterator[StoredTable]:
         """All tables and views in the schemas of physical tables, by name."""
         rows = self._rows()
-        inside = _by_folder(rows)
+        inside = by_folder(rows)
         for row in rows:
             ours = row.catalog_name == self._catalog.name
             if ours and row.table_namespace.startswith(PHYSICAL_PREFIX):
                 found = self._described(row)
                 if found is not None:
-                    beside = _beside(row, inside.get(plain_location(found.location), ()))
-                    yield replace(found, beside=beside)
+                    shared = beside(row, inside.get(plain(found.location), ()))
+                    yield replace(found, beside=shared)
 
     def stored(self, name: TableName) -> StoredTable | None:
         """A table or view by its name; None if there is none."""
@@ -103,13 +109,12 @@ class SqlPhysicalLayer:
 
     def drop(self, name: TableName, *, uuid: str, location: str) -> bool:
         """Drop a table or view with its files; see the port."""
-        if location.rstrip("/").rpartition("/")[2] != name.name:
-            raise Refused(f"{name} is in {location}, which is no folder of its own")
+        refuse_another_folder(name, location)
         row = self._row(name)
         found = None if row is None else self._described(row)
         if found is not None and found.uuid != uuid:
             return False
-        self._refuse_shared(name, location)
+        refuse_shared(name, location, self._beside_of(name, location))
         # Only these are deleted: files of a table that is made here later are not among them.
         folder = self._folder(location)
         files = [each.path for each in folder.files()]
@@ -121,34 +126,19 @@ class SqlPhysicalLayer:
         try:
             self._delete(folder, files)
         except OSError as error:
-            raise Refused(
-                f"files of {name}, which is dropped, cannot be deleted: {error}",
-                advice=f"let this user delete what is in {location}, and run `vde janitor` again.",
-            ) from error
+            raise files_stayed(name, location, error) from error
         return True
-
-    def _refuse_shared(self, name: TableName, location: str) -> None:
-        """Refuse to delete a folder in which another table has its files.
-
-        Raises:
-            Refused: There is one.
-        """
-        beside = self._beside_of(name, location)
-        if beside:
-            raise Refused(
-                f"the folder {location} of {name} has the files of {beside}, too, so none of its "
-                "files was deleted",
-                advice=f"Copy {beside} to another folder, drop it, and run `vde janitor` again.",
-            )
 
     def _beside_of(self, name: TableName, location: str) -> str:
         """The name of another table or view whose files are in a folder; empty for none."""
-        plain = plain_location(location)
-        begins = {f"like{at}": f"{way}{plain}/%" for at, way in enumerate(("", "file:", "file://"))}
+        folder = plain(location)
+        begins = {
+            f"like{at}": f"{way}{folder}/%" for at, way in enumerate(("", "file:", "file://"))
+        }
         with self._engine.connect() as connection:
             rows = connection.execute(text(_INSIDE), begins).all()
         own = next((row for row in rows if _is_named(row, self._key(name))), None)
-        return _beside(own, _by_folder(rows).get(plain, ()))
+        return beside(own, by_folder(rows).get(folder, ()))
 
     def _rows(self) -> list[Row[Any]]:
         with self._engine.connect() as connection:
@@ -172,22 +162,14 @@ class SqlPhysicalLayer:
         name = TableName(row.table_namespace, row.table_name, "" if is_ours else row.catalog_name)
         if row.iceberg_type == _VIEW:
             try:
-                return _view(name, self._files.read(row.metadata_location))
+                return stored_view(name, self._files.read(row.metadata_location))
             except FileNotFoundError:  # nobody can read it
                 return None
         try:
             table = self._catalog.load_table((name.namespace, name.name))
         except (NoSuchTableError, FileNotFoundError):
             return None
-        return StoredTable(
-            name=name,
-            uuid=str(table.metadata.table_uuid),
-            location=table.metadata.location,
-            is_view=False,
-            state=table.properties.get(STATE, ""),
-            iceberg_snapshots=frozenset(each.snapshot_id for each in table.metadata.snapshots),
-            branches=branches(table),
-        )
+        return stored_table(name, table)
 
     def _delete_row(self, name: TableName, row: Row[Any]) -> None:
         try:
@@ -214,46 +196,11 @@ class SqlPhysicalLayer:
         return Folder(location, self._catalog.properties)
 
 
-def _by_folder(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:
-    """The tables and views whose metadata is in each folder, or below it."""
-    found: dict[str, list[Row[Any]]] = defaultdict(list)
-    for row in rows:
-        folder = plain_location(row.metadata_location or "")
-        while folder:
-            folder = folder.rpartition("/")[0]
-            found[folder].append(row)
-    return found
-
-
-def _beside(own: Row[Any] | None, inside: Iterable[Row[Any]]) -> str:
-    """The name of another table or view among these; empty if there is none."""
-    names = [f"{row.table_namespace}.{row.table_name}" for row in inside if row != own]
-    return min(names, default="")
-
-
 def _is_named(row: Row[Any], key: Mapping[str, object]) -> bool:
     named = (row.catalog_name, row.table_namespace, row.table_name)
     return named == (key["catalog"], key["namespace"], key["name"])
 
 
-def plain_location(location: str) -> str:
-    """A location in one of the ways in which engines write it: ``file:/x`` and ``file:///x``."""
-    return _FILE.sub("/", location.rstrip("/"))
-
-
 def _begin(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _view(name: TableName, metadata: Json) -> StoredTable:
-    current = metadata["current-version-id"]
-    version = next(each for each in metadata["versions"] if each["version-id"] == current)
-    return StoredTable(
-        name=name,
-        uuid=str(metadata["view-uuid"]),
-        location=str(metadata["location"]),
-        is_view=True,
-        state=str(metadata.get("properties", {}).get(STATE, "")),
-        text="\n".join(str(each.get("sql", "")) for each in version["representations"]),
-    )

@@ -53,6 +53,7 @@ _OF_REST: Final = (
     "rest.sigv4-enabled",
     "scope",
     "token",
+    "view-endpoints-supported",
 )
 """What a REST catalog is told by the same names in both, beside ``header.*``."""
 

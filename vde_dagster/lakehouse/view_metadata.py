@@ -25,7 +25,8 @@ from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.physical_layer import STATE
 
-_TARGET: Final = "vde.target"
+TARGET: Final = "vde.target"
+"""Where a view says which table or physical view it shows."""
 _ENGINE: Final = "Spark 4.1"
 
 Json = dict[str, Any]
@@ -77,7 +78,7 @@ class MetadataFiles:
 
 def target_of(metadata: Json) -> TableName | None:
     """What a view shows; None for a view of somebody else's."""
-    written = current_version(metadata)["summary"].get(_TARGET)
+    written = current_version(metadata)["summary"].get(TARGET)
     return None if written is None else TableName(*written.split("."))
 
 
@@ -146,6 +147,7 @@ def new_metadata(
     ``state`` is the id of the state that makes it; empty where that is not known.
     """
     names = [each["name"] for each in fields]
+    query = query_of(names, view.target, catalog)
     version = before["current-version-id"] + 1 if before else 1
     now = int(time.time() * 1000)
     return {
@@ -172,20 +174,19 @@ def new_metadata(
                 "summary": {
                     "engine-name": "spark",
                     "engine-version": _ENGINE,
-                    _TARGET: str(view.target),
+                    TARGET: str(view.target),
                 },
                 "default-catalog": catalog,
                 "default-namespace": [view.name.namespace],
-                "representations": [
-                    {"type": "sql", "sql": _query(names, view.target, catalog), "dialect": "spark"}
-                ],
+                "representations": [{"type": "sql", "sql": query, "dialect": "spark"}],
             }
         ],
         "version-log": [{"version-id": version, "timestamp-ms": now}],
     }
 
 
-def _query(names: Sequence[str], target: TableName, catalog: str) -> str:
+def query_of(names: Sequence[str], target: TableName, catalog: str) -> str:
+    """What a view selects, in Spark's dialect."""
     columns = ", ".join(map(_quoted, names))
     table = ".".join(map(_quoted, (catalog, target.namespace, target.name)))
     return f"SELECT {columns} FROM {table}"  # noqa: S608 - names alone, all quoted

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
-from vde_dagster.core.names import TableName, is_another_models
+from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import (
     Fields,
     Json,
@@ -26,12 +26,16 @@ from vde_dagster.lakehouse.view_metadata import (
     columns_of_fields,
     is_same_view,
     new_metadata,
-    shown_field,
-    table_fields,
     target_of,
     view_fields,
 )
 from vde_dagster.lakehouse.view_queries import AT_ONCE, lookup, spark_query
+from vde_dagster.lakehouse.wanted_views import (
+    refuse_another_model,
+    refused_place,
+    selected,
+    without_target,
+)
 from vde_dagster.ports.catalog import ViewDefinition
 
 _VIEW: Final = "VIEW"
@@ -119,11 +123,7 @@ class SqlViews:
         shown = self._ours({name: entries[name] for name in (*wanted, *drops) if name in entries})
         for name in wanted:
             if name in entries and name not in shown:
-                kind = "view of somebody else's" if entries[name].is_view else "table"
-                raise Refused(
-                    f"{name} is a {kind}, so no view can be put there; nothing was changed",
-                    advice="Rename the model, or move what stands there away.",
-                )
+                raise refused_place(name, is_view=entries[name].is_view)
         staged = (self._staged(view, entries, shown.get(view.name)) for view in views)
         writes = [each for each in staged if each is not None] + [
             _Write(name=name, before=entries[name].location, after=None)
@@ -138,9 +138,7 @@ class SqlViews:
     ) -> _Write | None:
         """Write the metadata file of a view; None if the view is up to date."""
         fields, comment = self._target_fields(view, entries)
-        shown = None if before is None else target_of(before)
-        if shown is not None and is_another_models(shown, view.target):
-            raise Refused(f"{view.name} shows {shown}, another model's; nothing was changed")
+        refuse_another_model(view, None if before is None else target_of(before))
         metadata = new_metadata(
             view,
             fields,
@@ -168,27 +166,12 @@ class SqlViews:
         """What a view selects of its target, and the comment: its own, or the target's."""
         target = entries.get(view.target)
         if target is None:
-            raise Refused(
-                f"the view {view.name} selects from {view.target}, which does not exist; "
-                "nothing was changed"
-            )
+            raise without_target(view)
         try:
             metadata = self._files.read(target.location)
         except FileNotFoundError as error:
             raise Refused(f"{view.target} was dropped; nothing was changed") from error
-        whole = view_fields(metadata) if target.is_view else table_fields(metadata)
-        properties = metadata.get("properties", {})
-        by_name = {field["name"].lower(): field for field in whole}
-        missing = [each.name for each in view.columns if each.name.lower() not in by_name]
-        if missing or not view.columns:
-            raise Refused(
-                f"the view {view.name} wants {', '.join(missing) or 'no column at all'}; "
-                f"{view.target} has {', '.join(each['name'] for each in whole)}; "
-                "nothing was changed"
-            )
-        fields = [shown_field(by_name[each.name.lower()], each) for each in view.columns]
-        comment_text = properties.get("comment", "") if view.comment is None else view.comment
-        return fields, str(comment_text)
+        return selected(view, metadata, is_view=target.is_view)
 
     def _commit(self, writes: Sequence[_Write]) -> None:
         try:

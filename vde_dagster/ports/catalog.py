@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
@@ -80,8 +80,17 @@ class TableMoved(Conflict):
     """A table is not where a unit of work was staged, so that work can never be published."""
 
 
+NUMBERS_OF_A_SWAP: Final = 8
+"""How many numbers in a row a swap may use: one for each attempt to change a view."""
+
+
 class Catalog(PhysicalLayer, Maintenance, Protocol):
     """Tables and views, what happened to tables, and rows of tables for users' own code."""
+
+    @property
+    def swaps_at_once(self) -> bool:
+        """Whether `swap_views` changes all views in one transaction, so that it is whole."""
+        ...
 
     def table(self, name: TableName) -> TableState | None:
         """The current state of a table; None if there is none of this name."""
@@ -111,16 +120,38 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
         """Those of these names that are used by something that `swap_views` did not create."""
         ...
 
-    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
-        """Create or replace all of these views, and drop the others, in one transaction.
+    def swap_views(
+        self,
+        views: Sequence[ViewDefinition],
+        drops: Sequence[TableName],
+        *,
+        number: int = 0,
+        again: bool = False,
+    ) -> None:
+        """Create or replace all of these views, and drop the others.
+
+        This is one transaction in a catalog that `swaps_at_once`. Others change one view after
+        another, several at once: each is read whole, before or after, and an error may leave some
+        as they were, as it says. Nothing is changed before all views are known to fit.
 
         Doing the same again changes nothing. Missing namespaces are created. A name in ``drops``
         that does not exist is no error; what another program put there stays.
 
+        Args:
+            views: Those that are created or replaced.
+            drops: The names of those that are dropped.
+            number: In a catalog that does not swap at once, of two swaps the one with the higher
+                number wins, whichever is later: see `State.next_view_number`. Without a number
+                (0), each view has to be as it was read.
+            again: In such a catalog, whether views that are up to date are replaced as well, so
+                that no request of an earlier swap that was cut can change them any more.
+
         Raises:
             Refused: A name is taken, possibly by a view that shows another model's versions, or a
-                target does not exist; nothing was changed.
-            Conflict: Another process changed one of the views meanwhile; nothing was changed.
+                target does not exist; nothing was changed. Or a catalog that does not swap at once
+                refused to change one of the views.
+            Conflict: Another process changed one of the views meanwhile. A catalog that swaps at
+                once changed nothing.
             OutcomeUnknown: The answer was lost.
         """
         ...

@@ -56,6 +56,7 @@ class Maintenance(Protocol):
             Conflict: The table has changed since, or another expiry is announced; nothing was
                 changed.
             OutcomeUnknown: The answer was lost.
+            Refused: Nothing can expire in this catalog; nothing was changed.
         """
         ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.entries import LedgerDigests, LedgerEntry, LedgerSum
@@ -65,6 +65,10 @@ class Lease:
 def environment_resource(environment: str) -> str:
     """The name of the lease that is needed to change what an environment shows."""
     return f"environment:{environment}"
+
+
+VIEW_NUMBERS: Final = "view numbers"
+"""The resource whose epoch is the number of the last swap of views; nobody holds it."""
 
 
 def version_resource(key: VersionKey) -> str:
@@ -229,6 +233,18 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
 
     def lease_holder(self, resource: str) -> str:
         """Who holds a lease that has not expired; empty if nobody does."""
+        ...
+
+    def next_view_number(self, lease: Lease) -> int:
+        """The number of a swap of views that do not move at once, above all given before.
+
+        So of two holders of an environment the later one has the higher number, and a process that
+        lost its lease gets none: a catalog lets the higher number win, whichever comes last. The
+        `NUMBERS_OF_A_SWAP` from it on are its own.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+        """
         ...
 
     # The ledger (see also `WorkRecords`)

@@ -346,7 +346,16 @@ def _suffix_target(entry: Entry | None, catalog: CatalogSettings, reader: Reader
     if target is SuffixTarget.CATALOG and (why := why_no_suffix(catalog.name)) is not None:
         message = f"environments cannot have catalogs named after {catalog.name!r}: it {why}"
         reader.add(entry.place, message, "Use schema or table, or another name of the catalog.")
+    if target is SuffixTarget.CATALOG and not _is_sql(catalog):
+        message = "environments can have catalogs of their own only in a SQL catalog"
+        reader.add(entry.place, message, "Use schema or table.")
     return target
+
+
+def _is_sql(catalog: CatalogSettings) -> bool:
+    """Whether a catalog is in a database; pyiceberg takes one without a type by its address."""
+    written = catalog.properties.get("type", "").lower()
+    return written == "sql" or not (written or catalog.properties.get("uri", "").startswith("http"))
 
 
 def _algorithm(entry: Entry | None, reader: Reader) -> str:

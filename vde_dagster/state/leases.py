@@ -23,6 +23,9 @@ from vde_dagster.state.database import chunks, insert_absent, now
 from vde_dagster.state.processes import from_json, has_ended, this_process
 
 _leases = schema.leases
+_SECOND: Final = 1_000_000
+_FIRST_NUMBER_AT: Final = 1_577_836_800 * _SECOND
+"""2020-01-01, in microseconds since 1970."""
 _LEASE: Final = select(_leases).where(_leases.c.resource == bindparam("resource"))
 _LOCKED_LEASE: Final = _LEASE.with_for_update()
 _CHANGE: Final = update(_leases).where(_leases.c.resource == bindparam("changed"))
@@ -121,6 +124,26 @@ def forget(connection: Connection, lease: Lease) -> None:
             _leases.c.epoch == lease.epoch,
         )
     )
+
+
+def next_number(connection: Connection, resource: str, *, apart: int) -> int:
+    """A number for a resource that nobody holds: its epoch, above all that were given before.
+
+    It is at least the seconds since 2020, so that a state that is lost, or copied (which leaves
+    leases out), goes on above what it gave before. It fits into 31 bits for some decades.
+
+    Args:
+        connection: A transaction that writes.
+        resource: The resource.
+        apart: How far it is at least from the one before.
+    """
+    free = {"resource": resource, "holder": "", "epoch": 0, "expires_at": 0}
+    insert_absent(connection, _leases, [free])
+    row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
+    since = (now(connection) - _FIRST_NUMBER_AT) // _SECOND
+    found = max(int(row.epoch) + apart, since)
+    connection.execute(_CHANGE, {"changed": resource, "epoch": found})
+    return found
 
 
 def holder(connection: Connection, resource: str) -> str:

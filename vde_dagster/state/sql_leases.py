@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP
 from vde_dagster.ports.held_leases import HeldLease
-from vde_dagster.ports.state import Lease
+from vde_dagster.ports.state import VIEW_NUMBERS, Lease
 from vde_dagster.state import leases
 from vde_dagster.state.database import Database
 
@@ -43,6 +44,16 @@ class SqlLeases:
         """Who holds a lease that has not expired; empty if nobody does."""
         with self._database.read() as connection:
             return leases.holder(connection, resource)
+
+    def next_view_number(self, lease: Lease) -> int:
+        """The number of a swap of views, above all that were given before.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            return leases.next_number(connection, VIEW_NUMBERS, apart=NUMBERS_OF_A_SWAP)
 
     def leases(self) -> Sequence[HeldLease]:
         """The leases that somebody holds."""

@@ -98,7 +98,14 @@ class IcebergViews(MemoryCatalog):
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         return tuple(self._iceberg.taken(names))
 
-    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
+    def swap_views(
+        self,
+        views: Sequence[ViewDefinition],
+        drops: Sequence[TableName],
+        *,
+        number: int = 0,
+        again: bool = False,
+    ) -> None:
         types = {"bigint": pa.int64(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32()}
         for view in views:
             at = (view.target.namespace, view.target.name)

@@ -1,7 +1,9 @@
 """Promotion: an environment's views are swapped to other versions (docs/architecture.md).
 
 A promotion is recorded before the views move and again after. A process that finds one begun and
-not finished swaps the same views again, which changes nothing if they were swapped already.
+not finished swaps the same views again, which changes nothing if they were swapped already. So the
+record is the journal of a catalog whose views move one by one: what is left of it after a crash are
+the views that do not show yet what it says.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         taken=plan.taken,
         looks=looks,
     )
-    shown = _swap(services, environment, plan.graph, before=before)
+    shown = _swap(services, environment, plan.graph, lease, before=before)
     _show_added(services, plan)
     return shown
 
@@ -143,7 +145,7 @@ def _remove(services: Services, shown: Environment, lease: Lease) -> None:
             lease=lease,
             author=services.author,
         )
-    _swap(services, shown, stored_graph(shown.snapshots, services.models))
+    _swap(services, shown, stored_graph(shown.snapshots, services.models), lease)
 
 
 def finish_promotions(services: Services, environment: str) -> bool:
@@ -163,13 +165,13 @@ def _finish(services: Services, environment: str) -> bool:
     """Finish a promotion that was begun; False if it is finished already, or cannot be."""
     holder = holder_of(services.ids, "a recovery")
     resource, ttl = environment_resource(environment), services.lease_ttl
-    with leased(services.state, resource, holder=holder, ttl=ttl):
+    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
         shown = services.state.environment(environment)
         if shown is not None and shown.promoting:
             graph = stored_graph(shown.snapshots, services.models)
             if _gone(services, shown, graph):
                 return False
-            _swap(services, shown, graph)
+            _swap(services, shown, graph, lease)
             return True
     return False
 
@@ -280,9 +282,23 @@ def _lacks(
 
 
 def _swap(
-    services: Services, environment: Environment, graph: Graph, *, before: Environment | None = None
+    services: Services,
+    environment: Environment,
+    graph: Graph,
+    lease: Lease,
+    *,
+    before: Environment | None = None,
 ) -> Environment:
-    """Move views as a begun promotion says, and finish it; ``before`` was shown, if it is known."""
+    """Swap the views of a begun promotion, and finish it; ``before`` was shown, if it is known.
+
+    Where views do not move at once, the swap gets its number under the lease, before anything is
+    read: a process that lost its lease gets none, and what one sent before that comes too late. So
+    that this holds for each view, all are replaced if the promotion before was left unfinished.
+
+    Raises:
+        LeaseLost: The lease was taken over, so whoever did finishes the promotion.
+    """
+    number = 0 if services.catalog.swaps_at_once else services.state.next_view_number(lease)
     removed = _shown_before(services, environment, before)
     kept = {
         name
@@ -291,11 +307,18 @@ def _swap(
     }
     views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
     former = former_views(services, environment.name, kept=kept, removed=removed - kept)
-    services.catalog.swap_views(views, former)
+    again = bool(number) and _follows_unfinished(services, environment)
+    services.catalog.swap_views(views, former, number=number, again=again)
     try:
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
     finally:
         settle(services, environment.name, environment)
+
+
+def _follows_unfinished(services: Services, environment: Environment) -> bool:
+    """Whether the promotion before was never finished: requests of it may still be on their way."""
+    before = services.state.environment(environment.name, revision=environment.revision - 1)
+    return before is not None and before.promoting
 
 
 def _shown_before(

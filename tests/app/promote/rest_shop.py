@@ -1,0 +1,192 @@
+"""A shop whose views are in a REST catalog's server, and what others do while they move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+from pyiceberg.exceptions import RESTError
+from requests import RequestException
+
+from tests.app.memory_world import MemoryWorld, graph_of
+from tests.app.shop_world import EDITED, SALES, SHOP, done
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.promote.taking import plan_promotion
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import VdeError
+from vde_dagster.core.names import TableName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.lakehouse import rest_views
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.ports.catalog import ViewDefinition
+
+AGAIN: Final = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
+VIEWS: Final = tuple(TableName("mart", name) for name in SHOP)
+FAILED: Final = (VdeError, RequestException, RESTError)
+_TYPES: Final = {"bigint": pa.int64(), "date": pa.date32()}
+
+
+class RestViewsCatalog(MemoryCatalog):
+    """Tables in memory; views behind REST, where each target is a table."""
+
+    def __init__(self, server: RestServer) -> None:
+        super().__init__()
+        self.server = server
+        self._rest = IcebergCatalog(open_iceberg_catalog("lake", server.properties))
+
+    @property
+    def swaps_at_once(self) -> bool:
+        return self._rest.swaps_at_once
+
+    def view(self, name: TableName) -> ViewDefinition | None:
+        return self._rest.view(name)
+
+    def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
+        return dict(self._rest.views(names))
+
+    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
+        return super().present(names).union(self._rest.present(names))
+
+    def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
+        return tuple(self._rest.taken(names))
+
+    def swap_views(
+        self,
+        views: Sequence[ViewDefinition],
+        drops: Sequence[TableName],
+        *,
+        number: int = 0,
+        again: bool = False,
+    ) -> None:
+        for view in views:
+            self._create(view)
+        self._rest.swap_views(views, drops, number=number, again=again)
+
+    def _create(self, view: ViewDefinition) -> None:
+        """The target at the server, without a request."""
+        at = (view.target.namespace, view.target.name)
+        if not self.server.tables.table_exists(at):
+            self.server.tables.create_namespace_if_not_exists(at[0])
+            fields = [(each.name, _TYPES.get(each.type, pa.float64())) for each in view.columns]
+            self.server.tables.create_table(at, pa.schema(fields))
+
+
+class Shop:
+    """Production shows the shop, ``dev`` an edit of it, and ``other`` another edit."""
+
+    def __init__(self, server: RestServer) -> None:
+        self.server = server
+        self.world = MemoryWorld(catalog=RestViewsCatalog(server))
+        self.world.land((1, 10), (30, 5), (50, 7), until=72)
+        for environment, project in (("prod", SHOP), ("dev", EDITED), ("other", AGAIN)):
+            done(self.world.services(), graph_of(project), environment)
+        self.first = self.shown()
+        self.second, self.third = self.of("dev"), self.of("other")
+
+    def of(self, environment: str) -> dict[TableName, TableName]:
+        """What production's views show once an environment is promoted to it."""
+        found = self.world.state.environment(environment)
+        assert found is not None
+        return {
+            TableName(name.schema, name.name): each.key.table
+            for name, each in found.snapshots.items()
+            if not each.is_source
+        }
+
+    def shown(self) -> dict[TableName, TableName]:
+        """What production's views show now."""
+        return {name: each.target for name, each in self.world.catalog.views(VIEWS).items()}
+
+    def promote(self, source: str, services: Services | None = None) -> Plan:
+        """Promote an environment to production, as one process does."""
+        services = services or self.world.services()
+        plan = plan_promotion(services, source, "prod")
+        apply_plan(services, plan, lambda _: None)
+        return plan
+
+    def take_over(self) -> None:
+        """Another process promotes, as if the first one had slept until its lease expired."""
+        self.world.reboot()
+        self.promote("other")
+
+    def asleep(self, method: str, *, after: bool = False) -> Services:
+        """The services of a process that sleeps at a call of the state until another took over."""
+        services = self.world.services()
+        wired: dict[str, Any] = {"state": _Asleep(services.state, method, after, self.take_over)}
+        return replace(services, **wired)
+
+
+class _Asleep:
+    def __init__(self, port: object, method: str, after: bool, meanwhile: Callable[[], None]):
+        self._port, self._method, self._after = port, method, after
+        self._meanwhile: Callable[[], None] | None = meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._port, name)
+        if name != self._method or self._meanwhile is None:
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            meanwhile, self._meanwhile = self._meanwhile, None
+            result = found(*args, **kwargs) if self._after else None
+            if meanwhile is not None:
+                meanwhile()
+            return result if self._after else found(*args, **kwargs)
+
+        return call
+
+
+class Line:
+    """Counts requests on their way, and loses some: all from one on, or one alone.
+
+    ``changes`` counts only those that change something. With ``answers`` a request that is counted
+    is carried out, and its answer is lost.
+    """
+
+    def __init__(
+        self, server: RestServer, *, lose: int, last: int, changes: bool, answers: bool
+    ) -> None:
+        self.server, self.lost = server, 0
+        self._range, self._changes, self._answers = range(lose, last + 1), changes, answers
+        self._count = 0
+        server.before = self._before
+        server.after = self._after
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.before = self.server.after = lambda _method, _path: None
+
+    def _counted(self, method: str) -> bool:
+        if self._changes and method not in ("POST", "DELETE"):
+            return False
+        self._count += 1
+        return self._count in self._range
+
+    def _before(self, method: str, path: str) -> None:
+        del path
+        if not self._answers and self._counted(method):
+            self.lost += 1
+            raise LoseRequest
+
+    def _after(self, method: str, path: str) -> None:
+        del path
+        if self._answers and self._counted(method):
+            self.lost += 1
+            raise LoseRequest
+
+
+@contextmanager
+def shop_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    """A shop behind a server; nobody waits before trying again."""
+    monkeypatch.setattr(rest_views, "_PAUSE", 0)
+    with rest_server(folder) as server:
+        yield Shop(server)

@@ -1,0 +1,172 @@
+"""A REST catalog's server whose answers are those of Iceberg's own library, in Spark's JVM.
+
+`CatalogHandlers` is what REST servers in Java answer with (Apache's fixture, Polaris, Gravitino,
+Hive). Only HTTP is ours: it is that of `tests/worlds/rest_server.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JJavaError
+
+from tests.worlds.rest_server import Json, RestServer
+from tests.worlds.rest_views import NotDone
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STATUS: Final = {
+    "NoSuchNamespaceException": 404,
+    "NoSuchTableException": 404,
+    "NoSuchViewException": 404,
+    "NoSuchIcebergTableException": 404,
+    "AlreadyExistsException": 409,
+    "CommitFailedException": 409,
+    "NamespaceNotEmptyException": 409,
+    "IllegalArgumentException": 400,
+    "ValidationException": 400,
+    "IllegalStateException": 400,
+}
+_JACKSON: Final = "org.apache.iceberg.shaded.com.fasterxml.jackson"
+_REQUESTS: Final = "org.apache.iceberg.rest.requests"
+
+
+class JavaRestServer(RestServer):
+    """A server over Iceberg's JdbcCatalog on SQLite.
+
+    Args:
+        folder: Where its data is.
+        spark: The session whose JVM answers.
+    """
+
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        super().__init__(folder)
+        self._gateway: Any = spark.sparkContext._gateway  # type: ignore[attr-defined]
+        jvm = self._gateway.jvm
+        settings = jvm.java.util.HashMap()
+        for key, value in {
+            "type": "jdbc",
+            "uri": f"jdbc:sqlite:file:{folder}/java.db",
+            "jdbc.schema-version": "V1",
+            "warehouse": f"{folder}/warehouse",
+        }.items():
+            settings.put(key, value)
+        configuration = spark.sparkContext._jsc.hadoopConfiguration()
+        util = jvm.org.apache.iceberg.CatalogUtil
+        self._catalog = util.buildIcebergCatalog("server", settings, configuration)
+        self._handlers = jvm.org.apache.iceberg.rest.CatalogHandlers
+        self._mapper = self._new_mapper()
+
+    def _new_mapper(self) -> Any:
+        """What Iceberg's `RESTObjectMapper` is, which is not public."""
+        jvm = self._gateway.jvm
+        mapper = self._named(f"{_JACKSON}.databind.ObjectMapper")()
+        visibility = self._named(f"{_JACKSON}.annotation.JsonAutoDetect$Visibility").ANY
+        accessor = self._named(f"{_JACKSON}.annotation.PropertyAccessor").FIELD
+        mapper.setVisibility(accessor, visibility)
+        strategies = f"{_JACKSON}.databind.PropertyNamingStrategies$KebabCaseStrategy"
+        mapper.setPropertyNamingStrategy(self._named(strategies)())
+        unknown = self._named(f"{_JACKSON}.databind.DeserializationFeature")
+        mapper.disable(unknown.FAIL_ON_UNKNOWN_PROPERTIES)
+        jvm.org.apache.iceberg.rest.RESTSerializers.registerAll(mapper)
+        return mapper
+
+    def _named(self, name: str) -> Any:
+        found = self._gateway.jvm
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    def _answer(self, method: str, parts: list[str], body: Json) -> tuple[int, Json]:
+        if parts == ["config"]:
+            return super()._answer(method, parts, body)
+        try:
+            return self._handled(method, parts, body)
+        except Py4JJavaError as error:
+            raised = error.java_exception
+            name = str(raised.getClass().getSimpleName())
+            raise NotDone(_STATUS.get(name, 500), f"{name}: {raised.getMessage()}") from error
+
+    def _handled(self, method: str, parts: list[str], body: Json) -> tuple[int, Json]:
+        handlers, catalog = self._handlers, self._catalog
+        match [method, *parts]:
+            case ["GET", "namespaces"]:
+                root = self._namespace()
+                return 200, self._json(handlers.listNamespaces(catalog, root))
+            case ["POST", "namespaces"]:
+                request = self._read("CreateNamespaceRequest", body)
+                return 200, self._json(handlers.createNamespace(catalog, request))
+            case ["GET" | "HEAD", "namespaces", name]:
+                return 200, self._json(handlers.loadNamespace(catalog, self._namespace(name)))
+            case [_, "namespaces", of, "tables", *rest]:
+                return self._handle_tables(method, of, rest, body)
+            case [_, "namespaces", of, "views", *rest]:
+                return self._handle_views(method, of, rest, body)
+            case _:
+                raise NotDone(404, f"no such endpoint: {method} {parts}")
+
+    def _handle_tables(
+        self, method: str, of: str, parts: list[str], body: Json
+    ) -> tuple[int, Json]:
+        handlers, catalog, namespace = self._handlers, self._catalog, self._namespace(of)
+        match [method, *parts]:
+            case ["GET"]:
+                return 200, self._json(handlers.listTables(catalog, namespace))
+            case ["POST"]:
+                request = self._read("CreateTableRequest", body)
+                staged = request.stageCreate()
+                create = handlers.stageTableCreate if staged else handlers.createTable
+                return 200, self._json(create(catalog, namespace, request))
+            case ["GET" | "HEAD", name]:
+                return 200, self._json(handlers.loadTable(catalog, self._identifier(of, name)))
+            case ["POST", name]:
+                request = self._read("UpdateTableRequest", body)
+                identifier = self._identifier(of, name)
+                return 200, self._json(handlers.updateTable(catalog, identifier, request))
+            case ["DELETE", name]:
+                handlers.dropTable(catalog, self._identifier(of, name))
+                return 204, {}
+            case _:
+                raise NotDone(404, f"no such endpoint: {method} {parts}")
+
+    def _handle_views(self, method: str, of: str, parts: list[str], body: Json) -> tuple[int, Json]:
+        handlers, catalog, namespace = self._handlers, self._catalog, self._namespace(of)
+        match [method, *parts]:
+            case ["GET"]:
+                return 200, self._json(handlers.listViews(catalog, namespace))
+            case ["POST"]:
+                request = self._read("CreateViewRequest", body)
+                return 200, self._json(handlers.createView(catalog, namespace, request))
+            case ["GET" | "HEAD", name]:
+                return 200, self._json(handlers.loadView(catalog, self._identifier(of, name)))
+            case ["POST", name]:
+                request = self._read("UpdateTableRequest", body)
+                identifier = self._identifier(of, name)
+                return 200, self._json(handlers.updateView(catalog, identifier, request))
+            case ["DELETE", name]:
+                handlers.dropView(catalog, self._identifier(of, name))
+                return 204, {}
+            case _:
+                raise NotDone(404, f"no such endpoint: {method} {parts}")
+
+    def _namespace(self, *parts: str) -> Any:
+        names = self._gateway.new_array(self._gateway.jvm.java.lang.String, len(parts))
+        for at, part in enumerate(parts):
+            names[at] = part
+        return self._gateway.jvm.org.apache.iceberg.catalog.Namespace.of(names)
+
+    def _identifier(self, of: str, name: str) -> Any:
+        identifiers = self._gateway.jvm.org.apache.iceberg.catalog.TableIdentifier
+        return identifiers.of(self._namespace(of), name)
+
+    def _read(self, kind: str, body: Json) -> Any:
+        written = json.dumps({key: value for key, value in body.items() if key != "?"})
+        wanted = self._gateway.jvm.java.lang.Class.forName(f"{_REQUESTS}.{kind}")
+        return self._mapper.readValue(written, wanted)
+
+    def _json(self, found: Any) -> Json:
+        answer: Json = json.loads(self._mapper.writeValueAsString(found))
+        return answer

@@ -1,0 +1,332 @@
+"""Views over REST: what is asked, what a late request does, and what is known after a lost answer.
+
+Each test runs on a server of ours and, in the full form, on one that answers with Iceberg's own
+library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.lakehouse.catalog_worlds import AT, ID, TABLE, RestWorld
+from tests.worlds.rest_server import ENDPOINTS, LoseAnswer, LoseRequest, RestServer, serving
+from tests.worlds.rest_views import NotDone
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse import rest_views
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.ports.catalog import ViewDefinition
+
+OTHER = TableName("raw", "other")
+NAME = TableName("dev", "a")
+
+
+@pytest.fixture(params=["ours", pytest.param("java", marks=[pytest.mark.spark, pytest.mark.full])])
+def world(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RestWorld]:
+    monkeypatch.setattr(rest_views, "_PAUSE", 0)
+    with serving(_server(request, tmp_path)) as server:
+        found = RestWorld(server)
+        for table in (TABLE, OTHER):
+            found.create(table)
+        yield found
+
+
+def _server(request: pytest.FixtureRequest, folder: Path) -> RestServer:
+    if request.param == "ours":
+        return RestServer(folder)
+    from tests.lakehouse.java_rest_server import JavaRestServer
+
+    return JavaRestServer(folder, request.getfixturevalue("spark"))
+
+
+def view(*columns: Column, name: TableName = NAME, target: TableName = TABLE) -> ViewDefinition:
+    return ViewDefinition(name=name, target=target, columns=columns or (ID, AT))
+
+
+def moved(name: TableName = NAME) -> ViewDefinition:
+    return view(name=name, target=OTHER)
+
+
+def changes(world: RestWorld, *, since: int = 0) -> list[tuple[str, str]]:
+    """The requests about views that change something, each with the end of its path."""
+    return [
+        (method, path.rpartition("/")[2])
+        for method, path in world.server.changes[since:]
+        if "/views" in path
+    ]
+
+
+def versions(world: RestWorld, name: TableName = NAME) -> list[int]:
+    """The numbers of a view's versions, the current one first."""
+    found = world._tables.load_view((name.namespace, name.name)).metadata
+    numbers = sorted(each.version_id for each in found.versions)
+    current = found.current_version_id
+    return [current, *(each for each in numbers if each != current)]
+
+
+def test_a_view_is_created_replaced_and_dropped_by_one_request_each(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    world.catalog.swap_views([moved()], [])
+    assert world.catalog.view(NAME) == moved()
+    world.catalog.swap_views([], [NAME])
+    assert world.catalog.view(NAME) is None
+    assert changes(world) == [("POST", "views"), ("POST", "a"), ("DELETE", "a")]
+
+
+def test_what_is_up_to_date_asks_for_no_change(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    before = len(world.server.changes)
+    world.catalog.swap_views([view()], [TableName("dev", "none"), TableName("none", "a")])
+    assert changes(world, since=before) == []
+
+
+def test_a_replaced_view_stays_the_same_view_with_the_number_of_the_swap(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    uuid = world._tables.load_view(("dev", "a")).uuid()
+    world.catalog.swap_views([moved()], [], number=100)
+    assert versions(world) == [100, 1]
+    assert world._tables.load_view(("dev", "a")).uuid() == uuid
+
+
+def test_a_swap_with_a_lower_number_changes_nothing_and_says_so(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    world.catalog.swap_views([moved()], [], number=100)
+    with pytest.raises(Conflict, match=r"changed the view dev\.a meanwhile; nothing was changed"):
+        world.catalog.swap_views([view()], [], number=90)
+    assert world.catalog.view(NAME) == moved()
+    assert versions(world) == [100, 1]
+
+
+def overtake(world: RestWorld, wanted: ViewDefinition, *, number: int) -> None:
+    """Let another process swap a view when the next request to change one is on its way."""
+
+    def meanwhile(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path:
+            world.server.before = lambda _method, _path: None
+            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
+            other.swap_views([wanted], [], number=number)
+
+    world.server.before = meanwhile
+
+
+@pytest.mark.parametrize("late", [90, 0], ids=["with a lower number", "without a number"])
+def test_a_request_that_comes_after_a_later_swap_is_refused_by_the_server(
+    world: RestWorld, late: int
+) -> None:
+    world.catalog.swap_views([view()], [])
+    overtake(world, moved(), number=100)
+    with pytest.raises(Conflict, match="meanwhile"):
+        world.catalog.swap_views([view(ID)], [], number=late)
+    assert world.catalog.view(NAME) == moved()
+
+
+def test_a_request_with_a_higher_number_wins_whoever_read_first(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    overtake(world, moved(), number=100)
+    world.catalog.swap_views([view(ID)], [], number=200)
+    assert world.catalog.view(NAME) == view(ID)
+
+
+def test_of_two_swaps_without_a_number_the_second_one_changes_nothing(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    overtake(world, moved(), number=0)
+    with pytest.raises(Conflict, match="meanwhile"):
+        world.catalog.swap_views([view(ID)], [])
+    assert world.catalog.view(NAME) == moved()
+
+
+def test_a_view_that_was_dropped_and_made_again_meanwhile_stays(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+
+    def again(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path:
+            world.server.before = lambda _method, _path: None
+            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
+            other.swap_views([], [NAME])
+            other.swap_views([moved()], [])
+
+    world.server.before = again
+    with pytest.raises(Conflict, match=r"dropped the view dev\.a meanwhile"):
+        world.catalog.swap_views([view(ID)], [], number=500)
+    assert world.catalog.view(NAME) == moved()
+
+
+def test_going_back_and_forth_never_takes_an_earlier_version_for_the_new_one(
+    world: RestWorld,
+) -> None:
+    world.catalog.swap_views([view()], [])
+    for number in range(10, 250, 20):
+        for at, wanted in enumerate((moved(), view(ID), view())):
+            world.catalog.swap_views([wanted], [], number=number + at)
+            assert world.catalog.view(NAME) == wanted
+            assert versions(world)[0] == number + at
+    found = world._tables.load_view(("dev", "a"))
+    assert len(found.metadata.schemas) == 2, "columns that it had before are not added again"
+
+
+def lose(world: RestWorld, error: type[Exception], *, times: int) -> None:
+    """Lose so many requests to change a view, or answers to them."""
+    left = times
+
+    def once(method: str, path: str) -> None:
+        nonlocal left
+        if method in ("POST", "DELETE") and "/views" in path and left:
+            left -= 1
+            raise error
+
+    setattr(world.server, "before" if error is LoseRequest else "after", once)
+
+
+@pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
+@pytest.mark.parametrize("what", ["created", "replaced", "dropped"])
+def test_what_became_of_a_request_is_looked_up_when_it_or_its_answer_is_lost(
+    world: RestWorld, error: type[Exception], what: str
+) -> None:
+    if what != "created":
+        world.catalog.swap_views([view()], [])
+    before = len(world.server.changes)
+    lose(world, error, times=1)
+    wanted = {"created": view(), "replaced": moved(), "dropped": None}[what]
+    world.catalog.swap_views([] if wanted is None else [wanted], [NAME], number=70)
+    assert world.catalog.view(NAME) == wanted
+    asked = 1 if error is LoseAnswer else 2
+    assert len(changes(world, since=before)) == asked
+
+
+def test_if_no_answer_comes_it_is_not_known_and_doing_it_again_is_safe(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    lose(world, LoseRequest, times=100)
+    with pytest.raises(OutcomeUnknown, match="was lost"):
+        world.catalog.swap_views([moved()], [], number=70)
+    world.server.before = lambda _method, _path: None
+    world.catalog.swap_views([moved()], [], number=80)
+    assert world.catalog.view(NAME) == moved()
+
+
+@pytest.mark.parametrize(
+    "status,raised", [(500, OutcomeUnknown), (503, OutcomeUnknown), (403, Refused)]
+)
+def test_an_answer_that_says_nothing_of_the_change_is_no_success(
+    world: RestWorld, status: int, raised: type[Exception]
+) -> None:
+    world.catalog.swap_views([view()], [])
+
+    def answer(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path:
+            raise NotDone(status, "not today")
+
+    world.server.before = answer
+    with pytest.raises(raised, match=r"not today.*nothing was changed|not today.*no other view"):
+        world.catalog.swap_views([moved()], [], number=70)
+    assert world.catalog.view(NAME) == view()
+
+
+def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> None:
+    names = [TableName("dev", f"v{number}") for number in range(20)]
+    world.catalog.swap_views([view(name=each) for each in names], [])
+
+    def answer(method: str, path: str) -> None:
+        if method == "POST" and path.endswith("/v7"):
+            raise NotDone(403, "not this one")
+
+    world.server.before = answer
+    with pytest.raises(Refused, match=r"not this one.*\d+ of 20 views had been changed"):
+        world.catalog.swap_views([moved(each) for each in names], [], number=70)
+    shown = world.catalog.views(names)
+    assert shown[names[7]].target == TABLE
+    assert 0 < sum(each.target == OTHER for each in shown.values()) < len(names)
+    world.server.before = lambda _method, _path: None
+    world.catalog.swap_views([moved(each) for each in names], [], number=80)
+    assert {each.target for each in world.catalog.views(names).values()} == {OTHER}
+
+
+def test_a_view_that_somebody_replaced_by_hand_is_theirs(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    found = world._tables.load_view(("dev", "a")).metadata
+    theirs = found.versions[0].model_dump(mode="json", by_alias=True)
+    theirs["representations"] = [{"type": "sql", "sql": "SELECT 1 AS id", "dialect": "spark"}]
+    request = {
+        "requirements": [],
+        "updates": [
+            {"action": "add-view-version", "view-version": {**theirs, "version-id": 2}},
+            {"action": "set-current-view-version", "view-version-id": -1},
+        ],
+    }
+    status, said = world.server.answer("POST", "/v1/namespaces/dev/views/a", request)
+    assert status == 200, said
+    assert list(world.catalog.taken([NAME])) == [NAME]
+    with pytest.raises(Refused, match="view of somebody else's"):
+        world.catalog.swap_views([moved()], [])
+    world.catalog.swap_views([], [NAME])
+    assert set(world.catalog.present([NAME])) == {NAME}
+
+
+def test_names_are_quoted_in_addresses_and_queries(world: RestWorld) -> None:
+    names = [TableName("dev", each) for each in ("a b", "a%2Fb", "é{}", "x`y")]
+    world.catalog.swap_views([view(name=each) for each in names], [])
+    assert world.catalog.views(names) == {each: view(name=each) for each in names}
+    world.catalog.swap_views([moved(each) for each in names], [])
+    assert {each.target for each in world.catalog.views(names).values()} == {OTHER}
+
+
+def test_a_comment_comes_with_a_view_and_goes_with_it(world: RestWorld) -> None:
+    said = replace(view(), comment="who")
+    world.catalog.swap_views([said], [])
+    assert world._tables.load_view(("dev", "a")).properties["comment"] == "who"
+    world.catalog.swap_views([replace(view(), comment="")], [])
+    assert "comment" not in world._tables.load_view(("dev", "a")).properties
+
+
+def test_a_catalog_that_leaves_earlier_snapshots_out_is_refused(tmp_path: Path) -> None:
+    with serving(RestServer(tmp_path)) as server:
+        properties = {**server.properties, "snapshot-loading-mode": "REFS"}
+        with pytest.raises(SetupError, match=r"remove `snapshot-loading-mode`"):
+            open_iceberg_catalog("lake", properties)
+
+
+@pytest.mark.parametrize("lacks", ["GET", "POST"])
+def test_a_server_without_views_that_can_be_replaced_is_refused_with_what_to_set(
+    tmp_path: Path, lacks: str
+) -> None:
+    missing = f"{lacks} /v1/{{prefix}}/namespaces/{{namespace}}/views/{{view}}"
+    server = RestServer(tmp_path)
+    server.endpoints = tuple(each for each in ENDPOINTS if each != missing)
+    with serving(server):
+        world = RestWorld(server)
+        world.create(TABLE)
+        with pytest.raises(Refused, match="view-endpoints-supported"):
+            world.catalog.swap_views([view()], [])
+        told = {**server.properties, "view-endpoints-supported": "true"}
+        catalog = IcebergCatalog(open_iceberg_catalog("lake", told))
+        if lacks == "POST":
+            catalog.swap_views([view()], [])
+            catalog.swap_views([moved_to_id()], [])
+            assert catalog.view(NAME) == moved_to_id()
+
+
+def moved_to_id() -> ViewDefinition:
+    return view(ID)
+
+
+def test_a_swap_reads_each_view_and_target_once_and_lists_each_namespace_once(
+    world: RestWorld,
+) -> None:
+    names = [TableName("dev", f"v{number}") for number in range(30)]
+    world.catalog.swap_views([view(name=each) for each in names], [])
+    world.server.asked.clear()
+    world.catalog.swap_views([moved(each) for each in names], [])
+    asked = [(method, path.rpartition("/")[2]) for method, path in world.server.asked]
+    assert sorted(asked) == sorted(
+        [
+            *(("GET", each.name) for each in names),
+            ("GET", "other"),
+            *(("POST", each.name) for each in names),
+        ]
+    )

@@ -1,0 +1,130 @@
+"""The bodies of requests about views, by Iceberg's REST specification."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.view_metadata import TARGET, new_metadata
+from vde_dagster.lakehouse.view_requests import (
+    creation,
+    highest_number,
+    replacement,
+    request_of,
+    shown_by,
+    shows_the_same,
+)
+from vde_dagster.ports.catalog import ViewDefinition
+
+ID = {"id": 1, "name": "id", "required": False, "type": "long"}
+AT = {"id": 2, "name": "at", "required": False, "type": "timestamptz"}
+OLD, NEW = TableName("vde__s", "m__1"), TableName("vde__s", "m__2")
+NAME = TableName("dev", "m")
+
+
+def metadata(target: TableName, *fields: dict[str, Any], comment: str = "") -> dict[str, Any]:
+    columns = tuple(Column(name=each["name"], type="bigint") for each in fields)
+    view = ViewDefinition(name=NAME, target=target, columns=columns)
+    made = new_metadata(view, list(fields), comment, None, catalog="lake", location="/x")
+    made["properties"][TARGET] = str(target)
+    return made
+
+
+def body(before: dict[str, Any], wanted: dict[str, Any], number: int = 7) -> dict[str, Any]:
+    identifier = {"namespace": ["dev"], "name": "m"}
+    return replacement(identifier, before, wanted, number=number, request="r1")
+
+
+def actions(request: dict[str, Any]) -> list[str]:
+    return [each["action"] for each in request["updates"]]
+
+
+def test_a_replacement_requires_the_views_uuid_and_makes_its_own_version_the_current_one() -> None:
+    before, wanted = metadata(OLD, ID), metadata(NEW, ID, AT)
+    made = body(before, wanted)
+    assert made["identifier"] == {"namespace": ["dev"], "name": "m"}
+    assert made["requirements"] == [{"type": "assert-view-uuid", "uuid": before["view-uuid"]}]
+    assert actions(made) == [
+        "add-schema",
+        "add-view-version",
+        "set-current-view-version",
+        "set-properties",
+    ]
+    schema, version, current, properties = made["updates"]
+    assert [each["name"] for each in schema["schema"]["fields"]] == ["id", "at"]
+    assert version["view-version"]["version-id"] == current["view-version-id"] == 7
+    assert version["view-version"]["schema-id"] == -1, "the one that is added before it"
+    assert version["view-version"]["default-namespace"] == ["dev"]
+    (text,) = version["view-version"]["representations"]
+    assert text["sql"] == "SELECT `id`, `at` FROM `lake`.`vde__s`.`m__2`"
+    assert properties["updates"][TARGET] == "vde__s.m__2"
+
+
+def test_columns_that_a_view_had_before_are_not_added_again() -> None:
+    made = body(metadata(OLD, ID), metadata(NEW, {**ID, "doc": ""}))
+    assert actions(made)[0] == "add-view-version"
+    assert made["updates"][0]["view-version"]["schema-id"] == 0
+    other = body(metadata(OLD, ID), metadata(NEW, {**ID, "doc": "who"}))
+    assert actions(other)[0] == "add-schema"
+
+
+def test_a_comment_that_is_gone_is_removed() -> None:
+    made = body(metadata(OLD, ID, comment="x"), metadata(NEW, ID))
+    assert made["updates"][-1] == {"action": "remove-properties", "removals": ["comment"]}
+
+
+def test_two_requests_never_have_equal_versions() -> None:
+    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
+    identifier = {"namespace": ["dev"], "name": "m"}
+    found = []
+    for request in ("r1", "r2"):
+        made = replacement(identifier, before, wanted, number=7, request=request)
+        version = next(e for e in made["updates"] if e["action"] == "add-view-version")
+        found.append(version["view-version"]["summary"])
+    assert found[0] != found[1]
+
+
+def test_a_creation_has_the_views_columns_query_and_properties() -> None:
+    made = creation("m", metadata(OLD, ID, comment="who"))
+    assert made["name"] == "m"
+    assert made["schema"]["type"] == "struct"
+    assert made["view-version"]["representations"][0]["dialect"] == "spark"
+    assert made["properties"]["comment"] == "who"
+    assert made["properties"][TARGET] == str(OLD)
+    assert made["properties"]["spark.query-column-names"] == "id"
+
+
+def test_what_a_view_of_ours_shows_is_known_although_the_summary_is_lost() -> None:
+    made = metadata(OLD, ID)
+    made["versions"][0]["summary"] = {}
+    assert shown_by(made, "lake") == OLD
+    assert request_of(made) == ""
+
+
+@pytest.mark.parametrize("how", ["no property", "another query", "another catalog", "a wrong name"])
+def test_a_view_of_somebody_elses_shows_nothing_of_ours(how: str) -> None:
+    made = copy.deepcopy(metadata(OLD, ID))
+    match how:
+        case "no property":
+            del made["properties"][TARGET]
+        case "another query":  # CREATE OR REPLACE VIEW keeps the properties
+            made["versions"][0]["representations"][0]["sql"] = "SELECT 1 AS id"
+        case "another catalog":
+            assert shown_by(made, "other") is None
+            return
+        case _:
+            made["properties"][TARGET] = "m"
+    assert shown_by(made, "lake") is None
+
+
+def test_views_are_the_same_whatever_their_numbers_and_their_ids_of_columns() -> None:
+    one, other = metadata(OLD, ID, AT), metadata(OLD, {**ID, "id": 5}, AT)
+    other["current-version-id"] = other["versions"][0]["version-id"] = 12
+    assert shows_the_same(one, other, "lake")
+    assert (highest_number(one), highest_number(other)) == (1, 12)
+    for changed in (metadata(NEW, ID, AT), metadata(OLD, AT), metadata(OLD, ID, AT, comment="c")):
+        assert not shows_the_same(one, changed, "lake")

@@ -1,0 +1,186 @@
+"""All physical tables and views of a REST catalog, and dropping one with its files.
+
+A REST catalog says where tables are one by one, so looking at all of them takes a request for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import NoSuchTableError, RESTError
+from requests import RequestException
+
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
+from vde_dagster.lakehouse.folders import Folder
+from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
+from vde_dagster.lakehouse.rest_views import names_in
+from vde_dagster.lakehouse.stored_tables import (
+    beside,
+    by_folder,
+    files_stayed,
+    plain,
+    refuse_another_folder,
+    refuse_shared,
+    stored_table,
+    stored_view,
+)
+from vde_dagster.lakehouse.view_metadata import Json
+from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A table or view, and what the server says of it."""
+
+    table_namespace: str
+    table_name: str
+    metadata_location: str | None
+    is_view: bool
+
+    @property
+    def name(self) -> TableName:
+        return TableName(self.table_namespace, self.table_name)
+
+
+class RestPhysicalLayer:
+    """Implements `vde_dagster.ports.physical_layer.PhysicalLayer` in a REST catalog.
+
+    Args:
+        catalog: As pyiceberg opened it; its properties open the files.
+    """
+
+    def __init__(self, catalog: RestCatalog) -> None:
+        self._catalog = catalog
+
+    @cached_property
+    def _requests(self) -> RestRequests:
+        requests = RestRequests(self._catalog)
+        requests.check_views()
+        return requests
+
+    def tables(self) -> Iterator[StoredTable]:
+        """All tables and views in the schemas of physical tables, by name."""
+        every = self._entries(self._namespaces())
+        inside = by_folder(every)
+        ours = [each for each in every if each.table_namespace.startswith(PHYSICAL_PREFIX)]
+        described = at_once(lambda each: self._described(each.name, each.is_view), ours)
+        for entry, found in zip(ours, described, strict=True):
+            if found is not None:
+                shared = beside(entry, inside.get(plain(found.location), ()))
+                yield replace(found, beside=shared)
+
+    def stored(self, name: TableName) -> StoredTable | None:
+        """A table or view by its name; None if there is none."""
+        found = self._found(name)
+        if found is None:
+            return None
+        return replace(found, beside=self._beside_of(name, found.location))
+
+    def reading_views(self) -> Iterator[StoredTable]:
+        """All views elsewhere that name something there."""
+        elsewhere = (e for e in self._namespaces() if not e.startswith(PHYSICAL_PREFIX))
+        names = self._names(elsewhere, views=True)
+        for name, found in zip(names, at_once(self._requests.view, names), strict=True):
+            view = None if found is None else stored_view(name, found["metadata"])
+            if view is not None and PHYSICAL_PREFIX in view.text:
+                yield view
+
+    def files(self, stored: StoredTable) -> StoredFiles:
+        """The files in the folder of a table or view."""
+        found = self._folder(stored.location).files()
+        return StoredFiles(count=len(found), size=sum(each.size or 0 for each in found))
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """The metadata file of a table or view; None if there is none of this name."""
+        found = self._requests.table(name) or self._requests.view(name)
+        return None if found is None else str(found["metadata-location"])
+
+    def drop(self, name: TableName, *, uuid: str, location: str) -> bool:
+        """Drop a table or view with its files; see the port.
+
+        A request to drop requires nothing of what it drops, so it is looked at right before.
+        """
+        refuse_another_folder(name, location)
+        refuse_shared(name, location, self._beside_of(name, location))
+        # Only these are deleted: files of a table that is made here later are not among them.
+        folder = self._folder(location)
+        files = [each.path for each in folder.files()]
+        found = self._found(name)
+        if found is not None and found.uuid != uuid:
+            return False
+        if found is not None:
+            self._drop(name, is_view=found.is_view)
+        try:
+            folder.delete(files)
+            folder.remove_empty()
+        except OSError as error:
+            raise files_stayed(name, location, error) from error
+        return True
+
+    def _drop(self, name: TableName, *, is_view: bool) -> None:
+        drop = self._requests.drop_view if is_view else self._requests.drop_table
+        answer: Answer = drop(name)
+        if not (answer.is_done or answer.is_absent):
+            raise Conflict(
+                f"the catalog does not drop {name} ({answer.status}: {answer.said}); "
+                "nothing was dropped"
+            )
+
+    def _beside_of(self, name: TableName, location: str) -> str:
+        """The name of another table or view whose files are in a folder; empty for none."""
+        every = self._entries(self._namespaces())
+        own = next((each for each in every if each.name == name), None)
+        return beside(own, by_folder(every).get(plain(location), ()))
+
+    def _namespaces(self) -> list[str]:
+        return sorted(each[0] for each in self._catalog.list_namespaces() if len(each) == 1)
+
+    def _names(self, namespaces: Iterable[str], *, views: bool) -> list[TableName]:
+        every = list(namespaces)
+        found = at_once(lambda each: names_in(self._catalog, each, views=views), every)
+        return sorted(
+            TableName(namespace, name)
+            for namespace, there in zip(every, found, strict=True)
+            for name in there
+        )
+
+    def _entries(self, namespaces: list[str]) -> list[_Entry]:
+        """All tables and views of some namespaces, by name."""
+        tables = self._names(namespaces, views=False)
+        views = self._names(namespaces, views=True)
+        found: list[tuple[TableName, bool, Json | None]] = [
+            *zip(tables, [False] * len(tables), at_once(self._requests.table, tables), strict=True),
+            *zip(views, [True] * len(views), at_once(self._requests.view, views), strict=True),
+        ]
+        entries = [
+            _Entry(name.namespace, name.name, each.get("metadata-location"), is_view)
+            for name, is_view, each in found
+            if each is not None
+        ]
+        return sorted(entries, key=lambda each: each.name)
+
+    def _found(self, name: TableName) -> StoredTable | None:
+        try:
+            return self._described(name, is_view=False) or self._described(name, is_view=True)
+        except (RESTError, RequestException) as error:
+            raise OutcomeUnknown(
+                f"it is not known what {name} is in the catalog ({error}); nothing was dropped",
+                advice="doing it again is safe",
+            ) from error
+
+    def _described(self, name: TableName, is_view: bool) -> StoredTable | None:
+        """What the metadata says; None for a table or view that is gone by now."""
+        if is_view:
+            found = self._requests.view(name)
+            return None if found is None else stored_view(name, found["metadata"])
+        try:
+            return stored_table(name, self._catalog.load_table((name.namespace, name.name)))
+        except NoSuchTableError:
+            return None
+
+    def _folder(self, location: str) -> Folder:
+        return Folder(location, self._catalog.properties)

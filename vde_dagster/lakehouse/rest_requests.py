@@ -1,0 +1,228 @@
+"""Requests to a REST catalog that pyiceberg does not make, through its own session.
+
+So they have the same credentials, signatures and certificates as pyiceberg's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from pyiceberg.catalog.rest import (
+    VIEW_ENDPOINTS_SUPPORTED,
+    Capability,
+    Endpoint,
+    HttpMethod,
+    RestCatalog,
+)
+from pyiceberg.exceptions import (
+    ForbiddenError,
+    RESTError,
+    ServiceUnavailableError,
+    UnauthorizedError,
+)
+from requests import RequestException, Response
+
+from vde_dagster.core.errors import OutcomeUnknown, Refused
+from vde_dagster.core.names import TableName
+
+Json = dict[str, Any]
+T = TypeVar("T")
+R = TypeVar("R")
+
+AT_ONCE: Final = 8
+"""Requests under way at once: pyiceberg's session keeps ten connections."""
+_SECONDS: Final = (10, 60)
+"""How long a connection and an answer may take."""
+_EXPIRED: Final = frozenset({401, 419})
+_NOT_ALLOWED: Final = frozenset({401, 403, 419})
+_NOT_FOUND: Final = 404
+_UNKNOWN: Final = frozenset({500, 502, 503, 504})
+"""Answers after which a change may have been made (the specification, *updateView*)."""
+_ERRORS: Final[Mapping[int, type[RESTError]]] = {
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    419: UnauthorizedError,
+    503: ServiceUnavailableError,
+}
+_REPLACE: Final = Endpoint(
+    http_method=HttpMethod.POST, path="/v1/{prefix}/namespaces/{namespace}/views/{view}"
+)
+_LOAD: Final = Capability.V1_LOAD_VIEW
+_LIST: Final = Capability.V1_LIST_VIEWS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a server answered to a change: its status, its document, and its words in an error."""
+
+    status: int
+    document: Json
+    said: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the change was made."""
+        return self.status in (200, 204)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is nothing of this name."""
+        return self.status == _NOT_FOUND
+
+
+class RestRequests:
+    """Requests about views and tables of one REST catalog.
+
+    Args:
+        catalog: As pyiceberg opened it.
+    """
+
+    def __init__(self, catalog: RestCatalog) -> None:
+        self._catalog = catalog
+
+    def check_views(self) -> None:
+        """Look whether the server says that it has views and replaces them.
+
+        Raises:
+            Refused: It does not.
+        """
+        supported = self._catalog._supported_endpoints  # noqa: SLF001 - pyiceberg publishes no list
+        told = str(self._catalog.properties.get(VIEW_ENDPOINTS_SUPPORTED, "")).lower() == "true"
+        if {_LIST, _LOAD} <= supported and (told or _REPLACE in supported):
+            return
+        raise Refused(
+            f"the server of the catalog {self._catalog.name!r} does not say that it has views that "
+            "can be replaced, and environments are views",
+            advice=f"If it has them all the same, set `{VIEW_ENDPOINTS_SUPPORTED}: true` under "
+            "`catalog.properties`; else use another catalog.",
+        )
+
+    def view(self, name: TableName) -> Json | None:
+        """A view with its metadata and their location; None if there is none.
+
+        Raises:
+            RESTError: The server does not say whether there is one.
+            RequestException: There was no answer.
+        """
+        return self._get(self._place("views", name))
+
+    def table(self, name: TableName) -> Json | None:
+        """A table with its metadata and their location, of its snapshots only the referred ones.
+
+        None if there is none. Raises as `view`.
+        """
+        return self._get(self._place("tables", name), {"snapshots": "refs"})
+
+    def create_view(self, namespace: str, body: Json) -> Answer:
+        """Ask for a new view.
+
+        Raises:
+            OutcomeUnknown: The answer was lost.
+            Refused: The credentials do not allow it.
+        """
+        return self._send("POST", f"namespaces/{quote(namespace, safe='')}/views", body)
+
+    def replace_view(self, name: TableName, body: Json) -> Answer:
+        """Ask for another version of a view; raises as `create_view`."""
+        return self._send("POST", self._place("views", name), body)
+
+    def drop_view(self, name: TableName) -> Answer:
+        """Ask for a view to be dropped; raises as `create_view`."""
+        return self._send("DELETE", self._place("views", name))
+
+    def drop_table(self, name: TableName) -> Answer:
+        """Ask for a table to be dropped without its files; raises as `create_view`."""
+        return self._send("DELETE", self._place("tables", name) + "?purgeRequested=false")
+
+    def _get(self, place: str, parameters: Mapping[str, str] | None = None) -> Json | None:
+        response = self._answered("GET", place, parameters=parameters)
+        if response.status_code == _NOT_FOUND:
+            return None
+        answer = _read(response)
+        if not answer.is_done:
+            raise _ERRORS.get(answer.status, RESTError)(
+                f"the catalog answered GET {place} with {answer.status}: {answer.said}"
+            )
+        return answer.document
+
+    def _send(self, method: str, place: str, body: Json | None = None) -> Answer:
+        try:
+            response = self._answered(method, place, body=body)
+        except RequestException as error:
+            raise OutcomeUnknown(
+                f"the answer of the catalog to {method} {place} was lost ({error})",
+                advice="doing it again is safe",
+            ) from error
+        answer = _read(response)
+        if response.status_code in _UNKNOWN:
+            raise OutcomeUnknown(
+                f"the catalog answered {method} {place} with {answer.status} ({answer.said}), so "
+                "it is not known whether it did it",
+                advice="doing it again is safe",
+            )
+        if response.status_code in _NOT_ALLOWED:
+            raise Refused(
+                f"the catalog does not allow {method} {place} ({answer.status}: {answer.said})",
+                advice="See that the credentials of the catalog may change views and tables.",
+            )
+        return answer
+
+    def _answered(
+        self,
+        method: str,
+        place: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        body: Json | None = None,
+    ) -> Response:
+        """An answer; credentials that have expired are renewed once, as pyiceberg does."""
+        catalog = self._catalog
+        session = catalog._session  # noqa: SLF001 - it has the credentials, and is not published
+
+        def ask() -> Response:
+            url = catalog.url(place)
+            return session.request(method, url, params=parameters, json=body, timeout=_SECONDS)
+
+        response = ask()
+        if response.status_code in _EXPIRED:
+            catalog._refresh_token()  # noqa: SLF001 - as pyiceberg's own methods do
+            response = ask()
+        return response
+
+    def _place(self, sort: str, name: TableName) -> str:
+        namespace = quote(name.namespace, safe="")
+        return f"namespaces/{namespace}/{sort}/{quote(name.name, safe='')}"
+
+
+def _read(response: Response) -> Answer:
+    try:
+        document = response.json() if response.content else {}
+    except ValueError:
+        document = {}
+    if not isinstance(document, dict):
+        document = {}
+    error = document.get("error")
+    said = str(error.get("message", "")) if isinstance(error, dict) else ""
+    return Answer(status=response.status_code, document=document, said=said)
+
+
+def at_once(work: Callable[[T], R], every: Iterable[T]) -> list[R]:
+    """Do the same with several things, some at once, in their order.
+
+    After an error nothing more is begun, what was begun is waited for, and the first one is raised.
+    """
+    things = list(every)
+    if len(things) <= 1:
+        return [work(each) for each in things]
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        running = [pool.submit(work, each) for each in things]
+        try:
+            return [each.result() for each in running]
+        except BaseException:
+            for each in running:
+                each.cancel()
+            raise

@@ -1,0 +1,379 @@
+"""Views of a REST catalog: each is created, replaced or dropped by a request of its own.
+
+There is no transaction over several views, so a swap that is cut leaves some of them as they were.
+Doing the same again changes the others. What a request requires, and why a late one is refused, is
+in `view_requests`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final
+from uuid import uuid4
+
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, RESTError
+from requests import RequestException
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, VdeError
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
+from vde_dagster.lakehouse.view_metadata import (
+    TARGET,
+    Json,
+    columns_of_fields,
+    new_metadata,
+    view_fields,
+)
+from vde_dagster.lakehouse.view_queries import spark_query
+from vde_dagster.lakehouse.view_requests import (
+    creation,
+    highest_number,
+    replacement,
+    request_of,
+    shown_by,
+    shows_the_same,
+)
+from vde_dagster.lakehouse.wanted_views import (
+    refuse_another_model,
+    refused_place,
+    selected,
+    without_target,
+)
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
+
+_PAUSE: Final = 0.05
+_ATTEMPTS: Final = 4
+assert _ATTEMPTS <= NUMBERS_OF_A_SWAP, "each attempt has a number of its own"
+_CONFLICT: Final = 409
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """What becomes of one view: its metadata as they were read, and as they shall be.
+
+    Without the former it is created, without the latter dropped.
+    """
+
+    name: TableName
+    before: Json | None
+    wanted: Json | None
+
+
+class RestViews:
+    """The views of a REST catalog.
+
+    Args:
+        catalog: As pyiceberg opened it; its name is the one that queries have.
+    """
+
+    def __init__(self, catalog: RestCatalog) -> None:
+        self._catalog = catalog
+
+    @cached_property
+    def _requests(self) -> RestRequests:
+        requests = RestRequests(self._catalog)
+        requests.check_views()
+        return requests
+
+    def view(self, name: TableName) -> ViewDefinition | None:
+        """A view that `swap` made; None for none, and for a view of somebody else's."""
+        return self.views([name]).get(name)
+
+    def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
+        """The views among these names that `swap` made."""
+        found: dict[TableName, ViewDefinition] = {}
+        for name, metadata in self._loaded(names).items():
+            target = self._shown(metadata)
+            if target is not None:
+                columns = columns_of_fields(view_fields(metadata))
+                found[name] = ViewDefinition(name=name, target=target, columns=columns)
+        return found
+
+    def query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
+        """The query and columns of a view that an engine created; see the port."""
+        metadata = self._loaded([name]).get(name)
+        if metadata is None or self._shown(metadata) is not None:
+            return None
+        sql = spark_query(metadata)
+        return None if sql is None else (sql, columns_of_fields(view_fields(metadata)))
+
+    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
+        """Those of these names that are tables or views: each namespace is listed once."""
+        own = self._own(names)
+        return self._listed(own, views=False) | self._listed(own, views=True)
+
+    def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
+        """Those of these names that are tables, or views of somebody else."""
+        tables = self._listed(self._own(names), views=False)
+        views = self._loaded([each for each in names if each not in tables])
+        theirs = {name for name, each in views.items() if self._shown(each) is None}
+        return tuple(name for name in dict.fromkeys(names) if name in tables or name in theirs)
+
+    def swap(
+        self,
+        views: Sequence[ViewDefinition],
+        drops: Sequence[TableName],
+        *,
+        number: int,
+        again: bool,
+    ) -> None:
+        """Make all views and drop the others, some at once; see the port."""
+        changes = self._changes(views, drops, again=again)
+        done: list[TableName] = []
+        try:
+            for namespace in sorted({each.name.namespace for each in changes if not each.before}):
+                self._ensure_namespace(namespace)
+            made = [each for each in changes if each.wanted is not None]
+            at_once(partial(self._carry_out, number, done), made)
+            dropped = [each for each in changes if each.wanted is None]
+            at_once(partial(self._carry_out, number, done), dropped)
+        except (Conflict, OutcomeUnknown, Refused) as error:
+            raise _cut(error, len(done), len(changes)) from error
+
+    def _changes(
+        self, views: Sequence[ViewDefinition], drops: Sequence[TableName], *, again: bool
+    ) -> list[_Change]:
+        """What is to be done; nothing was written yet.
+
+        Args:
+            views: The views that are wanted.
+            drops: The names of those that are not.
+            again: Whether what is up to date is replaced, too.
+
+        Raises:
+            Refused: A name is taken, or a target or one of its columns does not exist.
+        """
+        wanted = {each.name: each for each in views}
+        for name in wanted:
+            self._refuse_other_catalog(name)
+        loaded = self._loaded([*wanted, *drops])
+        ours = {name for name, each in loaded.items() if self._shown(each) is not None}
+        absent = [name for name in wanted if name not in loaded]
+        tables = self._listed(absent, views=False)
+        for name in wanted:
+            if name in tables or (name in loaded and name not in ours):
+                raise refused_place(name, is_view=name in loaded)
+        targets = self._targets({each.target for each in views})
+        changes = [self._change(view, loaded.get(view.name), targets) for view in wanted.values()]
+        return [each for each in changes if again or not self._is_done(each)] + [
+            _Change(name=name, before=loaded[name], wanted=None)
+            for name in dict.fromkeys(drops)
+            if name in ours and name not in wanted
+        ]
+
+    def _change(
+        self,
+        view: ViewDefinition,
+        before: Json | None,
+        targets: Mapping[TableName, tuple[bool, Json]],
+    ) -> _Change:
+        """What becomes of one view."""
+        if view.target not in targets:
+            raise without_target(view)
+        is_view, target = targets[view.target]
+        fields, comment = selected(view, target, is_view=is_view)
+        refuse_another_model(view, None if before is None else self._shown(before))
+        wanted = new_metadata(
+            view, fields, comment, before, catalog=self._catalog.name, location=""
+        )
+        wanted["properties"][TARGET] = str(view.target)
+        return _Change(name=view.name, before=before, wanted=wanted)
+
+    def _is_done(self, change: _Change) -> bool:
+        """Whether a view is as it is wanted."""
+        before, wanted = change.before, change.wanted
+        return bool(before and wanted and shows_the_same(before, wanted, self._catalog.name))
+
+    def _targets(self, names: Collection[TableName]) -> dict[TableName, tuple[bool, Json]]:
+        """The metadata of tables and physical views, and whether each is a view."""
+        asked = sorted(names)
+        tables = dict(zip(asked, at_once(self._requests.table, asked), strict=True))
+        found = {name: (False, each["metadata"]) for name, each in tables.items() if each}
+        views = self._loaded([name for name in asked if name not in found])
+        return found | {name: (True, each) for name, each in views.items()}
+
+    def _carry_out(self, number: int, done: list[TableName], change: _Change) -> None:
+        if change.wanted is None:
+            self._drop(change.name, change.before or {})
+        elif change.before is None:
+            self._create(change.name, change.wanted)
+        else:
+            self._replace(change.name, change.before, change.wanted, number)
+        done.append(change.name)
+
+    def _replace(self, name: TableName, before: Json, wanted: Json, number: int) -> None:
+        highest = highest_number(before)
+        identifier = {"namespace": [name.namespace], "name": name.name}
+
+        def ask(attempt: int) -> Answer:
+            own, request = number + attempt if number else highest + 1, uuid4().hex
+            body = replacement(identifier, before, wanted, number=own, request=request)
+            answer = self._requests.replace_view(name, body)
+            found = answer.document.get("metadata")
+            if answer.is_done and found is not None and request_of(found) != request:
+                raise _overtaken(name)  # its own numbers made another version the current one
+            return answer
+
+        if number and highest >= number:
+            raise _overtaken(name)
+        for attempt in range(_ATTEMPTS):
+            answer = _answered(attempt, ask)
+            if isinstance(answer, Answer) and answer.is_done:
+                return
+            found = self._look(name)
+            if isinstance(found, VdeError):
+                continue
+            if found is None or found["view-uuid"] != before["view-uuid"]:
+                raise Conflict(f"somebody else dropped the view {name} meanwhile")
+            if highest_number(found) != highest:
+                if shows_the_same(found, wanted, self._catalog.name):
+                    return
+                raise _overtaken(name)
+        raise _given_up(name, answer)
+
+    def _create(self, name: TableName, wanted: Json) -> None:
+        body = creation(name.name, wanted)
+        for attempt in range(_ATTEMPTS):
+            answer = _answered(attempt, lambda _: self._requests.create_view(name.namespace, body))
+            if isinstance(answer, Answer) and answer.is_done:
+                return
+            found = self._look(name)
+            if isinstance(found, VdeError):
+                continue
+            if found is not None and shows_the_same(found, wanted, self._catalog.name):
+                return
+            if found is not None or (isinstance(answer, Answer) and answer.status == _CONFLICT):
+                raise Conflict(f"somebody else created {name} meanwhile")
+        raise _given_up(name, answer)
+
+    def _drop(self, name: TableName, before: Json) -> None:
+        answer: Answer | VdeError | None = None
+        for attempt in range(_ATTEMPTS):
+            found = self._look(name)
+            if isinstance(found, VdeError):
+                answer = found
+                continue
+            if found is None:
+                return
+            if found["view-uuid"] != before["view-uuid"] or self._shown(found) is None:
+                raise Conflict(f"somebody else created the view {name} again meanwhile")
+            answer = _answered(attempt, lambda _: self._requests.drop_view(name))
+            if isinstance(answer, Answer) and (answer.is_done or answer.is_absent):
+                return
+        raise _given_up(name, answer)
+
+    def _look(self, name: TableName) -> Json | OutcomeUnknown | None:
+        """The metadata of a view after a request of ours; an error if it cannot be known."""
+        try:
+            found = self._requests.view(name)
+        except (RESTError, RequestException) as error:
+            return OutcomeUnknown(
+                f"it is not known what became of the view {name} ({error})",
+                advice="doing it again is safe",
+            )
+        return None if found is None else _metadata(found)
+
+    def _loaded(self, names: Collection[TableName]) -> dict[TableName, Json]:
+        """The metadata of those of these names that are views."""
+        own = self._own(names)
+        found = zip(own, at_once(self._requests.view, own), strict=True)
+        return {name: _metadata(each) for name, each in found if each is not None}
+
+    def _listed(self, names: Iterable[TableName], *, views: bool) -> frozenset[TableName]:
+        """Those of these names that are views, or tables."""
+        wanted: dict[str, set[str]] = {}
+        for name in names:
+            wanted.setdefault(name.namespace, set()).add(name.name)
+        every = sorted(wanted)
+        found = at_once(partial(names_in, self._catalog, views=views), every)
+        return frozenset(
+            TableName(namespace, name)
+            for namespace, there in zip(every, found, strict=True)
+            for name in wanted[namespace] & there
+        )
+
+    def _own(self, names: Collection[TableName]) -> list[TableName]:
+        """Those of these names that are in this catalog, each once."""
+        return [each for each in dict.fromkeys(names) if not each.catalog]
+
+    def _shown(self, metadata: Json) -> TableName | None:
+        return shown_by(metadata, self._catalog.name)
+
+    def _refuse_other_catalog(self, name: TableName) -> None:
+        if name.catalog:
+            raise Refused(
+                f"{name} would be in a catalog of its own, which only a SQL catalog can have; "
+                "nothing was changed",
+                advice="Set `environment_suffix_target` to schema or table in vde.yaml.",
+            )
+
+    def _ensure_namespace(self, namespace: str) -> None:
+        try:
+            if not self._catalog.namespace_exists((namespace,)):
+                self._catalog.create_namespace((namespace,))
+        except NamespaceAlreadyExistsError:
+            return
+        except (RESTError, RequestException) as error:
+            raise OutcomeUnknown(
+                f"it is not known whether the namespace {namespace} was created ({error})",
+                advice="doing it again is safe",
+            ) from error
+
+
+def names_in(catalog: RestCatalog, namespace: str, *, views: bool) -> set[str]:
+    """The names of all views of a namespace, or of its tables; none if there is no such namespace.
+
+    Args:
+        catalog: As pyiceberg opened it.
+        namespace: Its one part.
+        views: Whether views or tables are listed.
+    """
+    listing = catalog.list_views if views else catalog.list_tables
+    try:
+        return {each[-1] for each in listing((namespace,))}
+    except NoSuchNamespaceError:
+        return set()
+
+
+def _metadata(found: Json) -> Json:
+    metadata: Json = found["metadata"]
+    metadata.setdefault("properties", {})
+    return metadata
+
+
+def _answered(attempt: int, ask: Callable[[int], Answer]) -> Answer | OutcomeUnknown:
+    """What was answered to an attempt, which waits longer each time; the error if that was lost."""
+    if attempt:
+        time.sleep(_PAUSE * 2**attempt)
+    try:
+        return ask(attempt)
+    except OutcomeUnknown as error:
+        return error
+
+
+def _overtaken(name: TableName) -> Conflict:
+    return Conflict(f"somebody else changed the view {name} meanwhile")
+
+
+def _given_up(name: TableName, answer: Answer | VdeError | None) -> VdeError:
+    if isinstance(answer, VdeError):
+        return answer
+    said = f" ({answer.status}: {answer.said})" if answer is not None else ""
+    return Refused(f"the catalog refuses to change the view {name}{said}")
+
+
+def _cut(error: VdeError, done: int, every: int) -> VdeError:
+    """An error of a swap, with how much of it was done."""
+    if not done:
+        what = "no other view was changed" if isinstance(error, OutcomeUnknown) else ""
+        what = what or "nothing was changed"
+        return type(error)(f"{error.message}; {what}", advice=error.advice)
+    return type(error)(
+        f"{error.message}; {done} of {every} views had been changed by then",
+        advice="doing it again changes the others.",
+    )

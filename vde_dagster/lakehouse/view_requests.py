@@ -1,0 +1,143 @@
+"""The requests that create and replace a view over REST, as Iceberg's REST specification says.
+
+The specification lets a replacement require that the view still is the one of a uuid, and nothing
+of its version. So the version is numbered by us: a replacement adds the version ``number``, and
+makes exactly that one current. Servers give a new version the number that it asks for, or one above
+the highest that they have (`ViewMetadata` of Iceberg's own library, which others follow). Where a
+later number was written meanwhile, there is no version ``number``, the request is refused as a
+whole, and what was written later stays: the number is a fencing token that the server compares.
+
+A server that creates a view may drop the summary of its version, so what a view shows is among its
+properties. It only counts together with the query that we wrote for it: who replaces our view by
+another one leaves its properties there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.view_metadata import (
+    TARGET,
+    Fields,
+    Json,
+    columns_of_fields,
+    current_version,
+    query_of,
+    view_fields,
+)
+
+_REQUEST: Final = "vde.request"
+_LAST_ADDED: Final = -1
+
+
+def shown_by(metadata: Json, catalog: str) -> TableName | None:
+    """What a view of ours shows; None for a view of somebody else's.
+
+    Args:
+        metadata: The view's.
+        catalog: The catalog's name in queries.
+    """
+    written = metadata.get("properties", {}).get(TARGET)
+    if not written or written.count(".") != 1:
+        return None
+    target = TableName(*written.split("."))
+    names = [each["name"] for each in view_fields(metadata)]
+    found = [
+        each["sql"]
+        for each in current_version(metadata)["representations"]
+        if each.get("dialect", "").lower() == "spark"
+    ]
+    return target if found == [query_of(names, target, catalog)] else None
+
+
+def highest_number(metadata: Json) -> int:
+    """The highest number of a version that a view has, retained or current."""
+    return max(int(each["version-id"]) for each in metadata["versions"])
+
+
+def request_of(metadata: Json) -> str:
+    """The request that made the current version; empty if it was not one of ours."""
+    return str(current_version(metadata).get("summary", {}).get(_REQUEST, ""))
+
+
+def shows_the_same(found: Json, wanted: Json, catalog: str) -> bool:
+    """Whether a view is as it is wanted, whatever its number is."""
+    return (
+        shown_by(found, catalog) == shown_by(wanted, catalog) is not None
+        and columns_of_fields(view_fields(found)) == columns_of_fields(view_fields(wanted))
+        and found["properties"].get("comment") == wanted["properties"].get("comment")
+    )
+
+
+def creation(name: str, wanted: Json) -> Json:
+    """The body of a request that creates a view.
+
+    Args:
+        name: The view's, in its namespace.
+        wanted: Its metadata.
+    """
+    version = current_version(wanted)
+    return {
+        "name": name,
+        "schema": _schema(view_fields(wanted)),
+        "view-version": {**version, "schema-id": 0, "version-id": 1},
+        "properties": wanted["properties"],
+    }
+
+
+def replacement(
+    identifier: Mapping[str, Any], before: Json, wanted: Json, *, number: int, request: str
+) -> Json:
+    """The body of a request that replaces a view, if it still is the one that was read.
+
+    Args:
+        identifier: Its namespace and name, as the specification writes them.
+        before: Its metadata as they were read.
+        wanted: Its metadata as they shall be.
+        number: That of the new version.
+        request: What no other request has. Servers take an earlier version that is equal in all but
+            its number for the new one; so none is.
+    """
+    stays = _schema_id(before, view_fields(wanted))
+    version = {
+        **current_version(wanted),
+        "version-id": number,
+        "schema-id": _LAST_ADDED if stays is None else stays,
+    }
+    version["summary"] = {**version["summary"], _REQUEST: request}
+    updates: list[Json] = []
+    if stays is None:
+        updates.append({"action": "add-schema", "schema": _schema(view_fields(wanted))})
+    updates += [
+        {"action": "add-view-version", "view-version": version},
+        {"action": "set-current-view-version", "view-version-id": number},
+        {"action": "set-properties", "updates": wanted["properties"]},
+    ]
+    if "comment" in before["properties"] and "comment" not in wanted["properties"]:
+        updates.append({"action": "remove-properties", "removals": ["comment"]})
+    return {
+        "identifier": dict(identifier),
+        "requirements": [{"type": "assert-view-uuid", "uuid": before["view-uuid"]}],
+        "updates": updates,
+    }
+
+
+def _schema(fields: Fields) -> Json:
+    return {"type": "struct", "schema-id": 0, "identifier-field-ids": [], "fields": list(fields)}
+
+
+def _schema_id(before: Json, fields: Fields) -> int | None:
+    """The schema of a view that has exactly these columns; None if it has to be added."""
+    wanted = [_plain(each) for each in fields]
+    for schema in before["schemas"]:
+        same = [_plain(each) for each in schema["fields"]] == wanted
+        if same and not schema.get("identifier-field-ids"):
+            return int(schema.get("schema-id", 0))
+    return None
+
+
+def _plain(field: Json) -> Json:
+    """A column without what says nothing, which servers write or leave out."""
+    return {key: each for key, each in field.items() if each not in (None, "")}

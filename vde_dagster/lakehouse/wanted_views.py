@@ -1,0 +1,67 @@
+"""What a swap makes of each view, before anything is written, in every sort of catalog."""
+
+from __future__ import annotations
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import TableName, is_another_models
+from vde_dagster.lakehouse.view_metadata import (
+    Fields,
+    Json,
+    shown_field,
+    table_fields,
+    view_fields,
+)
+from vde_dagster.ports.catalog import ViewDefinition
+
+
+def refused_place(name: TableName, *, is_view: bool) -> Refused:
+    """A view is wanted where something of somebody else's is."""
+    kind = "view of somebody else's" if is_view else "table"
+    return Refused(
+        f"{name} is a {kind}, so no view can be put there; nothing was changed",
+        advice="Rename the model, or move what stands there away.",
+    )
+
+
+def refuse_another_model(view: ViewDefinition, shown: TableName | None) -> None:
+    """Refuse a view that would show another model than it does.
+
+    Raises:
+        Refused: It would.
+    """
+    if shown is not None and is_another_models(shown, view.target):
+        raise Refused(f"{view.name} shows {shown}, another model's; nothing was changed")
+
+
+def without_target(view: ViewDefinition) -> Refused:
+    """A view is wanted of what is in no catalog."""
+    return Refused(
+        f"the view {view.name} selects from {view.target}, which does not exist; "
+        "nothing was changed"
+    )
+
+
+def selected(view: ViewDefinition, target: Json, *, is_view: bool) -> tuple[Fields, str]:
+    """What a view selects of its target, and the comment: its own, or the target's.
+
+    Args:
+        view: The view.
+        target: The metadata of its target.
+        is_view: Whether the target is a view.
+
+    Raises:
+        Refused: The target lacks a column.
+    """
+    whole = view_fields(target) if is_view else table_fields(target)
+    properties = target.get("properties", {})
+    by_name = {field["name"].lower(): field for field in whole}
+    missing = [each.name for each in view.columns if each.name.lower() not in by_name]
+    if missing or not view.columns:
+        raise Refused(
+            f"the view {view.name} wants {', '.join(missing) or 'no column at all'}; "
+            f"{view.target} has {', '.join(each['name'] for each in whole)}; "
+            "nothing was changed"
+        )
+    fields = [shown_field(by_name[each.name.lower()], each) for each in view.columns]
+    comment = properties.get("comment", "") if view.comment is None else view.comment
+    return fields, str(comment)
