@@ -166,7 +166,8 @@ class RestServer:
                 return _error(404, "no such endpoint")
 
     def _create_table(self, of: str, body: Json) -> Json:
-        request = CreateTableRequest.model_validate({k: e for k, e in body.items() if k != "?"})
+        left_out = dict.fromkeys(("location", "partition-spec", "write-order"))
+        request = CreateTableRequest.model_validate({**left_out, **body})
         if (of, request.name) in self.views:
             raise NotDone(409, f"a view is named {of}.{request.name}")
         table = self.tables.create_table(

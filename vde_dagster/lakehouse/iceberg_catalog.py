@@ -323,7 +323,7 @@ class IcebergCatalog(IcebergMaintenance):
         """Drop a physical table or view with all of its files; see the port."""
         return self._known_layer().drop(name, uuid=uuid, location=location)
 
-    def _sql_views(self) -> SqlViews:
+    def _known_views(self) -> SqlViews | RestViews:
         if self._views is None:
             raise self._unsupported()
         return self._views
