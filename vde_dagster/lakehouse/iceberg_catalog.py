@@ -150,7 +150,7 @@ class IcebergCatalog(IcebergMaintenance):
             from vde_dagster.lakehouse.rest_views import RestViews
 
             if isinstance(catalog, RestCatalog):
-                self._views = RestViews(catalog)
+                self._views = RestViews(catalog, state)
                 self._layer = RestPhysicalLayer(catalog)
 
     @property

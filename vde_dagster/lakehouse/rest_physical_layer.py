@@ -16,8 +16,7 @@ from requests import RequestException
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.folders import Folder
-from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
-from vde_dagster.lakehouse.rest_views import names_in
+from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once, names_in
 from vde_dagster.lakehouse.stored_tables import (
     beside,
     by_folder,

@@ -1,10 +1,12 @@
 """Requests to a REST catalog that pyiceberg does not make, through its own session.
 
-So they have the same credentials, signatures and certificates as pyiceberg's.
+So they have the same credentials, signatures and certificates as pyiceberg's. Names are listed by
+pyiceberg, which reads page after page.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from pyiceberg.catalog.rest import (
 )
 from pyiceberg.exceptions import (
     ForbiddenError,
+    NoSuchNamespaceError,
     RESTError,
     ServiceUnavailableError,
     UnauthorizedError,
@@ -40,13 +43,20 @@ _SECONDS: Final = (10, 60)
 _EXPIRED: Final = frozenset({401, 419})
 _NOT_ALLOWED: Final = frozenset({401, 403, 419})
 _NOT_FOUND: Final = 404
+_TOO_MANY: Final = 429
+_WAITS: Final = (0.5, 1, 2, 4)
+"""Seconds to wait after that answer, one time after the other; longer if the server says so."""
+_LONGEST_WAIT: Final = 30
 _UNKNOWN: Final = frozenset({500, 502, 503, 504})
 """Answers after which a change may have been made (the specification, *updateView*)."""
 _ERRORS: Final[Mapping[int, type[RESTError]]] = {
     401: UnauthorizedError,
     403: ForbiddenError,
     419: UnauthorizedError,
+    429: ServiceUnavailableError,
+    502: ServiceUnavailableError,
     503: ServiceUnavailableError,
+    504: ServiceUnavailableError,
 }
 _REPLACE: Final = Endpoint(
     http_method=HttpMethod.POST, path="/v1/{prefix}/namespaces/{namespace}/views/{view}"
@@ -179,7 +189,10 @@ class RestRequests:
         parameters: Mapping[str, str] | None = None,
         body: Json | None = None,
     ) -> Response:
-        """An answer; credentials that have expired are renewed once, as pyiceberg does."""
+        """An answer; credentials that have expired are renewed once, as pyiceberg does.
+
+        Who asks too often waits: such a request was not carried out.
+        """
         catalog = self._catalog
         session = catalog._session  # noqa: SLF001 - it has the credentials, and is not published
 
@@ -190,6 +203,12 @@ class RestRequests:
         response = ask()
         if response.status_code in _EXPIRED:
             catalog._refresh_token()  # noqa: SLF001 - as pyiceberg's own methods do
+            response = ask()
+        for seconds in _WAITS:
+            if response.status_code != _TOO_MANY:
+                break
+            told = response.headers.get("Retry-After", "")
+            time.sleep(min(max(seconds, int(told) if told.isdecimal() else 0), _LONGEST_WAIT))
             response = ask()
         return response
 
@@ -208,6 +227,21 @@ def _read(response: Response) -> Answer:
     error = document.get("error")
     said = str(error.get("message", "")) if isinstance(error, dict) else ""
     return Answer(status=response.status_code, document=document, said=said)
+
+
+def names_in(catalog: RestCatalog, namespace: str, *, views: bool) -> set[str]:
+    """The names of all views of a namespace, or of its tables; none if there is no such namespace.
+
+    Args:
+        catalog: As pyiceberg opened it.
+        namespace: Its one part.
+        views: Whether views or tables are listed.
+    """
+    listing = catalog.list_views if views else catalog.list_tables
+    try:
+        return {each[-1] for each in listing((namespace,))}
+    except NoSuchNamespaceError:
+        return set()
 
 
 def at_once(work: Callable[[T], R], every: Iterable[T]) -> list[R]:

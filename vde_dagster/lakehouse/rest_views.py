@@ -15,13 +15,13 @@ from typing import Final
 from uuid import uuid4
 
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, RESTError
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, RESTError
 from requests import RequestException
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, VdeError
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
+from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once, names_in
 from vde_dagster.lakehouse.view_metadata import (
     TARGET,
     Json,
@@ -33,8 +33,8 @@ from vde_dagster.lakehouse.view_queries import spark_query
 from vde_dagster.lakehouse.view_requests import (
     creation,
     highest_number,
+    is_made_by,
     replacement,
-    request_of,
     shown_by,
     shows_the_same,
 )
@@ -44,7 +44,7 @@ from vde_dagster.lakehouse.wanted_views import (
     selected,
     without_target,
 )
-from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, SwapOvertaken, ViewDefinition
 
 _PAUSE: Final = 0.05
 _ATTEMPTS: Final = 4
@@ -69,10 +69,12 @@ class RestViews:
 
     Args:
         catalog: As pyiceberg opened it; its name is the one that queries have.
+        state: Gives the id of the state, which the views that it makes carry; empty for none.
     """
 
-    def __init__(self, catalog: RestCatalog) -> None:
+    def __init__(self, catalog: RestCatalog, state: Callable[[], str] = str) -> None:
         self._catalog = catalog
+        self._state = state
 
     @cached_property
     def _requests(self) -> RestRequests:
@@ -122,8 +124,13 @@ class RestViews:
         number: int,
         again: bool,
     ) -> None:
-        """Make all views and drop the others, some at once; see the port."""
+        """Make all views and drop the others, some at once; see the port.
+
+        Raises:
+            ValueError: A view would be replaced without a number.
+        """
         changes = self._changes(views, drops, again=again)
+        _refuse_late(changes, number)
         done: list[TableName] = []
         try:
             for namespace in sorted({each.name.namespace for each in changes if not each.before}):
@@ -179,7 +186,13 @@ class RestViews:
         fields, comment = selected(view, target, is_view=is_view)
         refuse_another_model(view, None if before is None else self._shown(before))
         wanted = new_metadata(
-            view, fields, comment, before, catalog=self._catalog.name, location=""
+            view,
+            fields,
+            comment,
+            before,
+            catalog=self._catalog.name,
+            location="",
+            state=self._state(),
         )
         wanted["properties"][TARGET] = str(view.target)
         return _Change(name=view.name, before=before, wanted=wanted)
@@ -199,9 +212,9 @@ class RestViews:
 
     def _carry_out(self, number: int, done: list[TableName], change: _Change) -> None:
         if change.wanted is None:
-            self._drop(change.name, change.before or {})
+            self._drop(change.name, change.before or {}, number)
         elif change.before is None:
-            self._create(change.name, change.wanted)
+            self._create(change.name, change.wanted, number)
         else:
             self._replace(change.name, change.before, change.wanted, number)
         done.append(change.name)
@@ -211,16 +224,15 @@ class RestViews:
         identifier = {"namespace": [name.namespace], "name": name.name}
 
         def ask(attempt: int) -> Answer:
-            own, request = number + attempt if number else highest + 1, uuid4().hex
+            own, request = number + attempt, uuid4().hex
             body = replacement(identifier, before, wanted, number=own, request=request)
             answer = self._requests.replace_view(name, body)
             found = answer.document.get("metadata")
-            if answer.is_done and found is not None and request_of(found) != request:
-                raise _overtaken(name)  # its own numbers made another version the current one
+            if answer.is_done and found is not None and not is_made_by(found, own, request):
+                raise _overtaken(name, found)  # the server gives numbers by a rule of its own
             return answer
 
-        if number and highest >= number:
-            raise _overtaken(name)
+        answer: Answer | VdeError | None = None
         for attempt in range(_ATTEMPTS):
             answer = _answered(attempt, ask)
             if isinstance(answer, Answer) and answer.is_done:
@@ -233,11 +245,12 @@ class RestViews:
             if highest_number(found) != highest:
                 if shows_the_same(found, wanted, self._catalog.name):
                     return
-                raise _overtaken(name)
+                raise _overtaken(name, found)
         raise _given_up(name, answer)
 
-    def _create(self, name: TableName, wanted: Json) -> None:
-        body = creation(name.name, wanted)
+    def _create(self, name: TableName, wanted: Json, number: int) -> None:
+        body = creation(name.name, wanted, number=number)
+        answer: Answer | VdeError | None = None
         for attempt in range(_ATTEMPTS):
             answer = _answered(attempt, lambda _: self._requests.create_view(name.namespace, body))
             if isinstance(answer, Answer) and answer.is_done:
@@ -251,7 +264,7 @@ class RestViews:
                 raise Conflict(f"somebody else created {name} meanwhile")
         raise _given_up(name, answer)
 
-    def _drop(self, name: TableName, before: Json) -> None:
+    def _drop(self, name: TableName, before: Json, number: int) -> None:
         answer: Answer | VdeError | None = None
         for attempt in range(_ATTEMPTS):
             found = self._look(name)
@@ -262,6 +275,8 @@ class RestViews:
                 return
             if found["view-uuid"] != before["view-uuid"] or self._shown(found) is None:
                 raise Conflict(f"somebody else created the view {name} again meanwhile")
+            if number and highest_number(found) >= number:
+                raise _overtaken(name, found)
             answer = _answered(attempt, lambda _: self._requests.drop_view(name))
             if isinstance(answer, Answer) and (answer.is_done or answer.is_absent):
                 return
@@ -325,21 +340,6 @@ class RestViews:
             ) from error
 
 
-def names_in(catalog: RestCatalog, namespace: str, *, views: bool) -> set[str]:
-    """The names of all views of a namespace, or of its tables; none if there is no such namespace.
-
-    Args:
-        catalog: As pyiceberg opened it.
-        namespace: Its one part.
-        views: Whether views or tables are listed.
-    """
-    listing = catalog.list_views if views else catalog.list_tables
-    try:
-        return {each[-1] for each in listing((namespace,))}
-    except NoSuchNamespaceError:
-        return set()
-
-
 def _metadata(found: Json) -> Json:
     metadata: Json = found["metadata"]
     metadata.setdefault("properties", {})
@@ -356,8 +356,24 @@ def _answered(attempt: int, ask: Callable[[int], Answer]) -> Answer | OutcomeUnk
         return error
 
 
-def _overtaken(name: TableName) -> Conflict:
-    return Conflict(f"somebody else changed the view {name} meanwhile")
+def _refuse_late(changes: Iterable[_Change], number: int) -> None:
+    """Refuse a swap that a later one has overtaken before it was begun.
+
+    Raises:
+        SwapOvertaken: A view has a number that is not lower.
+        ValueError: A view would be replaced without a number.
+    """
+    there = {each.name: each.before for each in changes if each.before is not None}
+    if not number and any(each.before and each.wanted for each in changes):
+        raise ValueError("a view over REST is replaced by a number: see `State.next_view_number`")
+    newest = max(there, key=lambda name: highest_number(there[name]), default=None)
+    if number and newest is not None and highest_number(there[newest]) >= number:
+        raise _cut(_overtaken(newest, there[newest]), 0, 0)
+
+
+def _overtaken(name: TableName, found: Json) -> SwapOvertaken:
+    what = f"somebody else changed the view {name} meanwhile"
+    return SwapOvertaken(what, highest=highest_number(found))
 
 
 def _given_up(name: TableName, answer: Answer | VdeError | None) -> VdeError:
@@ -369,11 +385,14 @@ def _given_up(name: TableName, answer: Answer | VdeError | None) -> VdeError:
 
 def _cut(error: VdeError, done: int, every: int) -> VdeError:
     """An error of a swap, with how much of it was done."""
-    if not done:
-        what = "no other view was changed" if isinstance(error, OutcomeUnknown) else ""
-        what = what or "nothing was changed"
-        return type(error)(f"{error.message}; {what}", advice=error.advice)
-    return type(error)(
-        f"{error.message}; {done} of {every} views had been changed by then",
-        advice="doing it again changes the others.",
-    )
+    advice = error.advice
+    if done:
+        what = f"{done} of {every} views had been changed by then"
+        advice = "doing it again changes the others."
+    else:
+        is_unknown = isinstance(error, OutcomeUnknown)
+        what = "no other view was changed" if is_unknown else "nothing was changed"
+    message = f"{error.message}; {what}"
+    if isinstance(error, SwapOvertaken):
+        return SwapOvertaken(message, advice=advice, highest=error.highest)
+    return type(error)(message, advice=advice)

@@ -6,10 +6,13 @@ makes exactly that one current. Servers give a new version the number that it as
 the highest that they have (`ViewMetadata` of Iceberg's own library, which others follow). Where a
 later number was written meanwhile, there is no version ``number``, the request is refused as a
 whole, and what was written later stays: the number is a fencing token that the server compares.
+Before that, the version that the request added is made current as such. So a request that arrives
+twice is refused the second time, which adds none.
 
-A server that creates a view may drop the summary of its version, so what a view shows is among its
-properties. It only counts together with the query that we wrote for it: who replaces our view by
-another one leaves its properties there.
+A server that creates a view may drop the number and the summary of its version, so what a view
+shows, and the number of the swap that created it, are among its properties. What it shows only
+counts together with the query that we wrote for it: who replaces our view by another one leaves its
+properties there.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from vde_dagster.lakehouse.view_metadata import (
 )
 
 _REQUEST: Final = "vde.request"
+_NUMBER: Final = "vde.number"
 _LAST_ADDED: Final = -1
 
 
@@ -53,13 +57,20 @@ def shown_by(metadata: Json, catalog: str) -> TableName | None:
 
 
 def highest_number(metadata: Json) -> int:
-    """The highest number of a version that a view has, retained or current."""
-    return max(int(each["version-id"]) for each in metadata["versions"])
+    """The highest number of a swap or version that made a view what it is."""
+    created = str(metadata.get("properties", {}).get(_NUMBER, ""))
+    numbers = [int(each["version-id"]) for each in metadata["versions"]]
+    return max([*numbers, int(created) if created.isdecimal() else 0])
 
 
-def request_of(metadata: Json) -> str:
-    """The request that made the current version; empty if it was not one of ours."""
-    return str(current_version(metadata).get("summary", {}).get(_REQUEST, ""))
+def is_made_by(metadata: Json, number: int, request: str) -> bool:
+    """Whether the current version is the one that a request added.
+
+    No other request has its number. A server may give another one, and keep the summary.
+    """
+    current = current_version(metadata)
+    summary = current.get("summary") or {}
+    return bool(current["version-id"] == number or summary.get(_REQUEST) == request)
 
 
 def shows_the_same(found: Json, wanted: Json, catalog: str) -> bool:
@@ -71,19 +82,20 @@ def shows_the_same(found: Json, wanted: Json, catalog: str) -> bool:
     )
 
 
-def creation(name: str, wanted: Json) -> Json:
+def creation(name: str, wanted: Json, *, number: int) -> Json:
     """The body of a request that creates a view.
 
     Args:
         name: The view's, in its namespace.
         wanted: Its metadata.
+        number: That of the swap.
     """
     version = current_version(wanted)
     return {
         "name": name,
         "schema": _schema(view_fields(wanted)),
         "view-version": {**version, "schema-id": 0, "version-id": 1},
-        "properties": wanted["properties"],
+        "properties": {**wanted["properties"], _NUMBER: str(number)},
     }
 
 
@@ -112,6 +124,7 @@ def replacement(
         updates.append({"action": "add-schema", "schema": _schema(view_fields(wanted))})
     updates += [
         {"action": "add-view-version", "view-version": version},
+        {"action": "set-current-view-version", "view-version-id": _LAST_ADDED},
         {"action": "set-current-view-version", "view-version-id": number},
         {"action": "set-properties", "updates": wanted["properties"]},
     ]

@@ -84,6 +84,20 @@ NUMBERS_OF_A_SWAP: Final = 8
 """How many numbers in a row a swap may use: one for each attempt to change a view."""
 
 
+class SwapOvertaken(Conflict):
+    """A view has a higher number than a swap that would change it; that view was not changed.
+
+    Args:
+        message: What happened.
+        advice: What to do next.
+        highest: The number that the view has.
+    """
+
+    def __init__(self, message: str, *, advice: str = "", highest: int) -> None:
+        super().__init__(message, advice=advice)
+        self.highest = highest
+
+
 class Catalog(PhysicalLayer, Maintenance, Protocol):
     """Tables and views, what happened to tables, and rows of tables for users' own code."""
 
@@ -141,8 +155,9 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
             views: Those that are created or replaced.
             drops: The names of those that are dropped.
             number: In a catalog that does not swap at once, of two swaps the one with the higher
-                number wins, whichever is later: see `State.next_view_number`. Without a number
-                (0), each view has to be as it was read.
+                number wins, whichever is later: `State.next_view_number` gives it, before anything
+                is read that decides what the views show. Without one (0) views can be created and
+                dropped there, and none can be replaced.
             again: In such a catalog, whether views that are up to date are replaced as well, so
                 that no request of an earlier swap that was cut can change them any more.
 
@@ -151,7 +166,7 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
                 target does not exist; nothing was changed. Or a catalog that does not swap at once
                 refused to change one of the views.
             Conflict: Another process changed one of the views meanwhile. A catalog that swaps at
-                once changed nothing.
+                once changed nothing. In others it is `SwapOvertaken` if a view has a higher number.
             OutcomeUnknown: The answer was lost.
         """
         ...

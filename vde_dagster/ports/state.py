@@ -235,12 +235,17 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
         """Who holds a lease that has not expired; empty if nobody does."""
         ...
 
-    def next_view_number(self, lease: Lease) -> int:
+    def next_view_number(self, lease: Lease | None = None, *, above: int = 0) -> int:
         """The number of a swap of views that do not move at once, above all given before.
 
-        So of two holders of an environment the later one has the higher number, and a process that
-        lost its lease gets none: a catalog lets the higher number win, whichever comes last. The
+        Whoever gets it first and reads after that what the views are to show has read later than
+        all with lower numbers, so a catalog lets the higher number win, whichever comes last. The
         `NUMBERS_OF_A_SWAP` from it on are its own.
+
+        Args:
+            lease: What has to be held still. So of two holders of an environment the later one has
+                the higher number, and a process that lost its lease gets none.
+            above: It is above this number, too.
 
         Raises:
             LeaseLost: The lease was taken over.

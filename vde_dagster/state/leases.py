@@ -126,7 +126,7 @@ def forget(connection: Connection, lease: Lease) -> None:
     )
 
 
-def next_number(connection: Connection, resource: str, *, apart: int) -> int:
+def next_number(connection: Connection, resource: str, *, apart: int, above: int = 0) -> int:
     """A number for a resource that nobody holds: its epoch, above all that were given before.
 
     It is at least the seconds since 2020, so that a state that is lost, or copied (which leaves
@@ -136,12 +136,13 @@ def next_number(connection: Connection, resource: str, *, apart: int) -> int:
         connection: A transaction that writes.
         resource: The resource.
         apart: How far it is at least from the one before.
+        above: It is above this number, too.
     """
     free = {"resource": resource, "holder": "", "epoch": 0, "expires_at": 0}
     insert_absent(connection, _leases, [free])
     row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
     since = (now(connection) - _FIRST_NUMBER_AT) // _SECOND
-    found = max(int(row.epoch) + apart, since)
+    found = max(int(row.epoch) + apart, since, above + 1)
     connection.execute(_CHANGE, {"changed": resource, "epoch": found})
     return found
 

@@ -45,15 +45,17 @@ class SqlLeases:
         with self._database.read() as connection:
             return leases.holder(connection, resource)
 
-    def next_view_number(self, lease: Lease) -> int:
-        """The number of a swap of views, above all that were given before.
+    def next_view_number(self, lease: Lease | None = None, *, above: int = 0) -> int:
+        """The number of a swap of views, above all that were given before; see the port.
 
         Raises:
             LeaseLost: The lease was taken over.
         """
         with self._database.write() as connection:
-            leases.check(connection, lease)
-            return leases.next_number(connection, VIEW_NUMBERS, apart=NUMBERS_OF_A_SWAP)
+            if lease is not None:
+                leases.check(connection, lease)
+            apart = NUMBERS_OF_A_SWAP
+            return leases.next_number(connection, VIEW_NUMBERS, apart=apart, above=above)
 
     def leases(self) -> Sequence[HeldLease]:
         """The leases that somebody holds."""

@@ -18,6 +18,7 @@ from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
+from vde_dagster.app.view_numbers import view_number
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
@@ -126,6 +127,7 @@ def _show(services: Services, name: TableName, key: VersionKey, before: TableNam
 
     It is left alone where it shows neither the version nor what it showed ``before``.
     """
+    number = view_number(services)
     shown = services.catalog.view(name)
     if shown is not None and shown.target not in (key.table, before):
         _LOG.info(
@@ -139,7 +141,7 @@ def _show(services: Services, name: TableName, key: VersionKey, before: TableNam
         return
     view = ViewDefinition(name=name, target=key.table, columns=loaded.columns)
     if view != shown:
-        services.catalog.swap_views([view], ())
+        services.catalog.swap_views([view], (), number=number)
 
 
 def _lacks(

@@ -20,25 +20,24 @@ from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.plan.plan_checks import gap_problems, gaps_after, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
+from vde_dagster.app.promote.swapping import is_embedded, swap
 from vde_dagster.app.publish.shown_views import settle, views_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import moved_looks
-from vde_dagster.app.view_names import are_moving, former_views, shown_naming
+from vde_dagster.app.view_names import are_moving, shown_naming
+from vde_dagster.app.view_numbers import view_number
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded
-from vde_dagster.core.model.kinds import Embedded
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import (
     PRODUCTION,
-    ModelName,
     TableName,
     environment_view,
     model_of,
 )
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.ports.state import Environment, Lease, environment_resource
-from vde_dagster.project.model_files import read_model
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -79,7 +78,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         taken=plan.taken,
         looks=looks,
     )
-    shown = _swap(services, environment, plan.graph, lease, before=before)
+    shown = swap(services, environment, plan.graph, lease, before=before)
     _show_added(services, plan)
     return shown
 
@@ -145,7 +144,7 @@ def _remove(services: Services, shown: Environment, lease: Lease) -> None:
             lease=lease,
             author=services.author,
         )
-    _swap(services, shown, stored_graph(shown.snapshots, services.models), lease)
+    swap(services, shown, stored_graph(shown.snapshots, services.models), lease)
 
 
 def finish_promotions(services: Services, environment: str) -> bool:
@@ -171,7 +170,7 @@ def _finish(services: Services, environment: str) -> bool:
             graph = stored_graph(shown.snapshots, services.models)
             if _gone(services, shown, graph):
                 return False
-            _swap(services, shown, graph, lease)
+            swap(services, shown, graph, lease)
             return True
     return False
 
@@ -246,16 +245,20 @@ def _show_added(services: Services, plan: Plan) -> None:
         holder = holder_of(services.ids, f"a promotion of {plan.environment}")
         resource, ttl = environment_resource(environment), services.lease_ttl
         try:
-            with leased(services.state, resource, holder=holder, ttl=ttl):
-                _show_gained(services, environment, ours)
+            with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+                _show_gained(services, environment, ours, lease)
         except (Conflict, OutcomeUnknown, Refused) as error:
             _LOG.warning("views of %s do not show what tables gained: %s", environment, error)
 
 
 def _show_gained(
-    services: Services, environment: str, grown: Mapping[VersionKey, Collection[str]]
+    services: Services,
+    environment: str,
+    grown: Mapping[VersionKey, Collection[str]],
+    lease: Lease,
 ) -> None:
     """Show the columns that versions gained, if the environment's models return them."""
+    number = view_number(services, lease)
     shown = services.state.environment(environment)
     if shown is None or shown.promoting:
         return
@@ -267,7 +270,8 @@ def _show_gained(
     if names:
         graph = stored_graph(shown.snapshots, services.models)
         naming = shown_naming(services, shown)
-        services.catalog.swap_views(views_of(services, shown, names, naming, graph=graph), ())
+        views = views_of(services, shown, names, naming, graph=graph)
+        services.catalog.swap_views(views, (), number=number)
         settle(services, environment, shown)
 
 
@@ -279,63 +283,6 @@ def _lacks(
     view = services.catalog.view(name)
     there = {each.name.lower() for each in view.columns} if view is not None else set()
     return not there.issuperset(columns)
-
-
-def _swap(
-    services: Services,
-    environment: Environment,
-    graph: Graph,
-    lease: Lease,
-    *,
-    before: Environment | None = None,
-) -> Environment:
-    """Swap the views of a begun promotion, and finish it; ``before`` was shown, if it is known.
-
-    Where views do not move at once, the swap gets its number under the lease, before anything is
-    read: a process that lost its lease gets none, and what one sent before that comes too late. So
-    that this holds for each view, all are replaced if the promotion before was left unfinished.
-
-    Raises:
-        LeaseLost: The lease was taken over, so whoever did finishes the promotion.
-    """
-    number = 0 if services.catalog.swaps_at_once else services.state.next_view_number(lease)
-    removed = _shown_before(services, environment, before)
-    kept = {
-        name
-        for name, each in environment.snapshots.items()
-        if name not in environment.hidden and not _is_embedded(each)
-    }
-    views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
-    former = former_views(services, environment.name, kept=kept, removed=removed - kept)
-    again = bool(number) and _follows_unfinished(services, environment)
-    services.catalog.swap_views(views, former, number=number, again=again)
-    try:
-        return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
-    finally:
-        settle(services, environment.name, environment)
-
-
-def _follows_unfinished(services: Services, environment: Environment) -> bool:
-    """Whether the promotion before was never finished: requests of it may still be on their way."""
-    before = services.state.environment(environment.name, revision=environment.revision - 1)
-    return before is not None and before.promoting
-
-
-def _shown_before(
-    services: Services, environment: Environment, known: Environment | None
-) -> set[ModelName]:
-    """The models that may have a view from promotions since the last finished one.
-
-    ``known`` is one of these, if it was read before.
-    """
-    names: set[ModelName] = set()
-    for revision in range(environment.revision - 1, 0, -1):
-        before = known if known is not None and known.revision == revision else None
-        before = before or services.state.environment(environment.name, revision=revision)
-        names |= before.snapshots.keys() if before is not None else set()
-        if before is not None and not before.promoting:
-            break
-    return names
 
 
 def _check_targets(services: Services, plan: Plan) -> None:
@@ -364,7 +311,7 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
         for node in plan.graph
         if node.model.kind.is_physical
         and node.name not in plan.hidden
-        and (node.name not in known or _is_embedded(known[node.name]))
+        and (node.name not in known or is_embedded(known[node.name]))
     }
     taken = services.catalog.taken(wanted)
     if taken:
@@ -380,9 +327,3 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
                 "another environment, whose views were named by another environment_suffix_target",
                 advice="Plan that environment first, or rename the model. Nothing was changed.",
             )
-
-
-def _is_embedded(snapshot: ModelSnapshot) -> bool:
-    """Whether a model has no view. For most models this is known without reading their text."""
-    may_be = Embedded.keyword in snapshot.source.text.upper()
-    return may_be and read_model(snapshot.source).kind.is_embedded

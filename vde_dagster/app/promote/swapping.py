@@ -1,0 +1,102 @@
+"""Moving the views of an environment as a promotion that was begun says.
+
+Doing the same again changes nothing. Where views move one by one, what was begun may go on after
+another process has taken over: numbers keep it from changing what that one shows.
+"""
+
+from __future__ import annotations
+
+from vde_dagster.app.publish.shown_views import settle, views_of
+from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import former_views
+from vde_dagster.app.view_numbers import view_number
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.kinds import Embedded
+from vde_dagster.core.model.snapshot import ModelSnapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.ports.catalog import SwapOvertaken
+from vde_dagster.ports.state import Environment, Lease
+from vde_dagster.project.model_files import read_model
+
+
+def swap(
+    services: Services,
+    environment: Environment,
+    graph: Graph,
+    lease: Lease,
+    *,
+    before: Environment | None = None,
+) -> Environment:
+    """Swap the views of a begun promotion, and finish it; ``before`` was shown, if it is known.
+
+    Where views do not move at once, the swap gets its number under the lease, before anything is
+    read: a process that lost its lease gets none, and what one sent before that comes too late.
+    A higher number than that is of a swap that the holder of the lease may overtake: it moved one
+    view, or was numbered by a state that is lost.
+
+    Raises:
+        LeaseLost: The lease was taken over, so whoever did finishes the promotion.
+    """
+    try:
+        _move(services, environment, graph, view_number(services, lease), before=before)
+    except SwapOvertaken as error:
+        number = services.state.next_view_number(lease, above=error.highest)
+        _move(services, environment, graph, number, before=before)
+    try:
+        return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
+    finally:
+        settle(services, environment.name, environment)
+
+
+def _move(
+    services: Services,
+    environment: Environment,
+    graph: Graph,
+    number: int,
+    *,
+    before: Environment | None,
+) -> None:
+    """Let the views show what an environment is to show, and drop those of former models.
+
+    Where they do not move at once, all are replaced if the promotion before was left unfinished, so
+    that each has a higher number than requests of that, which may still be on their way.
+    """
+    removed = _shown_before(services, environment, before)
+    kept = {
+        name
+        for name, each in environment.snapshots.items()
+        if name not in environment.hidden and not is_embedded(each)
+    }
+    views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
+    former = former_views(services, environment.name, kept=kept, removed=removed - kept)
+    again = bool(number) and _follows_unfinished(services, environment)
+    services.catalog.swap_views(views, former, number=number, again=again)
+
+
+def _follows_unfinished(services: Services, environment: Environment) -> bool:
+    """Whether the promotion before was never finished: requests of it may still be on their way."""
+    before = services.state.environment(environment.name, revision=environment.revision - 1)
+    return before is not None and before.promoting
+
+
+def _shown_before(
+    services: Services, environment: Environment, known: Environment | None
+) -> set[ModelName]:
+    """The models that may have a view from promotions since the last finished one.
+
+    ``known`` is one of these, if it was read before.
+    """
+    names: set[ModelName] = set()
+    for revision in range(environment.revision - 1, 0, -1):
+        before = known if known is not None and known.revision == revision else None
+        before = before or services.state.environment(environment.name, revision=revision)
+        names |= before.snapshots.keys() if before is not None else set()
+        if before is not None and not before.promoting:
+            break
+    return names
+
+
+def is_embedded(snapshot: ModelSnapshot) -> bool:
+    """Whether a model has no view. For most models this is known without reading their text."""
+    may_be = Embedded.keyword in snapshot.source.text.upper()
+    return may_be and read_model(snapshot.source).kind.is_embedded
