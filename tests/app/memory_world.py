@@ -156,9 +156,13 @@ class PowerCut(BaseException):
 
 @dataclass
 class Fuse:
-    """Counts calls of all ports, and cuts the power before or after one of them."""
+    """Counts calls of all ports, and cuts the power before or after one of them.
+
+    It is the one of a number, or the first one of a name.
+    """
 
     cut_at: int | None = None
+    cut_name: str = ""
     after: bool = False
     calls: int = 0
     blown: bool = False
@@ -188,7 +192,7 @@ class Wired:
                 raise PowerCut
             fuse.calls += 1
             fuse.names.append(name)
-            cut = fuse.calls == fuse.cut_at
+            cut = fuse.calls == fuse.cut_at or name == fuse.cut_name
             if cut and not fuse.after:
                 fuse.blown = True
                 raise PowerCut

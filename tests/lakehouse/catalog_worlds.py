@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from abc import ABC, abstractmethod
@@ -25,7 +26,7 @@ from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.ports.catalog import Catalog, ViewDefinition
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, Catalog, ViewDefinition
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -260,14 +261,44 @@ class KeptIceberg:
         return self._world
 
 
+class NumberedCatalog(IcebergCatalog):
+    """A REST catalog where each swap has a number, as those have that a state gives.
+
+    Args:
+        catalog: As pyiceberg opened it.
+        numbers: They rise.
+    """
+
+    def __init__(self, catalog: PyIcebergCatalog, numbers: Iterator[int]) -> None:
+        super().__init__(catalog, state=lambda: STATE_ID)
+        self._numbers = numbers
+
+    def swap_views(
+        self,
+        views: Sequence[ViewDefinition],
+        drops: Sequence[TableName],
+        *,
+        number: int = 0,
+        again: bool = False,
+    ) -> None:
+        """The number is the next one, if none is given."""
+        own = number or next(self._numbers)
+        super().swap_views(views, drops, number=own, again=again)
+
+
 class RestWorld(IcebergWorld):
     """A REST catalog, in which others write with pyiceberg, too."""
 
     def __init__(self, server: RestServer) -> None:
         self.server = server
+        self._numbers = itertools.count(NUMBERS_OF_A_SWAP, NUMBERS_OF_A_SWAP)
         self._tables = open_iceberg_catalog("lake", server.properties)
         for namespace in ("raw", "vde__s"):
             self._tables.create_namespace(namespace)
+
+    @property
+    def catalog(self) -> NumberedCatalog:
+        return NumberedCatalog(self._tables, self._numbers)
 
     def create_view(self, name: TableName) -> None:
         self.catalog.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])

@@ -18,6 +18,7 @@ from tests.lakehouse.catalog_worlds import (
 )
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
+from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
 from vde_dagster.ports.physical_layer import STATE, StoredTable
 
@@ -163,7 +164,7 @@ def test_files_of_a_table_that_was_made_after_the_drop_began_are_not_deleted(
     found = stored(iceberg.catalog)
     catalog = iceberg.catalog
     layer = catalog._layer
-    assert layer is not None
+    assert isinstance(layer, SqlPhysicalLayer)
     listed = layer._delete_row
 
     def remade(*args: object) -> None:
@@ -202,6 +203,24 @@ def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     assert drop(iceberg.catalog, again)
 
 
+def test_r12_over_rest_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
+    tmp_path: Path,
+) -> None:
+    with world_of("rest", tmp_path) as world:
+        assert isinstance(world, IcebergWorld)
+        world.create(ONE)
+        world.append(ONE, [(1, START)])
+        found = stored(world.catalog)
+        files = files_in(tmp_path / "warehouse")
+        catalog = world.catalog._catalog
+        catalog.create_namespace("backup")
+        catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
+        with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+            drop(world.catalog, found)
+        assert files <= files_in(tmp_path / "warehouse")
+        assert world._load(TableName("backup", "one")).scan().to_arrow().num_rows == 1
+
+
 def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, warehouse: Path) -> None:
     shown = TableName("dev", "one")
     iceberg.catalog.swap_views([ViewDefinition(name=shown, target=ONE, columns=(ID, AT))], [])
@@ -217,7 +236,7 @@ def test_files_that_cannot_be_deleted_are_named_and_deleted_once_they_can_be(
     folder = warehouse / ONE.namespace / ONE.name
     catalog = iceberg.catalog
     layer = catalog._layer
-    assert layer is not None
+    assert isinstance(layer, SqlPhysicalLayer)
     delete = layer._delete
 
     def denied(*_: object) -> None:

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyiceberg.exceptions import ServiceUnavailableError
 
-from tests.lakehouse.catalog_worlds import AT, ID, TABLE, RestWorld
+from tests.lakehouse.catalog_worlds import AT, ID, STATE_ID, TABLE, RestWorld
 from tests.worlds.rest_server import ENDPOINTS, LoseAnswer, LoseRequest, RestServer, serving
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
+from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import rest_views
+from vde_dagster.lakehouse import rest_requests, rest_views
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.ports.catalog import ViewDefinition
+from vde_dagster.ports.catalog import SwapOvertaken, ViewDefinition
+from vde_dagster.ports.physical_layer import STATE
 
 OTHER = TableName("raw", "other")
 NAME = TableName("dev", "a")
@@ -116,14 +120,12 @@ def overtake(world: RestWorld, wanted: ViewDefinition, *, number: int) -> None:
     world.server.before = meanwhile
 
 
-@pytest.mark.parametrize("late", [90, 0], ids=["with a lower number", "without a number"])
-def test_a_request_that_comes_after_a_later_swap_is_refused_by_the_server(
-    world: RestWorld, late: int
-) -> None:
+def test_a_request_that_comes_after_a_later_swap_is_refused_by_the_server(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     overtake(world, moved(), number=100)
-    with pytest.raises(Conflict, match="meanwhile"):
-        world.catalog.swap_views([view(ID)], [], number=late)
+    with pytest.raises(SwapOvertaken, match="meanwhile") as raised:
+        world.catalog.swap_views([view(ID)], [], number=90)
+    assert raised.value.highest == 100
     assert world.catalog.view(NAME) == moved()
 
 
@@ -134,12 +136,47 @@ def test_a_request_with_a_higher_number_wins_whoever_read_first(world: RestWorld
     assert world.catalog.view(NAME) == view(ID)
 
 
-def test_of_two_swaps_without_a_number_the_second_one_changes_nothing(world: RestWorld) -> None:
+def test_a_view_is_not_replaced_without_a_number(world: RestWorld) -> None:
+    """Two that both took the next one above what they read would mix what they show."""
+    catalog = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
+    catalog.swap_views([view()], [])
+    with pytest.raises(ValueError, match="next_view_number"):
+        catalog.swap_views([moved()], [])
+    catalog.swap_views([], [NAME])
+    assert world.catalog.view(NAME) is None
+
+
+def test_an_earlier_swap_neither_replaces_nor_drops_what_a_later_one_created(
+    world: RestWorld,
+) -> None:
+    world.catalog.swap_views([view()], [], number=100)
+    with pytest.raises(SwapOvertaken, match="nothing was changed"):
+        world.catalog.swap_views([moved()], [], number=90)
+    with pytest.raises(SwapOvertaken, match="nothing was changed"):
+        world.catalog.swap_views([], [NAME], number=90)
+    assert world.catalog.view(NAME) == view()
+    world.catalog.swap_views([], [NAME], number=110)
+    assert world.catalog.view(NAME) is None
+
+
+def test_a_replacement_that_arrives_twice_changes_nothing_the_second_time(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, sent = world.server.answer, list[tuple[str, str, dict[str, Any]]]()
+
+    def recorded(method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        sent.append((method, path, body))
+        return answer(method, path, body)
+
+    monkeypatch.setattr(world.server, "answer", recorded)
     world.catalog.swap_views([view()], [])
-    overtake(world, moved(), number=0)
-    with pytest.raises(Conflict, match="meanwhile"):
-        world.catalog.swap_views([view(ID)], [])
-    assert world.catalog.view(NAME) == moved()
+    world.catalog.swap_views([moved()], [], number=50)
+    (first,) = [each for each in sent if each[0] == "POST" and each[1].endswith("/views/a")]
+    assert answer(*first)[0] == 400, "while it is the last one"
+    world.catalog.swap_views([view(ID)], [], number=100)
+    assert answer(*first)[0] == 400
+    assert world.catalog.view(NAME) == view(ID)
+    assert versions(world) == [100, 1, 50]
 
 
 def test_a_view_that_was_dropped_and_made_again_meanwhile_stays(world: RestWorld) -> None:
@@ -284,6 +321,47 @@ def test_a_comment_comes_with_a_view_and_goes_with_it(world: RestWorld) -> None:
     assert "comment" not in world._tables.load_view(("dev", "a")).properties
 
 
+def test_a_view_carries_the_id_of_the_state_that_made_it(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+    assert world._tables.load_view(("dev", "a")).properties[STATE] == STATE_ID
+    world.catalog.swap_views([moved()], [])
+    assert world._tables.load_view(("dev", "a")).properties[STATE] == STATE_ID
+
+
+def refuse_often(world: RestWorld, *, times: int) -> None:
+    """Say so many times that requests about views come too often."""
+    left = times
+
+    def busy(_method: str, path: str) -> None:
+        nonlocal left
+        if "/views" in path and left:
+            left -= 1
+            raise NotDone(429, "slowly")
+
+    world.server.before = busy
+
+
+def test_who_asks_too_often_waits_and_asks_again(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest_requests, "_WAITS", (0, 0))
+    refuse_often(world, times=2)
+    world.catalog.swap_views([view()], [])
+    assert world.catalog.view(NAME) == view()
+
+
+def test_a_server_that_always_says_so_does_not_answer(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest_requests, "_WAITS", (0, 0))
+    refuse_often(world, times=100)
+    with pytest.raises(ServiceUnavailableError) as raised:
+        world.catalog.view(NAME)
+    found = fault_of(raised.value)
+    assert found is not None
+    assert found.fault is Fault.NO_ANSWER
+
+
 def test_a_catalog_that_leaves_earlier_snapshots_out_is_refused(tmp_path: Path) -> None:
     with serving(RestServer(tmp_path)) as server:
         properties = {**server.properties, "snapshot-loading-mode": "REFS"}
@@ -291,28 +369,34 @@ def test_a_catalog_that_leaves_earlier_snapshots_out_is_refused(tmp_path: Path) 
             open_iceberg_catalog("lake", properties)
 
 
-@pytest.mark.parametrize("lacks", ["GET", "POST"])
-def test_a_server_without_views_that_can_be_replaced_is_refused_with_what_to_set(
-    tmp_path: Path, lacks: str
+@pytest.mark.parametrize(
+    "lacks,advice",
+    [
+        pytest.param("GET", "use another catalog", id="that can be read"),
+        pytest.param("POST", "set `view-endpoints-supported: true`", id="that can be replaced"),
+        pytest.param("all", "set `view-endpoints-supported: true`", id="or tells nothing at all"),
+    ],
+)
+def test_a_server_that_does_not_say_that_it_has_views_is_refused_with_what_to_set(
+    tmp_path: Path, lacks: str, advice: str
 ) -> None:
     missing = f"{lacks} /v1/{{prefix}}/namespaces/{{namespace}}/views/{{view}}"
     server = RestServer(tmp_path)
-    server.endpoints = tuple(each for each in ENDPOINTS if each != missing)
+    server.endpoints = tuple(each for each in ENDPOINTS if each != missing) * (lacks != "all")
     with serving(server):
         world = RestWorld(server)
         world.create(TABLE)
-        with pytest.raises(Refused, match="view-endpoints-supported"):
+        with pytest.raises(Refused, match=advice):
             world.catalog.swap_views([view()], [])
         told = {**server.properties, "view-endpoints-supported": "true"}
         catalog = IcebergCatalog(open_iceberg_catalog("lake", told))
-        if lacks == "POST":
-            catalog.swap_views([view()], [])
-            catalog.swap_views([moved_to_id()], [])
-            assert catalog.view(NAME) == moved_to_id()
-
-
-def moved_to_id() -> ViewDefinition:
-    return view(ID)
+        if lacks == "GET":
+            with pytest.raises(Refused, match=advice):
+                catalog.swap_views([view()], [])
+            return
+        catalog.swap_views([view()], [], number=8)
+        catalog.swap_views([view(ID)], [], number=16)
+        assert catalog.view(NAME) == view(ID)
 
 
 def test_a_swap_reads_each_view_and_target_once_and_lists_each_namespace_once(

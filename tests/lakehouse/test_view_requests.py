@@ -13,8 +13,8 @@ from vde_dagster.lakehouse.view_metadata import TARGET, new_metadata
 from vde_dagster.lakehouse.view_requests import (
     creation,
     highest_number,
+    is_made_by,
     replacement,
-    request_of,
     shown_by,
     shows_the_same,
 )
@@ -52,9 +52,11 @@ def test_a_replacement_requires_the_views_uuid_and_makes_its_own_version_the_cur
         "add-schema",
         "add-view-version",
         "set-current-view-version",
+        "set-current-view-version",
         "set-properties",
     ]
-    schema, version, current, properties = made["updates"]
+    schema, version, added, current, properties = made["updates"]
+    assert added["view-version-id"] == -1, "what this request has added, or it is refused"
     assert [each["name"] for each in schema["schema"]["fields"]] == ["id", "at"]
     assert version["view-version"]["version-id"] == current["view-version-id"] == 7
     assert version["view-version"]["schema-id"] == -1, "the one that is added before it"
@@ -89,7 +91,7 @@ def test_two_requests_never_have_equal_versions() -> None:
 
 
 def test_a_creation_has_the_views_columns_query_and_properties() -> None:
-    made = creation("m", metadata(OLD, ID, comment="who"))
+    made = creation("m", metadata(OLD, ID, comment="who"), number=7)
     assert made["name"] == "m"
     assert made["schema"]["type"] == "struct"
     assert made["view-version"]["representations"][0]["dialect"] == "spark"
@@ -98,11 +100,30 @@ def test_a_creation_has_the_views_columns_query_and_properties() -> None:
     assert made["properties"]["spark.query-column-names"] == "id"
 
 
+def test_a_view_has_the_number_of_the_swap_that_created_it_until_a_higher_one_replaces_it() -> None:
+    made = metadata(OLD, ID)
+    made["properties"] = creation("m", made, number=7)["properties"]
+    assert highest_number(made) == 7
+    made["versions"].append({**made["versions"][0], "version-id": 15})
+    assert highest_number(made) == 15
+
+
+def test_a_version_is_a_requests_own_by_its_number_or_by_the_request_that_it_names() -> None:
+    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
+    made = body(before, wanted, 7)
+    version = next(e for e in made["updates"] if e["action"] == "add-view-version")["view-version"]
+    found = {**before, "versions": [version], "current-version-id": 7}
+    assert is_made_by(found, 7, "another")
+    assert is_made_by(found, 8, "r1")
+    assert not is_made_by(found, 8, "another")
+    assert not is_made_by(before, 7, "r1")
+
+
 def test_what_a_view_of_ours_shows_is_known_although_the_summary_is_lost() -> None:
     made = metadata(OLD, ID)
     made["versions"][0]["summary"] = {}
     assert shown_by(made, "lake") == OLD
-    assert request_of(made) == ""
+    assert not is_made_by(made, 7, "r1")
 
 
 @pytest.mark.parametrize("how", ["no property", "another query", "another catalog", "a wrong name"])

@@ -806,6 +806,16 @@ def test_who_lost_a_lease_gets_no_number_of_a_swap(store: Store, lease: Lease) -
     assert store.state.next_view_number(taken) > before
 
 
+def test_a_number_of_a_swap_is_given_without_a_lease_and_above_another_number(
+    state: State, lease: Lease
+) -> None:
+    first = state.next_view_number()
+    far = first + 1_000_000
+    above = state.next_view_number(lease, above=far)
+    assert above > far
+    assert state.next_view_number(above=first) >= above + NUMBERS_OF_A_SWAP
+
+
 def test_a_state_that_begins_again_gives_higher_numbers_of_swaps(
     store: Store, lease: Lease
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from pyiceberg.catalog.rest import (
+    DEFAULT_ENDPOINTS,
     VIEW_ENDPOINTS_SUPPORTED,
     Capability,
     Endpoint,
@@ -102,13 +103,17 @@ class RestRequests:
         """
         supported = self._catalog._supported_endpoints  # noqa: SLF001 - pyiceberg publishes no list
         told = str(self._catalog.properties.get(VIEW_ENDPOINTS_SUPPORTED, "")).lower() == "true"
-        if {_LIST, _LOAD} <= supported and (told or _REPLACE in supported):
+        has_views = {_LIST, _LOAD} <= supported
+        if has_views and (told or _REPLACE in supported):
             return
+        may_have = has_views or supported == DEFAULT_ENDPOINTS  # it says nothing of what it has
+        setting = f"`{VIEW_ENDPOINTS_SUPPORTED}: true` under `catalog.properties`"
         raise Refused(
             f"the server of the catalog {self._catalog.name!r} does not say that it has views that "
             "can be replaced, and environments are views",
-            advice=f"If it has them all the same, set `{VIEW_ENDPOINTS_SUPPORTED}: true` under "
-            "`catalog.properties`; else use another catalog.",
+            advice=f"If it has them all the same, set {setting}; else use another catalog."
+            if may_have and not told
+            else "Environments need views, so use another catalog.",
         )
 
     def view(self, name: TableName) -> Json | None:

@@ -30,7 +30,8 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.leases import leased
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.promote import promotion as promote
+from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.app.promote.swapping import swap
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
@@ -114,7 +115,8 @@ def test_a_process_that_slept_in_a_promotion_leaves_the_views_of_the_latest_one(
     assert stale.promoting
     build(slept.services(), graph_of(PROJECT))
     build(slept.services(), FILTERED)
-    promote._swap(slept.services(), stale, graph_of(PROJECT))  # wakes up, and goes on where it was
+    lost = Lease(resource=environment_resource("prod"), holder="asleep", epoch=1)
+    swap(slept.services(), stale, graph_of(PROJECT), lost)  # wakes up, and goes on where it was
     assert slept.rows("mart.daily") == [(date(2024, 1, 1), 20)]
 
 
@@ -140,7 +142,7 @@ def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
             lease=lease,
         )
         with pytest.raises(Conflict):
-            promote.finish_promotions(world.services(), "prod")
+            finish_promotions(world.services(), "prod")
 
 
 class Full:

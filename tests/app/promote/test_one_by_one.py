@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, build, graph_of
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, build, graph_of
 from tests.app.promote.rest_shop import FAILED, VIEWS, Line, Shop, shop_in
 from tests.app.shop_world import EDITED, SALES_NAME, SHOP, TOTAL_NAME, shop_in_production
 from tests.depth import is_full
@@ -19,9 +19,11 @@ from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
 from vde_dagster.app.inspect.whole_views import read_as, whole_revision, whole_views
 from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
 from vde_dagster.app.promote.taking import plan_rollback
+from vde_dagster.app.publish.shown_views import show
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+from vde_dagster.ports.catalog import SwapOvertaken
 from vde_dagster.ports.state import LeaseLost
 
 EVER = 10_000
@@ -153,7 +155,7 @@ def test_a_request_that_arrives_after_another_promotion_changes_nothing(
             shop.take_over()
 
     shop.server.before = late
-    with pytest.raises(Conflict, match="meanwhile"):
+    with pytest.raises(LeaseLost):
         shop.promote("dev")
     assert shop.shown() == shop.third
     run(shop)
@@ -199,9 +201,114 @@ def test_a_process_that_lost_its_lease_gets_no_number_and_moves_no_view(shop: Sh
 
 
 def test_a_number_that_was_given_before_another_promotion_moves_no_view(shop: Shop) -> None:
-    with pytest.raises(Conflict, match="somebody else changed the view"):
+    with pytest.raises(LeaseLost):
         shop.promote("dev", shop.asleep("next_view_number", after=True))
     assert shop.shown() == shop.third
+
+
+def test_a_view_that_is_shown_by_an_earlier_reading_is_not_moved_back(shop: Shop) -> None:
+    """Outside of a promotion nobody holds the environment, and a number is enough."""
+    services = shop.asleep("environment", after=True)
+    with pytest.raises(SwapOvertaken, match="changed the view"):
+        show(services, "prod", [SALES_NAME, TOTAL_NAME])
+    assert shop.shown() == shop.third
+    show(shop.world.services(), "prod", [SALES_NAME, TOTAL_NAME])
+    assert shop.shown() == shop.third
+
+
+def test_who_holds_the_environment_overtakes_numbers_that_a_lost_state_gave(shop: Shop) -> None:
+    views = list(shop.world.catalog.views(VIEWS).values())
+    shop.world.catalog.swap_views(views, [], number=1_000_000_000, again=True)
+    shop.promote("dev")
+    assert shop.shown() == shop.second
+    services = shop.world.services()
+    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    assert shop.shown() == shop.first
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "call", ["begin_promotion", "next_view_number", "swap_views", "finish_promotion"]
+)
+def test_a_process_that_dies_at_a_call_leaves_old_or_new_views_and_the_next_one_goes_on(
+    shop: Shop, call: str, after: bool
+) -> None:
+    with pytest.raises(PowerCut):
+        shop.promote("dev", shop.world.services(Fuse(cut_name=call, after=after)))
+    shop.world.reboot()
+    assert shop.shown() in (shop.first, shop.second)
+    shop.promote("dev")
+    assert shop.shown() == shop.second
+    found = shop.world.state.environment("prod")
+    assert found is not None
+    assert not found.promoting
+
+
+def test_whenever_another_process_takes_over_its_promotion_stays(shop: Shop) -> None:
+    shop.server.asked.clear()
+    shop.promote("dev")
+    every = len(shop.server.asked)
+    last: list[dict[TableName, TableName]] = []
+    for at in range(1, every + 1, 1 if is_full() else 8):
+        build(shop.world.services(), graph_of(SHOP))
+        assert shop.shown() == shop.first
+        taken_over = interrupt(shop, at)
+        with suppress(*FAILED):
+            shop.promote("dev")
+        shop.server.before = lambda _method, _path: None
+        # Who reads the environment after the other one is done promotes over it.
+        assert shop.shown() == shop.of("prod") in (shop.second, shop.third), at
+        run(shop)
+        assert shop.shown() == shop.of("prod"), at
+        last += [shop.shown()] * taken_over.is_set()
+    assert last.count(shop.third) > len(last) / 2
+
+
+def interrupt(shop: Shop, at: int) -> threading.Event:
+    """Let another process take over before a request is carried out, which sets the event."""
+    count, lock, done = 0, threading.Lock(), threading.Event()
+
+    def counted(_method: str, _path: str) -> None:
+        nonlocal count
+        with lock:
+            count += 1
+            is_it = count == at
+        if is_it:
+            shop.server.before = lambda _method, _path: None
+            shop.take_over()
+            done.set()
+
+    shop.server.before = counted
+    return done
+
+
+def test_a_view_that_a_late_request_drops_is_made_again_by_the_next_plan(shop: Shop) -> None:
+    """A drop requires nothing of what it drops, so this is the one request that can come late."""
+    held, others, fuse = threading.Event(), threading.Event(), Fuse()
+
+    def hold(method: str, _path: str) -> None:
+        if method == "DELETE" and not held.is_set():
+            held.set()
+            others.wait(60)
+
+    def drop() -> None:
+        fewer = {name: text for name, text in SHOP.items() if name != "total"}
+        with suppress(PowerCut, *FAILED):
+            build(shop.world.services(fuse), graph_of(fewer))
+
+    shop.server.before = hold
+    first = threading.Thread(target=drop)
+    first.start()
+    assert held.wait(60)
+    fuse.blown = True
+    shop.world.reboot()
+    build(shop.world.services(), graph_of(SHOP))
+    assert shop.shown() == shop.first
+    others.set()
+    first.join(60)
+    assert shop.shown().keys() == set(VIEWS) - {TableName("mart", "total")}
+    build(shop.world.services(), graph_of(SHOP))
+    assert shop.shown() == shop.first
 
 
 def test_a_process_that_slept_before_it_finished_leaves_what_the_later_one_shows(
