@@ -15,6 +15,7 @@ from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
 from tests.cli.test_advice import why_wrong
 from vde_dagster.cli.commands import COMMANDS, vde
+from vde_dagster.composition import spark_conf
 from vde_dagster.project.configuration import read_configuration
 
 ROOT = Path(__file__).parents[2]
@@ -229,14 +230,17 @@ def test_every_key_of_the_configuration_is_documented_and_read(
     (tmp_path / "vde.yaml").write_text(example)
     configuration = read_configuration(tmp_path)  # an unknown key would be refused
     assert configuration.state_url
-    for name in re.findall(r"\$\{(\w+)\}", secrets):
+    for name in re.findall(r"\$\{(\w+)\}", secrets + rest):
         monkeypatch.setenv(name, f"canary-{name}")
     (tmp_path / "vde.yaml").write_text(f"name: shop\n{secrets}")
     assert "canary" not in repr(read_configuration(tmp_path))
     (tmp_path / "vde.yaml").write_text(f"name: shop\n{rest}")
     over_rest = read_configuration(tmp_path)
-    assert over_rest.catalog.properties["type"] == "rest"
-    assert over_rest.catalog.properties["uri"] == over_rest.spark.conf[f"{_LAKE}.uri"]
+    assert "canary" not in repr(over_rest)
+    told, in_spark = over_rest.catalog.properties, spark_conf(over_rest)
+    assert told["type"] == "rest"
+    for key in ("type", "uri", "token"):
+        assert in_spark[f"{_LAKE}.{key}"] == told[key]
     files = (
         "configuration.py",
         "environment_settings.py",

@@ -336,11 +336,12 @@ def in_memory(folder: Path, patch: pytest.MonkeyPatch) -> InMemory:
 def on_spark(folder: Path, **properties: str) -> OnSpark:
     """The example as it is, in a catalog that no other test has; nothing has landed.
 
-    ``properties`` are pyiceberg's of a SQL catalog, whose warehouse lies in the project's folder
-    unless they say where. Without any the catalog is embedded.
+    ``properties`` are pyiceberg's: of a SQL catalog, whose warehouse lies in the project's folder
+    unless they say where, or of another ``type``. Without any the catalog is embedded.
     """
     _copy(folder)
-    given = {"type": "sql", "warehouse": f"file://{folder}/.vde/warehouse", **properties}
+    of_sql = {"type": "sql", "warehouse": f"file://{folder}/.vde/warehouse"}
+    given = {**({} if "type" in properties else of_sql), **properties}
     with (folder / "vde.yaml").open("a", encoding="utf-8") as settings:
         settings.write(f"\ncatalog:\n  name: flights_{uuid.uuid4().hex[:8]}\n")
         if properties:

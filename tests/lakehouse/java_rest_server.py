@@ -1,4 +1,4 @@
-"""A REST catalog's server whose answers are those of Iceberg's own library, in Spark's JVM.
+"""A REST catalog's server whose answers are those of Iceberg's own library, in a JVM.
 
 `CatalogHandlers` is what REST servers in Java answer with (Apache's fixture, Polaris, Gravitino,
 Hive). Only HTTP is ours: it is that of `tests/worlds/rest_server.py`.
@@ -7,13 +7,19 @@ Hive). Only HTTP is ours: it is that of `tests/worlds/rest_server.py`.
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
 from tests.worlds.rest_server import Json, RestServer
 from tests.worlds.rest_views import NotDone
+from vde_dagster.lakehouse.jars import log_settings, resolve_jars, spark_home
+from vde_dagster.lakehouse.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,18 +40,46 @@ _JACKSON: Final = "org.apache.iceberg.shaded.com.fasterxml.jackson"
 _REQUESTS: Final = "org.apache.iceberg.rest.requests"
 
 
+def jvm_of(spark: SparkSession) -> Any:
+    """The way into a session's JVM, which has Iceberg's library."""
+    return spark.sparkContext._gateway  # type: ignore[attr-defined]
+
+
+@contextmanager
+def own_jvm() -> Iterator[Any]:
+    """A JVM with Iceberg's library that ends with this process, and the way into it."""
+    jars = spark_home() / "jars"
+    (bridge,) = jars.glob("py4j-*.jar")
+    port, token, process = launch_gateway(
+        jarpath=str(bridge),
+        classpath=os.pathsep.join([str(jars / "*"), *map(str, resolve_jars())]),
+        javaopts=["-Xmx512m", f"-Dlog4j2.configurationFile={log_settings().as_uri()}"],
+        java_path=str(find_java().executable),
+        die_on_exit=True,
+        enable_auth=True,
+        return_proc=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        yield gateway
+    finally:
+        gateway.close()
+        process.kill()
+        process.wait()
+
+
 class JavaRestServer(RestServer):
     """A server over Iceberg's JdbcCatalog on SQLite.
 
     Args:
         folder: Where its data is.
-        spark: The session whose JVM answers.
+        gateway: The way into the JVM that answers: `jvm_of` or `own_jvm`.
     """
 
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
+    def __init__(self, folder: Path, gateway: Any) -> None:
         super().__init__(folder)
-        self._gateway: Any = spark.sparkContext._gateway  # type: ignore[attr-defined]
-        jvm = self._gateway.jvm
+        self._gateway = gateway
+        jvm = gateway.jvm
         settings = jvm.java.util.HashMap()
         for key, value in {
             "type": "jdbc",
@@ -54,7 +88,7 @@ class JavaRestServer(RestServer):
             "warehouse": f"{folder}/warehouse",
         }.items():
             settings.put(key, value)
-        configuration = spark.sparkContext._jsc.hadoopConfiguration()
+        configuration = jvm.org.apache.hadoop.conf.Configuration()
         util = jvm.org.apache.iceberg.CatalogUtil
         self._catalog = util.buildIcebergCatalog("server", settings, configuration)
         self._handlers = jvm.org.apache.iceberg.rest.CatalogHandlers

@@ -22,6 +22,7 @@ from vde_dagster.app.inspect.whole_views import read_as, whole_revision, whole_v
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.lakehouse.spark_catalog import spark_catalog_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,17 +40,14 @@ TOTAL = "MODEL (name {s}.total, kind FULL, start '2024-01-01');\nSELECT SUM(id) 
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
-    from tests.lakehouse.java_rest_server import JavaRestServer
+    from tests.lakehouse.java_rest_server import JavaRestServer, jvm_of
     from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
     name = f"rest{uuid.uuid4().hex[:10]}"
-    with serving(JavaRestServer(tmp_path, spark)) as server:
-        prefix = f"spark.sql.catalog.{name}"
-        spark.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
-        settings = {"type": "rest", "uri": server.url, "cache-enabled": "false"}
-        for key, value in settings.items():
-            spark.conf.set(f"{prefix}.{key}", value)
+    with serving(JavaRestServer(tmp_path, jvm_of(spark))) as server:
+        for key, value in spark_catalog_conf(name, server.properties, {}).items():
+            spark.conf.set(key, value)
         iceberg = open_iceberg_catalog(name, server.properties)
         yield Lake(
             spark=spark,

@@ -45,9 +45,9 @@ def world(
 def _server(request: pytest.FixtureRequest, folder: Path) -> RestServer:
     if request.param == "ours":
         return RestServer(folder)
-    from tests.lakehouse.java_rest_server import JavaRestServer
+    from tests.lakehouse.java_rest_server import JavaRestServer, jvm_of
 
-    return JavaRestServer(folder, request.getfixturevalue("spark"))
+    return JavaRestServer(folder, jvm_of(request.getfixturevalue("spark")))
 
 
 def view(*columns: Column, name: TableName = NAME, target: TableName = TABLE) -> ViewDefinition:

@@ -12,12 +12,14 @@ from sqlalchemy import create_engine
 from tests.cli.calling import run_vde
 from tests.conftest import not_run
 from tests.flights.lakes import OnSpark, on_spark
+from tests.lakehouse.java_rest_server import JavaRestServer, own_jvm
 from tests.platform.canaries import canary, contents_with, files_with, tables_with
 from tests.platform.processes import tell
 from tests.platform.programs import LOOPBACK
 from tests.platform.s3_server import BUCKET, REGION, s3_server
 from tests.platform.spark_servers import cluster, connect_server
 from tests.platform.told import COMMAND_LINES
+from tests.worlds.rest_server import serving
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
 
@@ -55,14 +57,7 @@ def test_catalog_state_and_dagster_in_one_postgres(
 ) -> None:
     """Its password is in the environment of the processes, and nowhere else."""
     required("dagster_postgres", "dagster-postgres is not installed")
-    database, password = f"t{uuid4().hex}", canary()
-    with_password = postgres_on_loopback.replace("vde@", f"vde:{password}@")
-    server = create_engine(
-        postgres_on_loopback.format(database="postgres"), isolation_level="AUTOCOMMIT"
-    )
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {database}")
-    server.dispose()
+    found, password = new_database(postgres_on_loopback), canary()
     address = "${STORY_DATABASE}"
     lake = on_spark(tmp_path / "flights", uri=address)
     home = lake.folder / ".vde" / "dagster"
@@ -71,15 +66,37 @@ def test_catalog_state_and_dagster_in_one_postgres(
     told(
         lake,
         f"state: {{url: '{address}'}}\n",
-        STORY_DATABASE=with_password.format(database=database),
+        STORY_DATABASE=found.replace("vde@", f"vde:{password}@"),
     )
     assert not list(home.rglob("*.db")), "Dagster has no file of SQLite"
     assert not (lake.folder / ".vde" / "lake.db").exists()
-    found = postgres_on_loopback.format(database=database)
     assert {"iceberg_tables", "vde_ledger", "runs", "event_logs"} <= tables_with(found, "")
     assert tables_with(found, password) == set()
     assert (tmp_path / COMMAND_LINES).read_text("utf-8")
     assert files_with(tmp_path, password) == []
+
+
+@pytest.mark.postgres
+def test_a_rest_catalog_and_the_state_in_postgres(
+    tmp_path: Path, postgres_on_loopback: str
+) -> None:
+    """Iceberg's own library answers, in a JVM that is not Spark's."""
+    address = new_database(postgres_on_loopback)
+    with own_jvm() as gateway, serving(JavaRestServer(tmp_path / "server", gateway)) as server:
+        lake = on_spark(tmp_path / "flights", type="rest", uri=server.url)
+        told(lake, f"state: {{url: '{address}'}}\n")
+        moved = ("POST", "/v1/namespaces/staging/views/departures")
+        assert server.changes.count(moved) >= 3, "it was promoted, rolled back, and forward again"
+
+
+def new_database(server: str) -> str:
+    """The address of a new database; ``server`` is one with ``{database}`` to fill in."""
+    database = f"t{uuid4().hex}"
+    engine = create_engine(server.format(database="postgres"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {database}")
+    engine.dispose()
+    return server.format(database=database)
 
 
 def test_spark_connect(tmp_path: Path) -> None:

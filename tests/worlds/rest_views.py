@@ -2,7 +2,7 @@
 
 What a replacement does is that of `ViewMetadata.Builder` in Iceberg 1.12 (what the specification
 leaves open is decided there): which number a version gets, which versions are taken for equal, what
-is refused. `tests/platform` compares both.
+is refused. `tests/lakehouse/test_rest_views.py` asks both the same.
 """
 
 from __future__ import annotations
