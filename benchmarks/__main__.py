@@ -23,6 +23,7 @@ from benchmarks import (
     planning,
     promotion,
     query,
+    rest_views,
     staleness,
 )
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "commands": commands.main,
     "promotion": promotion.main,
     "query": query.main,
+    "rest": rest_views.main,
     "dagster": dagster_load.main,
     "steps": dagster_steps.main,
     "sqlmesh": peer.main,
@@ -53,6 +55,7 @@ ON_REQUEST = (
     "growth",
     "promotion",
     "query",
+    "rest",
     "staleness",
     "history",
     "models",

@@ -32,11 +32,16 @@ def new_project(folder: Path) -> Path:
     return folder
 
 
+def vde_in_a_process(*arguments: str | Path) -> list[str]:
+    """The command line that runs `vde` in a process of its own."""
+    code = "from vde_dagster.cli import main; main()"
+    return [sys.executable, "-c", code, *map(str, arguments)]
+
+
 def run_vde(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `vde` in a process of its own."""
-    code = "from vde_dagster.cli import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
+        vde_in_a_process(*arguments),
         env={key: each for key, each in os.environ.items() if key not in OURS} | environment,
         capture_output=True,
         text=True,

@@ -93,7 +93,7 @@ class SwapOvertaken(Conflict):
         highest: The number that the view has.
     """
 
-    def __init__(self, message: str, *, advice: str = "", highest: int) -> None:
+    def __init__(self, message: str, *, advice: str = "", highest: int = 0) -> None:
         super().__init__(message, advice=advice)
         self.highest = highest
 
