@@ -356,7 +356,7 @@ def _answered(attempt: int, ask: Callable[[int], Answer]) -> Answer | OutcomeUnk
         return error
 
 
-def _refuse_late(changes: Iterable[_Change], number: int) -> None:
+def _refuse_late(changes: Sequence[_Change], number: int) -> None:
     """Refuse a swap that a later one has overtaken before it was begun.
 
     Raises:

@@ -86,12 +86,12 @@ def test_the_first_write_of_a_version_does_not_undo_a_promotion_meanwhile() -> N
     world.land((1, 10), (2.5, 20), until=24)
     services = world.services()
     old = bound(services)
-    swap = world.catalog.swap_views
+    swap_views = world.catalog.swap_views
 
-    def overtaken(views: Any, drops: Any) -> None:
-        world.catalog.swap_views = swap  # type: ignore[method-assign]
+    def overtaken(views: Any, drops: Any, **more: Any) -> None:
+        world.catalog.swap_views = swap_views  # type: ignore[method-assign]
         build(world.services(), FILTERED)
-        swap(views, drops)
+        swap_views(views, drops, **more)
 
     evaluate_range(services, old, EVENTS_NAME, Interval(hour_of(0), hour_of(24)))
     world.catalog.swap_views = overtaken  # type: ignore[method-assign]
