@@ -14,7 +14,10 @@ from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.schema import Schema
 
+from tests.worlds.rest_server import rest_server
+from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.lakehouse import rest_views
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.trial import Trial, answer_of, clock_of, python_of_workers
 
@@ -109,6 +112,39 @@ def test_views_that_cannot_be_made_are_refused_and_all_else_is_removed(
         trial.make_view()
     trial.remove()
     assert content(tmp_path) == before
+
+
+def test_over_rest_a_view_is_also_replaced_as_promotions_do(tmp_path: Path) -> None:
+    with rest_server(tmp_path) as server:
+        catalog = open_iceberg_catalog("lake", server.properties)
+        trial = Trial(catalog, "4567")
+        trial.make_table()
+        trial.make_view()
+        assert ("POST", f"/v1/namespaces/{trial.namespace}/views/shown") in server.changes
+        trial.remove()
+        assert server.views == {}
+        assert catalog.list_namespaces() == []
+
+
+def test_over_rest_a_server_that_replaces_no_view_is_refused_and_all_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest_views, "_PAUSE", 0)
+
+    def refuse(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path:
+            raise NotDone(400, "no such number")
+
+    with rest_server(tmp_path) as server:
+        server.before = refuse
+        catalog = open_iceberg_catalog("lake", server.properties)
+        trial = Trial(catalog, "4567")
+        trial.make_table()
+        with pytest.raises(Refused, match=r"refuses to change the view .*no such number"):
+            trial.make_view()
+        trial.remove()
+        assert server.views == {}
+        assert catalog.list_namespaces() == []
 
 
 def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(

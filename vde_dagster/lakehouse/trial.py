@@ -26,7 +26,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.lakehouse.folders import Folder
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
-from vde_dagster.ports.catalog import ViewDefinition
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,6 +96,8 @@ class Trial:
     def make_view(self) -> None:
         """Make a view of the table and read it, as the views of environments are made.
 
+        In a catalog where they move one by one it is replaced, too, as promotions do.
+
         Raises:
             Refused: This catalog has no views that can be swapped, or the view is not there.
         """
@@ -107,6 +109,7 @@ class Trial:
         except (Refused, Conflict):  # it was not made; after any other error that is not certain
             self._shown = False
             raise
+        catalog.swap_views([view], [], number=NUMBERS_OF_A_SWAP, again=True)
         if catalog.view(self._view) != view:
             raise Refused(
                 f"the view {self._view} was made and is not there",
