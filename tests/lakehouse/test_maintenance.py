@@ -24,6 +24,22 @@ HOUR: Final = timedelta(hours=1)
 SHOWN: Final = TableName("s", "one")
 
 
+@pytest.fixture(params=["memory", "iceberg", "rest"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """For what needs no expiry, of which there is none over REST."""
+    with world_of(request.param, tmp_path) as found:
+        found.create(ONE)
+        yield found
+
+
+@pytest.fixture(params=["iceberg", "rest"])
+def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IcebergWorld]:
+    with world_of(request.param, tmp_path) as found:
+        assert isinstance(found, IcebergWorld)
+        found.create(ONE)
+        yield found
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "warehouse" / ONE.namespace / ONE.name
@@ -57,11 +73,11 @@ def files_in(folder: Path) -> set[Path]:
 
 
 # Histories
-def test_a_history_has_the_line_and_what_branches_and_tags_name(world: World) -> None:
-    first, second = filled(world, 2)
-    world.branch(ONE, "x", first)
-    compacted = world.compact(ONE)
-    history = world.catalog.table_history(ONE)
+def test_a_history_has_the_line_and_what_branches_and_tags_name(anywhere: World) -> None:
+    first, second = filled(anywhere, 2)
+    anywhere.branch(ONE, "x", first)
+    compacted = anywhere.compact(ONE)
+    history = anywhere.catalog.table_history(ONE)
     assert history is not None
     assert [each.id for each in history.line(history.head)][:3] == [compacted, second, first]
     assert [each.is_compaction for each in history.line(history.head)][:3] == [True, False, False]
@@ -73,31 +89,31 @@ def test_a_history_has_the_line_and_what_branches_and_tags_name(world: World) ->
     assert history.announced == frozenset()
 
 
-def test_a_table_that_is_not_there_has_no_history_and_no_files(world: World) -> None:
+def test_a_table_that_is_not_there_has_no_history_and_no_files(anywhere: World) -> None:
     nobody = TableName("s", "nobody")
-    assert world.catalog.table_history(nobody) is None
-    assert list(world.catalog.data_files(nobody)) == []
-    assert not world.catalog.stays(nobody, 1)
-    assert world.catalog.settle_expiry(nobody).count == 0
-    assert world.catalog.stored(nobody) is None
+    assert anywhere.catalog.table_history(nobody) is None
+    assert list(anywhere.catalog.data_files(nobody)) == []
+    assert not anywhere.catalog.stays(nobody, 1)
+    assert anywhere.catalog.settle_expiry(nobody).count == 0
+    assert anywhere.catalog.stored(nobody) is None
 
 
-def test_the_tag_of_a_repair_is_dropped_only_where_it_is(world: World) -> None:
-    first, second = filled(world, 2)
-    world.roll_back(ONE, first)
-    world.catalog.restore(ONE, found=first, recorded=second)
-    world.roll_back(ONE, first)
-    other = world.append(ONE, [(9, START)])
-    world.catalog.restore(ONE, found=other, recorded=second)
+def test_the_tag_of_a_repair_is_dropped_only_where_it_is(anywhere: World) -> None:
+    first, second = filled(anywhere, 2)
+    anywhere.roll_back(ONE, first)
+    anywhere.catalog.restore(ONE, found=first, recorded=second)
+    anywhere.roll_back(ONE, first)
+    other = anywhere.append(ONE, [(9, START)])
+    anywhere.catalog.restore(ONE, found=other, recorded=second)
     tag = f"before_repair_{other}"
-    history = world.catalog.table_history(ONE)
+    history = anywhere.catalog.table_history(ONE)
     assert history is not None
     assert history.tags == {tag: other}
-    world.catalog.drop_tag(ONE, tag, second)
-    assert world.catalog.table_history(ONE) == history
-    world.catalog.drop_tag(ONE, tag, other)
-    world.catalog.drop_tag(ONE, tag, other)
-    after = world.catalog.table_history(ONE)
+    anywhere.catalog.drop_tag(ONE, tag, second)
+    assert anywhere.catalog.table_history(ONE) == history
+    anywhere.catalog.drop_tag(ONE, tag, other)
+    anywhere.catalog.drop_tag(ONE, tag, other)
+    after = anywhere.catalog.table_history(ONE)
     assert after is not None
     assert after.tags == {}
 
@@ -275,10 +291,10 @@ def test_nothing_expires_where_metadata_of_what_stays_is_gone(
     assert first in retained(iceberg)
 
 
-def test_data_files_are_told_by_partition_and_size(iceberg: IcebergWorld, folder: Path) -> None:
-    filled(iceberg, 2)
-    iceberg.append(ONE, [(9, START)])
-    found = iceberg.catalog.data_files(ONE)
+def test_data_files_are_told_by_partition_and_size(on_disk: IcebergWorld, folder: Path) -> None:
+    filled(on_disk, 2)
+    on_disk.append(ONE, [(9, START)])
+    found = on_disk.catalog.data_files(ONE)
     sizes = sorted(each.stat().st_size for each in folder.rglob("*.parquet"))
     assert sorted(each.size for each in found) == sizes
     partitions = sorted(each.partition for each in found)
@@ -298,10 +314,10 @@ def three_days_ago() -> datetime:
 
 
 def test_old_files_that_nothing_names_are_found_and_deleted_and_no_other(
-    iceberg: IcebergWorld, folder: Path
+    on_disk: IcebergWorld, folder: Path
 ) -> None:
-    filled(iceberg)
-    iceberg.overwrite(ONE, [(7, START)])
+    filled(on_disk)
+    on_disk.overwrite(ONE, [(7, START)])
     for each in files_in(folder):
         aged(each, 30)
         checksum = each.with_name(f".{each.name}.crc")
@@ -316,57 +332,57 @@ def test_old_files_that_nothing_names_are_found_and_deleted_and_no_other(
     young = folder / "data" / "young.parquet"
     young.write_bytes(b"x")
     aged(young, 2.9)
-    table = stored(iceberg.catalog)
-    found = iceberg.catalog.stray_files(table, before=three_days_ago())
+    table = stored(on_disk.catalog)
+    found = on_disk.catalog.stray_files(table, before=three_days_ago())
     assert {Path(each.path) for each in found} == set(strays)
     assert {each.size for each in found} == {2}
-    iceberg.catalog.delete_files(table, found)
-    iceberg.catalog.delete_files(table, found)
+    on_disk.catalog.delete_files(table, found)
+    on_disk.catalog.delete_files(table, found)
     assert files_in(folder) == kept | {young}
-    assert iceberg._load(ONE).scan().to_arrow().column("id").to_pylist() == [7]
+    assert on_disk._load(ONE).scan().to_arrow().column("id").to_pylist() == [7]
 
 
 def test_nothing_is_stray_in_a_folder_with_a_table_that_a_person_has_renamed(
-    iceberg: IcebergWorld, folder: Path
+    on_disk: IcebergWorld, folder: Path
 ) -> None:
     """It keeps its folder, in which the table is that is made again under its old name."""
-    filled(iceberg)
-    catalog = iceberg.catalog._catalog
+    filled(on_disk)
+    catalog = on_disk.catalog._catalog
     catalog.create_namespace("backup")
     catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
-    iceberg.create(ONE)
+    on_disk.create(ONE)
     kept = {aged(each, 30) for each in files_in(folder)}
     with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
-        iceberg.catalog.stray_files(stored(iceberg.catalog), before=three_days_ago())
+        on_disk.catalog.stray_files(stored(on_disk.catalog), before=three_days_ago())
     assert files_in(folder) == kept
-    assert iceberg._load(TableName("backup", "one")).scan().to_arrow().num_rows == 3
+    assert on_disk._load(TableName("backup", "one")).scan().to_arrow().num_rows == 3
 
 
 def test_nothing_is_stray_where_the_table_names_files_that_are_not_there(
-    iceberg: IcebergWorld, folder: Path
+    on_disk: IcebergWorld, folder: Path
 ) -> None:
     """Where names in metadata and in storage do not agree, no file is certain to be of nobody."""
-    filled(iceberg)
+    filled(on_disk)
     stray = folder / "data" / "stray.parquet"
     stray.write_bytes(b"x")
     aged(stray, 30)
-    iceberg.lose_file(ONE)
+    on_disk.lose_file(ONE)
     with pytest.raises(Refused, match="names 1 files that are not in its folder"):
-        iceberg.catalog.stray_files(stored(iceberg.catalog), before=three_days_ago())
+        on_disk.catalog.stray_files(stored(on_disk.catalog), before=three_days_ago())
 
 
 def test_only_files_in_the_folder_of_a_table_are_deleted(
-    iceberg: IcebergWorld, tmp_path: Path
+    on_disk: IcebergWorld, tmp_path: Path
 ) -> None:
     from vde_dagster.ports.maintenance import StrayFile
 
-    filled(iceberg)
+    filled(on_disk)
     outside = tmp_path / "warehouse" / "precious"
     outside.write_bytes(b"x")
-    table = stored(iceberg.catalog)
+    table = stored(on_disk.catalog)
     for path in (str(outside), f"{tmp_path}/warehouse/{ONE.namespace}/{ONE.name}/../../precious"):
         with pytest.raises(Refused, match="is not in the folder"):
-            iceberg.catalog.delete_files(table, [StrayFile(path=path, size=1)])
+            on_disk.catalog.delete_files(table, [StrayFile(path=path, size=1)])
     assert outside.exists()
 
 
