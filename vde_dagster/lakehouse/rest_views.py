@@ -21,7 +21,14 @@ from requests import RequestException
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, VdeError
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once, names_in
+from vde_dagster.lakehouse.rest_requests import (
+    AT_ONCE,
+    Answer,
+    RestRequests,
+    at_once,
+    names_in,
+)
+from vde_dagster.lakehouse.swap_errors import cut, given_up, overtaken
 from vde_dagster.lakehouse.view_metadata import (
     TARGET,
     Json,
@@ -44,7 +51,7 @@ from vde_dagster.lakehouse.wanted_views import (
     selected,
     without_target,
 )
-from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, SwapOvertaken, ViewDefinition
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
 
 _PAUSE: Final = 0.05
 _ATTEMPTS: Final = 4
@@ -89,7 +96,7 @@ class RestViews:
     def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
         """The views among these names that `swap` made."""
         found: dict[TableName, ViewDefinition] = {}
-        for name, metadata in self._loaded(names).items():
+        for name, metadata in self._loaded(self._there(names)).items():
             target = self._shown(metadata)
             if target is not None:
                 columns = columns_of_fields(view_fields(metadata))
@@ -112,7 +119,7 @@ class RestViews:
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names that are tables, or views of somebody else."""
         tables = self._listed(self._own(names), views=False)
-        views = self._loaded([each for each in names if each not in tables])
+        views = self._loaded(self._there([each for each in names if each not in tables]))
         theirs = {name for name, each in views.items() if self._shown(each) is None}
         return tuple(name for name in dict.fromkeys(names) if name in tables or name in theirs)
 
@@ -140,7 +147,7 @@ class RestViews:
             dropped = [each for each in changes if each.wanted is None]
             at_once(partial(self._carry_out, number, done), dropped)
         except (Conflict, OutcomeUnknown, Refused) as error:
-            raise _cut(error, len(done), len(changes)) from error
+            raise cut(error, len(done), len(changes)) from error
 
     def _changes(
         self, views: Sequence[ViewDefinition], drops: Sequence[TableName], *, again: bool
@@ -229,7 +236,7 @@ class RestViews:
             answer = self._requests.replace_view(name, body)
             found = answer.document.get("metadata")
             if answer.is_done and found is not None and not is_made_by(found, own, request):
-                raise _overtaken(name, found)  # the server gives numbers by a rule of its own
+                raise overtaken(name, found)  # the server gives numbers by a rule of its own
             return answer
 
         answer: Answer | VdeError | None = None
@@ -245,8 +252,8 @@ class RestViews:
             if highest_number(found) != highest:
                 if shows_the_same(found, wanted, self._catalog.name):
                     return
-                raise _overtaken(name, found)
-        raise _given_up(name, answer)
+                raise overtaken(name, found)
+        raise given_up(name, answer)
 
     def _create(self, name: TableName, wanted: Json, number: int) -> None:
         body = creation(name.name, wanted, number=number)
@@ -262,7 +269,7 @@ class RestViews:
                 return
             if found is not None or (isinstance(answer, Answer) and answer.status == _CONFLICT):
                 raise Conflict(f"somebody else created {name} meanwhile")
-        raise _given_up(name, answer)
+        raise given_up(name, answer)
 
     def _drop(self, name: TableName, before: Json, number: int) -> None:
         answer: Answer | VdeError | None = None
@@ -276,11 +283,11 @@ class RestViews:
             if found["view-uuid"] != before["view-uuid"] or self._shown(found) is None:
                 raise Conflict(f"somebody else created the view {name} again meanwhile")
             if number and highest_number(found) >= number:
-                raise _overtaken(name, found)
+                raise overtaken(name, found)
             answer = _answered(attempt, lambda _: self._requests.drop_view(name))
             if isinstance(answer, Answer) and (answer.is_done or answer.is_absent):
                 return
-        raise _given_up(name, answer)
+        raise given_up(name, answer)
 
     def _look(self, name: TableName) -> Json | OutcomeUnknown | None:
         """The metadata of a view after a request of ours; an error if it cannot be known."""
@@ -298,6 +305,16 @@ class RestViews:
         own = self._own(names)
         found = zip(own, at_once(self._requests.view, own), strict=True)
         return {name: _metadata(each) for name, each in found if each is not None}
+
+    def _there(self, names: Collection[TableName]) -> Collection[TableName]:
+        """Those of many names that are views; a few are asked for, whether they are there or not.
+
+        Most places in which views of an environment may be have none.
+        """
+        if len(names) <= AT_ONCE:
+            return names
+        listed = self._listed(self._own(names), views=True)
+        return [each for each in names if each in listed]
 
     def _listed(self, names: Iterable[TableName], *, views: bool) -> frozenset[TableName]:
         """Those of these names that are views, or tables."""
@@ -368,31 +385,4 @@ def _refuse_late(changes: Sequence[_Change], number: int) -> None:
         raise ValueError("a view over REST is replaced by a number: see `State.next_view_number`")
     newest = max(there, key=lambda name: highest_number(there[name]), default=None)
     if number and newest is not None and highest_number(there[newest]) >= number:
-        raise _cut(_overtaken(newest, there[newest]), 0, 0)
-
-
-def _overtaken(name: TableName, found: Json) -> SwapOvertaken:
-    what = f"somebody else changed the view {name} meanwhile"
-    return SwapOvertaken(what, highest=highest_number(found))
-
-
-def _given_up(name: TableName, answer: Answer | VdeError | None) -> VdeError:
-    if isinstance(answer, VdeError):
-        return answer
-    said = f" ({answer.status}: {answer.said})" if answer is not None else ""
-    return Refused(f"the catalog refuses to change the view {name}{said}")
-
-
-def _cut(error: VdeError, done: int, every: int) -> VdeError:
-    """An error of a swap, with how much of it was done."""
-    advice = error.advice
-    if done:
-        what = f"{done} of {every} views had been changed by then"
-        advice = "doing it again changes the others."
-    else:
-        is_unknown = isinstance(error, OutcomeUnknown)
-        what = "no other view was changed" if is_unknown else "nothing was changed"
-    message = f"{error.message}; {what}"
-    if isinstance(error, SwapOvertaken):
-        return SwapOvertaken(message, advice=advice, highest=error.highest)
-    return type(error)(message, advice=advice)
+        raise cut(overtaken(newest, there[newest]), 0, 0)
