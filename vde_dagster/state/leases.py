@@ -136,13 +136,13 @@ def next_number(connection: Connection, resource: str, *, apart: int, above: int
         connection: A transaction that writes.
         resource: The resource.
         apart: How far it is at least from the one before.
-        above: It is above this number, too.
+        above: It is as far above this number, too.
     """
     free = {"resource": resource, "holder": "", "epoch": 0, "expires_at": 0}
     insert_absent(connection, _leases, [free])
     row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
     since = (now(connection) - _FIRST_NUMBER_AT) // _SECOND
-    found = max(int(row.epoch) + apart, since, above + 1)
+    found = max(int(row.epoch) + apart, since, above + apart if above else 0)
     connection.execute(_CHANGE, {"changed": resource, "epoch": found})
     return found
 

@@ -17,7 +17,7 @@ from vde_dagster.app.evaluate.pinned_reading import analysed
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
-from vde_dagster.app.view_numbers import view_number
+from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.embedded import stored_parents
@@ -156,13 +156,16 @@ def _evolve(
         and is_widening(present.get(each.column.lower(), ""), each.after)
     }
     holder = holder_of(services.ids, f"a change of columns in {binding.environment}")
+
+    def widen(number: int) -> None:
+        views = list(_widened_views(services, key, wider))
+        services.catalog.swap_views(views, (), number=number)
+
     with leased(
         services.state, version_resource(key), holder=holder, ttl=services.lease_ttl
     ) as lease:
         if wider:
-            number = view_number(services, lease)
-            widened = list(_widened_views(services, key, wider))
-            services.catalog.swap_views(widened, (), number=number)
+            numbered(services, widen, lease)
         services.catalog.evolve(key.table, changes)
 
 

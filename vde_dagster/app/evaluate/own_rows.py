@@ -7,6 +7,7 @@ asset has computed its rows before; so nothing is reused, and a second try repla
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Final, Literal
 
 from vde_dagster.app.binding import Binding
@@ -18,7 +19,7 @@ from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
-from vde_dagster.app.view_numbers import view_number
+from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
@@ -105,7 +106,7 @@ def write_rows(
             writes=(node.write(wanted, now),),
         )
         done = run_unit_of_work(services, binding, node, prepared, lease)
-    _show(services, view, key, before)
+    numbered(services, partial(_show, services, view, key, before))
     return done
 
 
@@ -122,12 +123,13 @@ def _target(services: Services, view: TableName) -> TableName | None:
     return found.target if found is not None else None
 
 
-def _show(services: Services, name: TableName, key: VersionKey, before: TableName | None) -> None:
+def _show(
+    services: Services, name: TableName, key: VersionKey, before: TableName | None, number: int
+) -> None:
     """Let the view show a version, once that has loaded all that the shown one has.
 
     It is left alone where it shows neither the version nor what it showed ``before``.
     """
-    number = view_number(services)
     shown = services.catalog.view(name)
     if shown is not None and shown.target not in (key.table, before):
         _LOG.info(

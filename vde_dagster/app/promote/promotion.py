@@ -25,7 +25,7 @@ from vde_dagster.app.publish.shown_views import settle, views_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import moved_looks
 from vde_dagster.app.view_names import are_moving, shown_naming
-from vde_dagster.app.view_numbers import view_number
+from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded
@@ -196,7 +196,7 @@ def end_promotions(services: Services, environment: str) -> Environment | None:
         raise Refused(
             f"a promotion of {environment} was begun and cannot be finished, since somebody "
             f"dropped what it would show: {gone}",
-            advice=f"Restore it, or plan {environment} again. No view was moved.",
+            advice=f"Restore it, or plan {environment} again. This moved no view.",
         )
     return shown
 
@@ -258,21 +258,27 @@ def _show_gained(
     lease: Lease,
 ) -> None:
     """Show the columns that versions gained, if the environment's models return them."""
-    number = view_number(services, lease)
-    shown = services.state.environment(environment)
-    if shown is None or shown.promoting:
-        return
-    names = {
-        each.name
-        for each in shown.snapshots.values()
-        if each.key in grown and _lacks(services, shown, each, grown[each.key])
-    }
-    if names:
+
+    def swap_grown(number: int) -> Environment | None:
+        shown = services.state.environment(environment)
+        if shown is None or shown.promoting:
+            return None
+        names = {
+            each.name
+            for each in shown.snapshots.values()
+            if each.key in grown and _lacks(services, shown, each, grown[each.key])
+        }
+        if not names:
+            return None
         graph = stored_graph(shown.snapshots, services.models)
         naming = shown_naming(services, shown)
         views = views_of(services, shown, names, naming, graph=graph)
         services.catalog.swap_views(views, (), number=number)
-        settle(services, environment, shown)
+        return shown
+
+    swapped = numbered(services, swap_grown, lease)
+    if swapped is not None:
+        settle(services, environment, swapped)
 
 
 def _lacks(

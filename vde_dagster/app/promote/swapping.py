@@ -6,15 +6,16 @@ another process has taken over: numbers keep it from changing what that one show
 
 from __future__ import annotations
 
+from functools import partial
+
 from vde_dagster.app.publish.shown_views import settle, views_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import former_views
-from vde_dagster.app.view_numbers import view_number
+from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.kinds import Embedded
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
-from vde_dagster.ports.catalog import SwapOvertaken
 from vde_dagster.ports.state import Environment, Lease
 from vde_dagster.project.model_files import read_model
 
@@ -31,17 +32,13 @@ def swap(
 
     Where views do not move at once, the swap gets its number under the lease, before anything is
     read: a process that lost its lease gets none, and what one sent before that comes too late.
-    A higher number than that is of a swap that the holder of the lease may overtake: it moved one
-    view, or was numbered by a state that is lost.
+    A higher number than that is of a swap that the holder of the lease may overtake: it moved a
+    view outside of a promotion, or was numbered by a state that is lost.
 
     Raises:
         LeaseLost: The lease was taken over, so whoever did finishes the promotion.
     """
-    try:
-        _move(services, environment, graph, view_number(services, lease), before=before)
-    except SwapOvertaken as error:
-        number = services.state.next_view_number(lease, above=error.highest)
-        _move(services, environment, graph, number, before=before)
+    numbered(services, partial(_move, services, environment, graph, before), lease)
     try:
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
     finally:
@@ -52,9 +49,8 @@ def _move(
     services: Services,
     environment: Environment,
     graph: Graph,
-    number: int,
-    *,
     before: Environment | None,
+    number: int,
 ) -> None:
     """Let the views show what an environment is to show, and drop those of former models.
 

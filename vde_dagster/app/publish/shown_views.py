@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import former_views, shown_naming
-from vde_dagster.app.view_numbers import view_number
+from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.snapshot import VersionKey
@@ -23,12 +24,15 @@ from vde_dagster.ports.state import Environment
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
     """Create the views of those of these models that the environment shows and that are loaded."""
-    number = view_number(services)
-    shown = services.state.environment(environment)
-    if shown is not None and not shown.promoting:
-        graph = stored_graph(shown.snapshots, services.models)
-        views = views_of(services, shown, names, shown_naming(services, shown), graph=graph)
-        services.catalog.swap_views(views, (), number=number)
+
+    def swap(number: int) -> None:
+        shown = services.state.environment(environment)
+        if shown is not None and not shown.promoting:
+            graph = stored_graph(shown.snapshots, services.models)
+            views = views_of(services, shown, names, shown_naming(services, shown), graph=graph)
+            services.catalog.swap_views(views, (), number=number)
+
+    numbered(services, swap)
 
 
 def show_first(
@@ -39,33 +43,46 @@ def show_first(
     Called between publishing and recording a version's first rows, so that a crash leaves either a
     view or an open unit of work that creates it.
     """
-    number = view_number(services)
-    shown = services.state.environment(environment)
-    snapshot = shown.snapshots.get(key.model) if shown is not None else None
-    is_shown = shown is not None and key.model not in shown.hidden
-    if shown is not None and is_shown and snapshot is not None and snapshot.key == key:
+
+    def swap(number: int) -> Environment | None:
+        shown = services.state.environment(environment)
+        snapshot = shown.snapshots.get(key.model) if shown is not None else None
+        is_shown = shown is not None and key.model not in shown.hidden
+        if shown is None or not is_shown or snapshot is None or snapshot.key != key:
+            return None
         name = environment_view(key.model, environment, shown_naming(services, shown))
         view = ViewDefinition(name=name, target=key.table, columns=columns)
         services.catalog.swap_views([view], (), number=number)
-        settle(services, environment, shown)
+        return shown
+
+    swapped = numbered(services, swap)
+    if swapped is not None:
+        settle(services, environment, swapped)
 
 
 def settle(services: Services, name: str, swapped: Environment) -> None:
     """Let the views follow the state, if it moved on during the swap (a process that slept)."""
     if services.state.revision(name) == swapped.revision and not swapped.is_removed:
         return
-    number = view_number(services)
+    last: Environment | None = swapped
+    while last is not None:
+        last = numbered(services, partial(_follow, services, name, last))
+
+
+def _follow(services: Services, name: str, swapped: Environment, number: int) -> Environment | None:
+    """Let the views show the latest revision; returns it, or None if they showed it, or none is."""
     latest = services.state.environment(name)
-    while latest is not None and latest.revision != swapped.revision and not latest.is_removed:
-        naming = shown_naming(services, latest)
-        graph = stored_graph(latest.snapshots, services.models)
-        views = views_of(services, latest, latest.snapshots, naming, graph=graph)
-        services.catalog.swap_views(views, (), number=number)
-        number = view_number(services)
-        swapped, latest = latest, services.state.environment(name)
     if latest is None or latest.is_removed:
         removed = former_views(services, name, kept=(), removed=swapped.snapshots)
         services.catalog.swap_views((), removed, number=number)
+        return None
+    if latest.revision == swapped.revision:
+        return None
+    naming = shown_naming(services, latest)
+    graph = stored_graph(latest.snapshots, services.models)
+    views = views_of(services, latest, latest.snapshots, naming, graph=graph)
+    services.catalog.swap_views(views, (), number=number)
+    return latest
 
 
 def views_of(
