@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.lakehouse.catalog_worlds import AT, ID, ONE, IcebergWorld, World, world_of
+from tests.lakehouse.catalog_worlds import AT, ID, ONE, IcebergWorld, RestWorld, World, world_of
 from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
@@ -87,6 +87,7 @@ def test_a_history_has_the_line_and_what_branches_and_tags_name(anywhere: World)
     assert compacted not in history.left_at
     assert history.left_at[first] <= history.left_at[second]
     assert history.announced == frozenset()
+    assert bool(history.never_expires) == isinstance(anywhere, RestWorld)
 
 
 def test_a_table_that_is_not_there_has_no_history_and_no_files(anywhere: World) -> None:
@@ -456,6 +457,9 @@ def test_no_iceberg_snapshot_of_a_rest_catalog_expires_and_none_is_announced(
     with world_of("rest", tmp_path) as world:
         world.create(ONE)
         first, _ = filled(world, 2)
+        history = world.catalog.table_history(ONE)
+        assert history is not None
+        assert "cannot require" in history.never_expires
         with pytest.raises(Refused, match="cannot require"):
             announce(world, first)
         assert world.catalog.stays(ONE, first)

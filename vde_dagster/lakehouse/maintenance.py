@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
 
 
+_NEVER: Final = "a commit over REST cannot require that nobody named it meanwhile"
+
+
 class IcebergMaintenance:
     """Implements `vde_dagster.ports.maintenance.Maintenance` over pyiceberg.
 
@@ -41,7 +45,9 @@ class IcebergMaintenance:
         if table is None:
             return None
         announced = expiring.announcement(table)
-        return history_of(table, frozenset() if announced is None else announced.ids)
+        found = history_of(table, frozenset() if announced is None else announced.ids)
+        is_sql = isinstance(self._layer, SqlPhysicalLayer)
+        return found if is_sql or self._layer is None else replace(found, never_expires=_NEVER)
 
     def data_files(self, name: TableName) -> Sequence[DataFile]:
         """The data files of a table's current Iceberg snapshot, from metadata alone."""
@@ -62,8 +68,7 @@ class IcebergMaintenance:
         """Announce that some Iceberg snapshots are about to expire; see the port."""
         if not isinstance(self._known_layer(), SqlPhysicalLayer):
             raise Refused(
-                f"no Iceberg snapshot of {name} expires by this: a commit over REST cannot require "
-                "that nobody named one of them meanwhile",
+                f"no Iceberg snapshot of {name} expires by this: {_NEVER}",
                 advice="They stay, and nothing is lost.",
             )
         expiring.announce(self._catalog, name, ids, token=token, metadata=metadata)

@@ -47,6 +47,7 @@ from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.recover.repairing import repair
 from vde_dagster.app.services import Services
+from vde_dagster.core.clean_up.expiry import TableHistory
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.clean_up.upkeep import Upkeep
 from vde_dagster.core.errors import AuditFailed, Conflict, Refused
@@ -234,6 +235,29 @@ def test_files_of_nobody_go_once_they_are_old_enough() -> None:
     assert set(table.strays) == {"young"}
     maintained(world, 0.2)
     assert table.strays == {}
+
+
+def test_where_the_catalog_lets_nothing_expire_files_of_nobody_go_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So is a REST catalog."""
+    world = restated_thrice()
+    history = world.catalog.table_history
+
+    def kept(name: TableName) -> TableHistory | None:
+        found = history(name)
+        return None if found is None else replace(found, never_expires="not here")
+
+    monkeypatch.setattr(world.catalog, "table_history", kept)
+    table, before = table_of(world, TOTAL_NAME), snapshots(world, TOTAL_NAME)
+    world.catalog.tables[table].strays = {"old": world.clock.now() - 9 * DAY}
+    world.clock.advance(30 * DAY)
+    assert of(look_at_upkeep(world.services(), TIMES, WEEK), TOTAL_NAME).expired == ()
+    found = maintained(world)
+    assert of(found, TOTAL_NAME).strays.count == 1
+    assert of(found, TOTAL_NAME).expired == ()
+    assert "not here" in of(found, TOTAL_NAME).kept.values()
+    assert snapshots(world, TOTAL_NAME) == before
 
 
 def test_a_tag_of_a_repair_goes_after_the_time_of_the_history_and_its_rows_with_it() -> None:

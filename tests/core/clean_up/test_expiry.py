@@ -101,6 +101,12 @@ def test_what_somebody_rolled_away_stays_for_its_time() -> None:
     assert expired(replace(history, left_at={4: ago(7)})) == (1, 3, 4)
 
 
+def test_where_the_catalog_lets_none_expire_each_has_a_reason_all_the_same() -> None:
+    found = expiry(replace(OLD, never_expires="not here"), at(2), now=NOW, keep=WEEK)
+    assert found.expired == ()
+    assert found.kept == {1: "not here", 2: "named", 3: "not here", 4: "readers see it"}
+
+
 def test_each_that_stays_has_a_reason() -> None:
     kept = expiry(OLD, since(2), now=NOW, keep=WEEK).kept
     assert kept == {

@@ -32,6 +32,7 @@ class TableHistory:
     - ``left_at`` is when `main` moved away from one for the last time, as far as that is known.
     - ``announced`` are those whose expiry was announced and not finished.
     - ``metadata`` identifies the state of the table that this was read from.
+    - ``never_expires`` is why the catalog lets none of them expire; empty if it does.
     """
 
     head: int | None
@@ -41,6 +42,7 @@ class TableHistory:
     left_at: Mapping[int, datetime] = field(default_factory=dict)
     announced: frozenset[int] = frozenset()
     metadata: str = ""
+    never_expires: str = ""
 
     def line(self, start: int | None) -> Iterator[IcebergSnapshot]:
         """An Iceberg snapshot and its retained ancestors, newest first."""
@@ -70,7 +72,8 @@ def expiry(
     - if it is pinned, and, where changes since a pinned one must stay known, on the line from there
       to the current one;
     - until another one has been current in its place for the time ``keep``: for that long whoever
-      reads it, through a view or in a plan, may go on. The line to the current one is never cut.
+      reads it, through a view or in a plan, may go on. The line to the current one is never cut;
+    - if the catalog lets none expire.
 
     Args:
         history: The table.
@@ -89,6 +92,8 @@ def expiry(
     ):
         kept.setdefault(at, why)
     expired = sorted(each for each in history.snapshots if each not in kept)
+    if history.never_expires:
+        return Expiry(kept=kept | dict.fromkeys(expired, history.never_expires), expired=())
     return Expiry(kept=kept, expired=tuple(expired))
 
 
