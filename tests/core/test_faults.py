@@ -6,7 +6,14 @@ import errno
 
 import pytest
 from py4j.protocol import Py4JNetworkError
-from pyiceberg.exceptions import ForbiddenError, NotInstalledError, ServiceUnavailableError
+from pyiceberg.exceptions import (
+    ForbiddenError,
+    NotInstalledError,
+    OAuthError,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
 from pyspark.errors import PySparkException
 from requests.exceptions import ConnectionError as NoConnection
 from sqlalchemy.exc import OperationalError
@@ -39,7 +46,10 @@ def caused(outer: Exception, cause: Exception) -> Exception:
         (ServiceUnavailableError("503"), Fault.NO_ANSWER, ""),
         (PySparkException("status = StatusCode.UNAVAILABLE"), Fault.NO_ANSWER, ""),
         (PySparkException("[INVALID_HANDLE.SESSION_CLOSED] ..."), Fault.NO_ANSWER, ""),
+        (ServerError("500"), Fault.NO_ANSWER, ""),
+        (TooManyRequestsError("429"), Fault.NO_ANSWER, ""),
         (ForbiddenError("no"), Fault.NOT_ALLOWED, ""),
+        (OAuthError("invalid_client"), Fault.NOT_ALLOWED, ""),
         (PySparkException(f"{REST}.NotAuthorizedException: no"), Fault.NOT_ALLOWED, ""),
         (PySparkException("S3Exception: (Service: S3, Status Code: 403, "), Fault.NOT_ALLOWED, ""),
         (NotInstalledError("pip"), Fault.NOT_INSTALLED, ""),

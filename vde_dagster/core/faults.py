@@ -232,11 +232,17 @@ _TYPES: Final[dict[Fault, frozenset[tuple[str, str]]]] = {
             ("requests", "ConnectTimeout"),
             ("requests", "ReadTimeout"),
             ("pyiceberg", "ServiceUnavailableError"),
+            ("pyiceberg", "ServerError"),
+            ("pyiceberg", "TooManyRequestsError"),
             ("socket", "gaierror"),
         }
     ),
     Fault.NOT_ALLOWED: frozenset(
-        {("pyiceberg", "UnauthorizedError"), ("pyiceberg", "ForbiddenError")}
+        {
+            ("pyiceberg", "UnauthorizedError"),
+            ("pyiceberg", "ForbiddenError"),
+            ("pyiceberg", "OAuthError"),
+        }
     ),
     Fault.NOT_INSTALLED: frozenset({("pyiceberg", "NotInstalledError")}),
 }
