@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,11 @@ from tests.lakehouse.catalog_worlds import (
     ID,
     IcebergWorld,
     KeptIceberg,
+    RestWorld,
     World,
     world_of,
 )
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
@@ -203,8 +206,9 @@ def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     assert drop(iceberg.catalog, again)
 
 
+@pytest.mark.parametrize("away", ["backup", "backup.old"])
 def test_r12_over_rest_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
-    tmp_path: Path,
+    tmp_path: Path, away: str
 ) -> None:
     with world_of("rest", tmp_path) as world:
         assert isinstance(world, IcebergWorld)
@@ -213,12 +217,45 @@ def test_r12_over_rest_files_of_a_table_that_a_person_has_renamed_are_not_delete
         found = stored(world.catalog)
         files = files_in(tmp_path / "warehouse")
         catalog = world.catalog._catalog
-        catalog.create_namespace("backup")
-        catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
-        with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+        catalog.create_namespace(away)
+        catalog.rename_table((ONE.namespace, ONE.name), f"{away}.one")
+        with pytest.raises(Refused, match=rf"has the files of {re.escape(away)}\.one, too"):
             drop(world.catalog, found)
         assert files <= files_in(tmp_path / "warehouse")
-        assert world._load(TableName("backup", "one")).scan().to_arrow().num_rows == 1
+        assert catalog.load_table(f"{away}.one").scan().to_arrow().num_rows == 1
+
+
+def test_r12_over_rest_views_in_namespaces_that_are_in_others_are_seen(tmp_path: Path) -> None:
+    with world_of("rest", tmp_path) as world:
+        assert isinstance(world, RestWorld)
+        world.create(ONE)
+        view = ViewDefinition(name=TableName("dev", "one"), target=ONE, columns=(ID, AT))
+        world.catalog.swap_views([view], [])
+        world.catalog._catalog.create_namespace(("backup", "old"))
+        views = world.server.views
+        views["backup.old", "one"] = views.pop(("dev", "one"))
+        assert [str(each.name) for each in world.catalog.reading_views()] == ["backup.old.one"]
+
+
+def test_r12_over_rest_nothing_is_deleted_where_it_is_not_certain_that_a_table_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something on the way answers for the catalog, for a moment."""
+    with world_of("rest", tmp_path) as world:
+        assert isinstance(world, RestWorld)
+        world.create(ONE)
+        found, answer = stored(world.catalog), world.server.answer
+        files = files_in(tmp_path / "warehouse")
+        late = iter([False])  # the first time, which looks who shares the folder
+
+        def lost(method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            is_it = f"tables/{ONE.name}" in path and next(late, True)
+            return (404, {}) if is_it else answer(method, path, body)
+
+        monkeypatch.setattr(world.server, "answer", lost)
+        with pytest.raises(OutcomeUnknown, match="nothing was dropped"):
+            drop(world.catalog, found)
+        assert files_in(tmp_path / "warehouse") == files
 
 
 def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, warehouse: Path) -> None:

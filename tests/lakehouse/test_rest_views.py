@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pyiceberg.exceptions import ServiceUnavailableError
+from pyiceberg.exceptions import OAuthError, RESTError, ServiceUnavailableError
 
 from tests.lakehouse.catalog_worlds import AT, ID, STATE_ID, TABLE, RestWorld
 from tests.worlds.rest_server import ENDPOINTS, LoseAnswer, LoseRequest, RestServer, serving
@@ -195,6 +196,20 @@ def test_a_view_that_was_dropped_and_made_again_meanwhile_stays(world: RestWorld
     assert world.catalog.view(NAME) == moved()
 
 
+def test_a_view_that_another_swap_creates_meanwhile_is_overtaken(world: RestWorld) -> None:
+    def meanwhile(method: str, path: str) -> None:
+        if method == "POST" and path.endswith("/views"):
+            world.server.before = lambda _method, _path: None
+            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
+            other.swap_views([moved()], [], number=50)
+
+    world.server.before = meanwhile
+    with pytest.raises(SwapOvertaken, match="nothing was changed") as raised:
+        world.catalog.swap_views([view()], [], number=90)
+    assert raised.value.highest == 50
+    assert world.catalog.view(NAME) == moved()
+
+
 def test_going_back_and_forth_never_takes_an_earlier_version_for_the_new_one(
     world: RestWorld,
 ) -> None:
@@ -274,8 +289,9 @@ def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> 
             raise NotDone(403, "not this one")
 
     world.server.before = answer
-    with pytest.raises(Refused, match=r"not this one.*\d+ of 20 views had been changed"):
+    with pytest.raises(Refused, match=r"not this one.*\d+ of 20 views had been changed") as raised:
         world.catalog.swap_views([moved(each) for each in names], [], number=70)
+    assert "credentials" in raised.value.advice, "before it is done again"
     shown = world.catalog.views(names)
     assert shown[names[7]].target == TABLE
     assert 0 < sum(each.target == OTHER for each in shown.values()) < len(names)
@@ -350,6 +366,23 @@ def test_who_asks_too_often_waits_and_asks_again(
     assert world.catalog.view(NAME) == view()
 
 
+def test_a_change_that_is_always_too_early_is_not_made_and_not_tried_for_ever(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest_requests, "_WAITS", (0, 0))
+    world.catalog.swap_views([view()], [])
+    before = len(world.server.changes)
+
+    def busy(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path:
+            raise NotDone(429, "slowly")
+
+    world.server.before = busy
+    with pytest.raises(Refused, match=r"asked too often \(429: slowly\); nothing was changed"):
+        world.catalog.swap_views([moved()], [], number=70)
+    assert len(changes(world, since=before)) == 3
+
+
 def test_a_server_that_always_says_so_does_not_answer(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,6 +393,89 @@ def test_a_server_that_always_says_so_does_not_answer(
     found = fault_of(raised.value)
     assert found is not None
     assert found.fault is Fault.NO_ANSWER
+
+
+def instead(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch, wanted: str, status: int, *, is_done: bool
+) -> None:
+    """Let something on the way answer one sort of requests about a view with an empty document."""
+    answer = world.server.answer
+
+    def other(method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if method != wanted or "/views/" not in path:
+            return answer(method, path, body)
+        if is_done:
+            answer(method, path, body)
+        return status, {}
+
+    monkeypatch.setattr(world.server, "answer", other)
+
+
+def test_a_404_of_something_on_the_way_does_not_say_that_a_view_is_gone(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.catalog.swap_views([view()], [])
+    instead(world, monkeypatch, "GET", 404, is_done=False)
+    with pytest.raises(RESTError, match="404: no answer of a catalog"):
+        world.catalog.view(NAME)
+    with pytest.raises(RESTError, match="404: no answer of a catalog"):
+        world.catalog.swap_views([], [NAME], number=70)
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_200_that_does_not_show_the_view_does_not_say_that_it_was_replaced(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    world.catalog.swap_views([view()], [])
+    before = len(world.server.changes)
+    instead(world, monkeypatch, "POST", 200, is_done=is_done)
+    if is_done:
+        world.catalog.swap_views([moved()], [], number=70)
+        assert len(changes(world, since=before)) == 1
+    else:
+        with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
+            world.catalog.swap_views([moved()], [], number=70)
+    monkeypatch.undo()
+    assert world.catalog.view(NAME) == (moved() if is_done else view())
+
+
+def test_credentials_that_are_not_renewed_end_it_and_nothing_is_changed(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.catalog.swap_views([view()], [])
+
+    def expired(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path:
+            raise NotDone(401, "expired")
+
+    def not_renewed() -> None:
+        raise OAuthError("invalid_client")
+
+    world.server.before = expired
+    monkeypatch.setattr(world._tables, "_refresh_token", not_renewed)
+    with pytest.raises(Refused, match=r"not renewed \(invalid_client\); nothing was changed"):
+        world.catalog.swap_views([moved()], [], number=70)
+
+
+def test_all_names_are_read_of_a_server_that_lists_them_page_by_page(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [TableName("dev", f"v{number}") for number in range(5)]
+    world.catalog.swap_views([view(name=each) for each in names], [])
+    answer = world.server.answer
+
+    def page(method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        status, found = answer(method, path, body)
+        if "identifiers" not in found:
+            return status, found
+        first = int(parse_qs(urlsplit(path).query).get("pageToken", ["0"])[0])
+        last = first + 2
+        more = {"next-page-token": str(last)} if last < len(found["identifiers"]) else {}
+        return status, {"identifiers": found["identifiers"][first:last], **more}
+
+    monkeypatch.setattr(world.server, "answer", page)
+    assert set(world.catalog.present(names)) == set(names)
+    assert set(world.catalog.present([*names, NAME])) == set(names)
 
 
 def test_a_catalog_that_leaves_earlier_snapshots_out_is_refused(tmp_path: Path) -> None:

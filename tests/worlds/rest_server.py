@@ -98,7 +98,9 @@ class RestServer:
     def answer(self, method: str, path: str, body: Json) -> tuple[int, Json]:
         """Carry out a request: the status and the document."""
         address = urlsplit(path)
-        parts = [unquote(each) for each in address.path.strip("/").split("/")][1:]
+        # Namespaces in others are parted so in addresses, and by points in pyiceberg's SQL catalog.
+        path = address.path.replace("%1F", ".").strip("/")
+        parts = [unquote(each) for each in path.split("/")][1:]
         asked = {key: each[0] for key, each in parse_qs(address.query).items()}
         with self._lock:
             try:
@@ -126,7 +128,9 @@ class RestServer:
     def _namespaces(self, method: str, parts: list[str], body: Json) -> tuple[int, Json]:
         match [method, *parts]:
             case ["GET"]:
-                return 200, {"namespaces": [list(each) for each in self.tables.list_namespaces()]}
+                parent = body["?"].get("parent", "").replace("\x1f", ".")
+                found = self.tables.list_namespaces(parent or ())
+                return 200, {"namespaces": [list(each) for each in found]}
             case ["POST"]:
                 self.tables.create_namespace(tuple(body["namespace"]), body.get("properties", {}))
                 return 200, {"namespace": body["namespace"], "properties": {}}

@@ -1,6 +1,8 @@
 """All physical tables and views of a REST catalog, and dropping one with its files.
 
 A REST catalog says where tables are one by one, so looking at all of them takes a request for each.
+Those in namespaces that are in others are looked at as well: their files may be anywhere, and views
+may read anything.
 """
 
 from __future__ import annotations
@@ -10,13 +12,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import NoSuchTableError, RESTError
+from pyiceberg.exceptions import (
+    BadRequestError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    RESTError,
+)
+from pyiceberg.typedef import Identifier
 from requests import RequestException
 
-from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.folders import Folder
-from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once, names_in
+from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
 from vde_dagster.lakehouse.stored_tables import (
     beside,
     by_folder,
@@ -37,7 +45,7 @@ class _Entry:
 
     table_namespace: str
     table_name: str
-    metadata_location: str | None
+    metadata_location: str
     is_view: bool
 
     @property
@@ -84,7 +92,7 @@ class RestPhysicalLayer:
         elsewhere = (e for e in self._namespaces() if not e.startswith(PHYSICAL_PREFIX))
         names = self._names(elsewhere, views=True)
         for name, found in zip(names, at_once(self._requests.view, names), strict=True):
-            view = None if found is None else stored_view(name, found["metadata"])
+            view = None if found is None else stored_view(self._spelled(name), found["metadata"])
             if view is not None and PHYSICAL_PREFIX in view.text:
                 yield view
 
@@ -94,8 +102,17 @@ class RestPhysicalLayer:
         return StoredFiles(count=len(found), size=sum(each.size or 0 for each in found))
 
     def metadata_location(self, name: TableName) -> str | None:
-        """The metadata file of a table or view; None if there is none of this name."""
+        """The metadata file of a table or view; None if there is none of this name.
+
+        Raises:
+            Refused: The catalog does not say which file that is.
+        """
         found = self._requests.table(name) or self._requests.view(name)
+        if found is not None and not found.get("metadata-location"):
+            raise Refused(
+                f"the catalog does not say which metadata file {name} has, so it is not certain "
+                "which files are of nobody"
+            )
         return None if found is None else str(found["metadata-location"])
 
     def drop(self, name: TableName, *, uuid: str, location: str) -> bool:
@@ -136,11 +153,26 @@ class RestPhysicalLayer:
         return beside(own, by_folder(every).get(plain(location), ()))
 
     def _namespaces(self) -> list[str]:
-        return sorted(each[0] for each in self._catalog.list_namespaces() if len(each) == 1)
+        """All namespaces, also those in others, as addresses have them."""
+        level, found = self._inside(()), set[str]()
+        while level:
+            found.update(map(self._requests.joined, level))
+            level = [each for inside in at_once(self._inside, level) for each in inside]
+        return sorted(found)
+
+    def _inside(self, namespace: Identifier) -> list[Identifier]:
+        """The namespaces in another one, or at the top."""
+        try:
+            found = self._catalog.list_namespaces(namespace)
+        except (BadRequestError, NoSuchNamespaceError):  # there are none in others; or it is gone
+            if not namespace:
+                raise
+            return []
+        return [each for each in found if len(each) == len(namespace) + 1]
 
     def _names(self, namespaces: Iterable[str], *, views: bool) -> list[TableName]:
         every = list(namespaces)
-        found = at_once(lambda each: names_in(self._catalog, each, views=views), every)
+        found = at_once(lambda each: self._requests.names(each, views=views), every)
         return sorted(
             TableName(namespace, name)
             for namespace, there in zip(every, found, strict=True)
@@ -156,11 +188,15 @@ class RestPhysicalLayer:
             *zip(views, [True] * len(views), at_once(self._requests.view, views), strict=True),
         ]
         entries = [
-            _Entry(name.namespace, name.name, each.get("metadata-location"), is_view)
+            _Entry(self._spelled(name).namespace, name.name, _metadata_file(each), is_view)
             for name, is_view, each in found
             if each is not None
         ]
         return sorted(entries, key=lambda each: each.name)
+
+    def _spelled(self, name: TableName) -> TableName:
+        """A name as people write it, if its namespace is in another one."""
+        return replace(name, namespace=self._requests.spelled(name.namespace))
 
     def _found(self, name: TableName) -> StoredTable | None:
         try:
@@ -178,8 +214,16 @@ class RestPhysicalLayer:
             return None if found is None else stored_view(name, found["metadata"])
         try:
             return stored_table(name, self._catalog.load_table((name.namespace, name.name)))
-        except NoSuchTableError:
+        except NoSuchTableError as error:  # for pyiceberg any 404 says so
+            if self._requests.table(name) is not None:
+                raise RESTError(f"the catalog says that {name} is there, and that not") from error
             return None
 
     def _folder(self, location: str) -> Folder:
         return Folder(location, self._catalog.properties)
+
+
+def _metadata_file(found: Json) -> str:
+    """The metadata file of a table or view, or one in its folder, if the catalog does not say."""
+    named = found.get("metadata-location")
+    return str(named or f"{str(found['metadata']['location']).rstrip('/')}/metadata/unknown")

@@ -1,7 +1,8 @@
 """Requests to a REST catalog that pyiceberg does not make, through its own session.
 
-So they have the same credentials, signatures and certificates as pyiceberg's. Names are listed by
-pyiceberg, which reads page after page.
+So they have the same credentials, signatures and certificates as pyiceberg's. An answer counts only
+if it has what the specification says: a page of something on the way, which may come with any
+status, is no word of the catalog.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from urllib.parse import quote
 
 from pyiceberg.catalog.rest import (
     DEFAULT_ENDPOINTS,
+    PAGE_SIZE,
     VIEW_ENDPOINTS_SUPPORTED,
     Capability,
     Endpoint,
@@ -23,11 +25,12 @@ from pyiceberg.catalog.rest import (
 )
 from pyiceberg.exceptions import (
     ForbiddenError,
-    NoSuchNamespaceError,
+    NamespaceAlreadyExistsError,
     RESTError,
     ServiceUnavailableError,
     UnauthorizedError,
 )
+from pyiceberg.typedef import Identifier
 from requests import RequestException, Response
 
 from vde_dagster.core.errors import OutcomeUnknown, Refused
@@ -55,10 +58,16 @@ _ERRORS: Final[Mapping[int, type[RESTError]]] = {
     403: ForbiddenError,
     419: UnauthorizedError,
     429: ServiceUnavailableError,
+    500: ServiceUnavailableError,
     502: ServiceUnavailableError,
     503: ServiceUnavailableError,
     504: ServiceUnavailableError,
 }
+_METADATA: Final = "metadata"
+_NAMES: Final = "identifiers"
+_AGAIN: Final = "doing it again is safe"
+_CREDENTIALS: Final = "the credentials of the catalog may"
+_NO_ANSWER: Final = "no answer of a catalog"
 _REPLACE: Final = Endpoint(
     http_method=HttpMethod.POST, path="/v1/{prefix}/namespaces/{namespace}/views/{view}"
 )
@@ -81,8 +90,8 @@ class Answer:
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is nothing of this name."""
-        return self.status == _NOT_FOUND
+        """Whether the catalog says that there is nothing of this name."""
+        return self.status == _NOT_FOUND and isinstance(self.document.get("error"), dict)
 
 
 class RestRequests:
@@ -132,14 +141,65 @@ class RestRequests:
         """
         return self._get(self._place("tables", name), {"snapshots": "refs"})
 
-    def create_view(self, namespace: str, body: Json) -> Answer:
-        """Ask for a new view.
+    @property
+    def _separator(self) -> str:
+        return self._catalog._namespace_separator  # noqa: SLF001 - it is not published
+
+    def joined(self, namespace: Identifier) -> str:
+        """A namespace that may be in others, as addresses have it."""
+        return self._separator.join(namespace)
+
+    def spelled(self, joined: str) -> str:
+        """A namespace as people write it, by what addresses have."""
+        return joined.replace(self._separator, ".")
+
+    def names(self, namespace: str, *, views: bool) -> set[str]:
+        """The names of all views of a namespace, or of its tables; none if there is no such one.
+
+        Raises as `view`.
+        """
+        place = f"{_namespace(namespace)}/{'views' if views else 'tables'}"
+        size = self._catalog.properties.get(PAGE_SIZE)
+        asked: dict[str, str] = {"pageSize": str(size)} if size else {}
+        found = set[str]()
+        while (page := self._get(place, asked, wanted=_NAMES)) is not None:
+            found.update(str(each["name"]) for each in page[_NAMES])
+            if not (following := page.get("next-page-token")):
+                break
+            asked = {**asked, "pageToken": str(following)}
+        return found
+
+    def ensure_namespace(self, namespace: str) -> None:
+        """Create a namespace if there is none.
 
         Raises:
             OutcomeUnknown: The answer was lost.
             Refused: The credentials do not allow it.
         """
-        return self._send("POST", f"namespaces/{quote(namespace, safe='')}/views", body)
+        try:
+            if not self._catalog.namespace_exists((namespace,)):
+                self._catalog.create_namespace((namespace,))
+        except NamespaceAlreadyExistsError:
+            return
+        except (ForbiddenError, UnauthorizedError) as error:
+            raise Refused(
+                f"the catalog does not allow the namespace {namespace} to be created ({error})",
+                advice=f"Create it, or see that {_CREDENTIALS} create namespaces.",
+            ) from error
+        except (RESTError, RequestException) as error:
+            raise OutcomeUnknown(
+                f"it is not known whether the namespace {namespace} was created ({error})",
+                advice=_AGAIN,
+            ) from error
+
+    def create_view(self, namespace: str, body: Json) -> Answer:
+        """Ask for a new view.
+
+        Raises:
+            OutcomeUnknown: The answer was lost, or says nothing of the view.
+            Refused: The credentials do not allow it, or too much was asked for already.
+        """
+        return self._send("POST", f"{_namespace(namespace)}/views", body)
 
     def replace_view(self, name: TableName, body: Json) -> Answer:
         """Ask for another version of a view; raises as `create_view`."""
@@ -153,12 +213,14 @@ class RestRequests:
         """Ask for a table to be dropped without its files; raises as `create_view`."""
         return self._send("DELETE", self._place("tables", name) + "?purgeRequested=false")
 
-    def _get(self, place: str, parameters: Mapping[str, str] | None = None) -> Json | None:
-        response = self._answered("GET", place, parameters=parameters)
-        if response.status_code == _NOT_FOUND:
+    def _get(
+        self, place: str, parameters: Mapping[str, str] | None = None, *, wanted: str = _METADATA
+    ) -> Json | None:
+        """What is in a place; None if the catalog says that there is nothing."""
+        answer = _read(self._answered("GET", place, parameters=parameters))
+        if answer.is_absent:
             return None
-        answer = _read(response)
-        if not answer.is_done:
+        if not answer.is_done or wanted not in answer.document:
             raise _ERRORS.get(answer.status, RESTError)(
                 f"the catalog answered GET {place} with {answer.status}: {answer.said}"
             )
@@ -166,23 +228,33 @@ class RestRequests:
 
     def _send(self, method: str, place: str, body: Json | None = None) -> Answer:
         try:
-            response = self._answered(method, place, body=body)
+            answer = _read(self._answered(method, place, body=body))
         except RequestException as error:
             raise OutcomeUnknown(
-                f"the answer of the catalog to {method} {place} was lost ({error})",
-                advice="doing it again is safe",
+                f"the answer of the catalog to {method} {place} was lost ({error})", advice=_AGAIN
             ) from error
-        answer = _read(response)
-        if response.status_code in _UNKNOWN:
-            raise OutcomeUnknown(
-                f"the catalog answered {method} {place} with {answer.status} ({answer.said}), so "
-                "it is not known whether it did it",
-                advice="doing it again is safe",
-            )
-        if response.status_code in _NOT_ALLOWED:
+        except RESTError as error:  # of the server that gives credentials; it was not asked for
             raise Refused(
-                f"the catalog does not allow {method} {place} ({answer.status}: {answer.said})",
-                advice="See that the credentials of the catalog may change views and tables.",
+                f"the credentials of the catalog have expired and are not renewed ({error})",
+                advice="See that they are valid, and run the same again.",
+            ) from error
+        said = f"{answer.status}: {answer.said}"
+        lacks = body is not None and answer.is_done and _METADATA not in answer.document
+        if answer.status in _UNKNOWN or lacks:
+            raise OutcomeUnknown(
+                f"the catalog answered {method} {place} with {said}, so it is not known whether it "
+                "did it",
+                advice=_AGAIN,
+            )
+        if answer.status in _NOT_ALLOWED:
+            raise Refused(
+                f"the catalog does not allow {method} {place} ({said})",
+                advice=f"See that {_CREDENTIALS} change views and tables.",
+            )
+        if answer.status == _TOO_MANY:
+            raise Refused(
+                f"the catalog goes on saying that it is asked too often ({said})",
+                advice="Run the same again later.",
             )
         return answer
 
@@ -218,8 +290,11 @@ class RestRequests:
         return response
 
     def _place(self, sort: str, name: TableName) -> str:
-        namespace = quote(name.namespace, safe="")
-        return f"namespaces/{namespace}/{sort}/{quote(name.name, safe='')}"
+        return f"{_namespace(name.namespace)}/{sort}/{quote(name.name, safe='')}"
+
+
+def _namespace(name: str) -> str:
+    return f"namespaces/{quote(name, safe='')}"
 
 
 def _read(response: Response) -> Answer:
@@ -230,23 +305,8 @@ def _read(response: Response) -> Answer:
     if not isinstance(document, dict):
         document = {}
     error = document.get("error")
-    said = str(error.get("message", "")) if isinstance(error, dict) else ""
+    said = str(error.get("message", "")) if isinstance(error, dict) else _NO_ANSWER
     return Answer(status=response.status_code, document=document, said=said)
-
-
-def names_in(catalog: RestCatalog, namespace: str, *, views: bool) -> set[str]:
-    """The names of all views of a namespace, or of its tables; none if there is no such namespace.
-
-    Args:
-        catalog: As pyiceberg opened it.
-        namespace: Its one part.
-        views: Whether views or tables are listed.
-    """
-    listing = catalog.list_views if views else catalog.list_tables
-    try:
-        return {each[-1] for each in listing((namespace,))}
-    except NoSuchNamespaceError:
-        return set()
 
 
 def at_once(work: Callable[[T], R], every: Iterable[T]) -> list[R]:

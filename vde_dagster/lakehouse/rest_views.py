@@ -15,19 +15,13 @@ from typing import Final
 from uuid import uuid4
 
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, RESTError
+from pyiceberg.exceptions import RESTError
 from requests import RequestException
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, VdeError
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.rest_requests import (
-    AT_ONCE,
-    Answer,
-    RestRequests,
-    at_once,
-    names_in,
-)
+from vde_dagster.lakehouse.rest_requests import AT_ONCE, Answer, RestRequests, at_once
 from vde_dagster.lakehouse.swap_errors import cut, given_up, overtaken
 from vde_dagster.lakehouse.view_metadata import (
     TARGET,
@@ -141,7 +135,7 @@ class RestViews:
         done: list[TableName] = []
         try:
             for namespace in sorted({each.name.namespace for each in changes if not each.before}):
-                self._ensure_namespace(namespace)
+                self._requests.ensure_namespace(namespace)
             made = [each for each in changes if each.wanted is not None]
             at_once(partial(self._carry_out, number, done), made)
             dropped = [each for each in changes if each.wanted is None]
@@ -267,6 +261,8 @@ class RestViews:
                 continue
             if found is not None and shows_the_same(found, wanted, self._catalog.name):
                 return
+            if found is not None and self._shown(found) is not None:
+                raise overtaken(name, found)
             if found is not None or (isinstance(answer, Answer) and answer.status == _CONFLICT):
                 raise Conflict(f"somebody else created {name} meanwhile")
         raise given_up(name, answer)
@@ -322,7 +318,7 @@ class RestViews:
         for name in names:
             wanted.setdefault(name.namespace, set()).add(name.name)
         every = sorted(wanted)
-        found = at_once(partial(names_in, self._catalog, views=views), every)
+        found = at_once(partial(self._requests.names, views=views), every)
         return frozenset(
             TableName(namespace, name)
             for namespace, there in zip(every, found, strict=True)
@@ -343,18 +339,6 @@ class RestViews:
                 "nothing was changed",
                 advice="Set `environment_suffix_target` to schema or table in vde.yaml.",
             )
-
-    def _ensure_namespace(self, namespace: str) -> None:
-        try:
-            if not self._catalog.namespace_exists((namespace,)):
-                self._catalog.create_namespace((namespace,))
-        except NamespaceAlreadyExistsError:
-            return
-        except (RESTError, RequestException) as error:
-            raise OutcomeUnknown(
-                f"it is not known whether the namespace {namespace} was created ({error})",
-                advice="doing it again is safe",
-            ) from error
 
 
 def _metadata(found: Json) -> Json:

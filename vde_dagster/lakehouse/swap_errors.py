@@ -26,7 +26,10 @@ def given_up(name: TableName, answer: Answer | VdeError | None) -> VdeError:
     if isinstance(answer, VdeError):
         return answer
     said = f" ({answer.status}: {answer.said})" if answer is not None else ""
-    return Refused(f"the catalog refuses to change the view {name}{said}")
+    return Refused(
+        f"the catalog refuses to change the view {name}{said}",
+        advice="See the catalog's own log for why.",
+    )
 
 
 def cut(error: VdeError, done: int, every: int) -> VdeError:
@@ -34,7 +37,8 @@ def cut(error: VdeError, done: int, every: int) -> VdeError:
     advice = error.advice
     if done:
         what = f"{done} of {every} views had been changed by then"
-        advice = "doing it again changes the others."
+        if not (isinstance(error, Refused) and advice):  # then that has to be done first
+            advice = "doing it again changes the others."
     else:
         is_unknown = isinstance(error, OutcomeUnknown)
         what = "no other view was changed" if is_unknown else "nothing was changed"
