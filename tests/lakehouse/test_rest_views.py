@@ -24,6 +24,7 @@ from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import rest_requests, rest_views
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.view_requests import counted_replacement
 from vde_dagster.ports.catalog import SwapOvertaken, ViewDefinition
 from vde_dagster.ports.physical_layer import STATE
 
@@ -37,6 +38,17 @@ def world(
 ) -> Iterator[RestWorld]:
     monkeypatch.setattr(rest_views, "_PAUSE", 0)
     with serving(_server(request, tmp_path)) as server:
+        found = RestWorld(server)
+        for table in (TABLE, OTHER):
+            found.create(table)
+        yield found
+
+
+@pytest.fixture
+def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestWorld]:
+    """A server that numbers the versions of views itself, whatever is asked for."""
+    monkeypatch.setattr(rest_views, "_PAUSE", 0)
+    with serving(RestServer(tmp_path, counts=True)) as server:
         found = RestWorld(server)
         for table in (TABLE, OTHER):
             found.create(table)
@@ -208,6 +220,68 @@ def test_a_view_that_another_swap_creates_meanwhile_is_overtaken(world: RestWorl
         world.catalog.swap_views([view()], [], number=90)
     assert raised.value.highest == 50
     assert world.catalog.view(NAME) == moved()
+
+
+def test_a_server_that_counts_versions_itself_replaces_views_as_well(counting: RestWorld) -> None:
+    catalog, second = counting.catalog, TableName("dev", "b")
+    catalog.swap_views([view(), view(name=second)], [])
+    catalog.swap_views([moved()], [], number=100)
+    assert catalog.view(NAME) == moved()
+    assert versions(counting) == [2, 1]
+    before = len(counting.server.changes)
+    catalog.swap_views([moved(second)], [], number=200)
+    assert catalog.view(second) == moved(second)
+    assert changes(counting, since=before) == [("POST", "b")], "by now it is known"
+
+
+def test_a_server_that_counts_versions_itself_has_the_numbers_of_swaps_too(
+    counting: RestWorld,
+) -> None:
+    counting.catalog.swap_views([view()], [])
+    counting.catalog.swap_views([moved()], [], number=100)
+    with pytest.raises(SwapOvertaken, match="nothing was changed") as raised:
+        counting.catalog.swap_views([view()], [], number=90)
+    assert raised.value.highest >= 100
+    assert counting.catalog.view(NAME) == moved()
+
+
+def test_a_late_request_to_a_server_that_counts_leaves_the_later_version_current(
+    counting: RestWorld,
+) -> None:
+    catalog = counting.catalog
+    catalog.swap_views([view()], [])
+    catalog.swap_views([view(ID)], [], number=80)  # it is known by now that the server counts
+    overtake(counting, moved(), number=100)
+    with pytest.raises(SwapOvertaken, match="meanwhile"):
+        catalog.swap_views([view(AT)], [], number=90)
+    assert catalog.view(NAME) == moved()
+    catalog.swap_views([view(AT)], [], number=110)
+    assert catalog.view(NAME) == view(AT)
+
+
+@pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
+def test_a_lost_answer_of_a_server_that_counts_is_looked_up(
+    counting: RestWorld, error: type[Exception]
+) -> None:
+    catalog = counting.catalog
+    catalog.swap_views([view()], [])
+    catalog.swap_views([view(ID)], [], number=80)
+    lose(counting, error, times=1)
+    catalog.swap_views([moved()], [], number=90)
+    assert catalog.view(NAME) == moved()
+    assert versions(counting) == [3, 1, 2]
+
+
+def test_what_is_asked_of_a_server_that_counts_is_refused_by_others(world: RestWorld) -> None:
+    """So nothing late gets through by trying it."""
+    world.catalog.swap_views([view()], [])
+    path, identifier = "/v1/namespaces/dev/views/a", {"namespace": ["dev"], "name": "a"}
+    before = world.server.answer("GET", path, {})[1]["metadata"]
+    for number in (100, 108):
+        body = counted_replacement(identifier, before, before, number=number, request="r")
+        assert world.server.answer("POST", path, body)[0] == 400
+        world.catalog.swap_views([moved()], [], number=100)
+    assert versions(world) == [100, 1]
 
 
 def test_going_back_and_forth_never_takes_an_earlier_version_for_the_new_one(

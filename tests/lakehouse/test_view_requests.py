@@ -11,6 +11,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import TARGET, new_metadata
 from vde_dagster.lakehouse.view_requests import (
+    counted_replacement,
     creation,
     highest_number,
     is_made_by,
@@ -90,6 +91,26 @@ def test_two_requests_never_have_equal_versions() -> None:
     assert found[0] != found[1]
 
 
+def test_a_server_that_counts_is_asked_for_the_number_that_follows() -> None:
+    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
+    before["properties"]["vde.number"] = "80"
+    identifier = {"namespace": ["dev"], "name": "m"}
+    made = counted_replacement(identifier, before, wanted, number=100, request="r1")
+    usual = replacement(identifier, before, wanted, number=100, request="r1")
+    assert actions(made) == actions(usual)
+    current = [e["view-version-id"] for e in made["updates"] if "view-version-id" in e]
+    assert current == [-1, 2]
+    (properties,) = (e["updates"] for e in made["updates"] if e["action"] == "set-properties")
+    assert properties == {**wanted["properties"], "vde.number": "100"}
+    assert "vde.number" not in wanted["properties"]
+
+
+def test_a_version_says_itself_what_it_shows_where_the_properties_are_anothers() -> None:
+    made = metadata(OLD, ID)
+    made["properties"][TARGET] = str(NEW)
+    assert shown_by(made, "lake") == OLD
+
+
 def test_a_creation_has_the_views_columns_query_and_properties() -> None:
     made = creation("m", metadata(OLD, ID, comment="who"), number=7)
     assert made["name"] == "m"
@@ -132,6 +153,7 @@ def test_a_view_of_somebody_elses_shows_nothing_of_ours(how: str) -> None:
     match how:
         case "no property":
             del made["properties"][TARGET]
+            made["versions"][0]["summary"] = {}
         case "another query":  # CREATE OR REPLACE VIEW keeps the properties
             made["versions"][0]["representations"][0]["sql"] = "SELECT 1 AS id"
         case "another catalog":

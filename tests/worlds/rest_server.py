@@ -63,7 +63,8 @@ class RestServer:
     """A server with what it was asked, and what a test does to requests on their way.
 
     ``before`` is called before a request is carried out and ``after`` after it, with its method and
-    path; what they raise happens to it. They may also wait.
+    path; what they raise happens to it. They may also wait. If it ``counts``, versions of views are
+    numbered by it alone.
     """
 
     folder: Path
@@ -73,6 +74,7 @@ class RestServer:
     asked: list[tuple[str, str]] = field(default_factory=list)
     views: dict[tuple[str, str], StoredView] = field(default_factory=dict)
     port: int = 0
+    counts: bool = False
 
     def __post_init__(self) -> None:
         settings = {"type": "sql", "uri": f"sqlite:///{self.folder}/server.db"}
@@ -205,7 +207,7 @@ class RestServer:
             case "GET" | "HEAD":
                 return 200, self.views[key].document()
             case "POST":
-                self.views[key] = replaced(self.views[key], body).written()
+                self.views[key] = replaced(self.views[key], body, counts=self.counts).written()
                 return 200, self.views[key].document()
             case "DELETE":
                 del self.views[key]

@@ -32,6 +32,7 @@ from vde_dagster.lakehouse.view_metadata import (
 )
 from vde_dagster.lakehouse.view_queries import spark_query
 from vde_dagster.lakehouse.view_requests import (
+    counted_replacement,
     creation,
     highest_number,
     is_made_by,
@@ -51,6 +52,7 @@ _PAUSE: Final = 0.05
 _ATTEMPTS: Final = 4
 assert _ATTEMPTS <= NUMBERS_OF_A_SWAP, "each attempt has a number of its own"
 _CONFLICT: Final = 409
+_MAKES_NO_SENSE: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class RestViews:
     def __init__(self, catalog: RestCatalog, state: Callable[[], str] = str) -> None:
         self._catalog = catalog
         self._state = state
+        self._counts = False  # whether the server counts versions of views, whatever is asked for
 
     @cached_property
     def _requests(self) -> RestRequests:
@@ -224,19 +227,22 @@ class RestViews:
         highest = highest_number(before)
         identifier = {"namespace": [name.namespace], "name": name.name}
 
-        def ask(attempt: int) -> Answer:
+        def ask(counted: bool, attempt: int) -> Answer:
             own, request = number + attempt, uuid4().hex
-            body = replacement(identifier, before, wanted, number=own, request=request)
+            make = counted_replacement if counted else replacement
+            body = make(identifier, before, wanted, number=own, request=request)
             answer = self._requests.replace_view(name, body)
             found = answer.document.get("metadata")
             if answer.is_done and found is not None and not is_made_by(found, own, request):
-                raise overtaken(name, found)  # the server gives numbers by a rule of its own
+                raise overtaken(name, found)
             return answer
 
         answer: Answer | VdeError | None = None
+        counted = self._counts
         for attempt in range(_ATTEMPTS):
-            answer = _answered(attempt, ask)
+            answer = _answered(attempt, partial(ask, counted))
             if isinstance(answer, Answer) and answer.is_done:
+                self._counts = counted
                 return
             found = self._look(name)
             if isinstance(found, VdeError):
@@ -247,6 +253,7 @@ class RestViews:
                 if shows_the_same(found, wanted, self._catalog.name):
                     return
                 raise overtaken(name, found)
+            counted ^= isinstance(answer, Answer) and answer.status == _MAKES_NO_SENSE
         raise given_up(name, answer)
 
     def _create(self, name: TableName, wanted: Json, number: int) -> None:

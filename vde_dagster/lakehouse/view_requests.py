@@ -9,6 +9,12 @@ whole, and what was written later stays: the number is a fencing token that the 
 Before that, the version that the request added is made current as such. So a request that arrives
 twice is refused the second time, which adds none.
 
+Servers that count versions themselves, whatever number is asked for (those on Iceberg's library in
+Rust, as Lakekeeper), refuse such a request always. They are asked to make the version current that
+follows the highest one then, and a property has the number of the swap. If another request came
+first, its version stays the current one. Servers that go by numbers have no version of that number,
+since swaps have numbers further apart, and refuse the request: so it is safe to try it.
+
 A server that creates a view may drop the number and the summary of its version, so what a view
 shows, and the number of the swap that created it, are among its properties. What it shows only
 counts together with the query that we wrote for it: who replaces our view by another one leaves its
@@ -43,7 +49,8 @@ def shown_by(metadata: Json, catalog: str) -> TableName | None:
         metadata: The view's.
         catalog: The catalog's name in queries.
     """
-    written = metadata.get("properties", {}).get(TARGET)
+    summary = current_version(metadata).get("summary") or {}
+    written = summary.get(TARGET) or metadata.get("properties", {}).get(TARGET)
     if not written or written.count(".") != 1:
         return None
     target = TableName(*written.split("."))
@@ -97,6 +104,20 @@ def creation(name: str, wanted: Json, *, number: int) -> Json:
         "view-version": {**version, "schema-id": 0, "version-id": 1},
         "properties": {**wanted["properties"], _NUMBER: str(number)},
     }
+
+
+def counted_replacement(
+    identifier: Mapping[str, Any], before: Json, wanted: Json, *, number: int, request: str
+) -> Json:
+    """The body of a `replacement` for a server that counts versions itself."""
+    body = replacement(identifier, before, wanted, number=number, request=request)
+    following = max(int(each["version-id"]) for each in before["versions"]) + 1
+    for update in body["updates"]:
+        if update.get("view-version-id") == number:
+            update["view-version-id"] = following
+        elif update["action"] == "set-properties":
+            update["updates"] = {**update["updates"], _NUMBER: str(number)}
+    return body
 
 
 def replacement(
