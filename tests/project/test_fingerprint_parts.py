@@ -113,6 +113,8 @@ METADATA: list[tuple[str, str]] = [
     ("", "updates_on all"),
     ("", "retries 2"),
     ("retries 2", "retries 3"),
+    ("", "concurrency 1"),
+    ("concurrency 1", "concurrency 2"),
     ("", "on_destructive_change warn"),
     ("on_destructive_change warn", "on_destructive_change allow"),
     (RANGE, f"{RANGE}, on_additive_change error"),

@@ -71,7 +71,7 @@ def test_every_property_that_is_read_is_in_the_documentation_and_the_other_way_r
 
 # Each row: the property in SQL, the argument of the decorator, the fields of the model.
 SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
-    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "freshness": None, "updates_on": UpdatesOn.ANY, "stamp": "", "late_data": None, "storage": Storage(), "forward_only": False, "column_rules": ColumnRules(destructive=OnChange.ERROR, additive=OnChange.ALLOW), "warnings": ()}),
+    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "freshness": None, "updates_on": UpdatesOn.ANY, "concurrency": None, "stamp": "", "late_data": None, "storage": Storage(), "forward_only": False, "column_rules": ColumnRules(destructive=OnChange.ERROR, additive=OnChange.ALLOW), "warnings": ()}),
     # people
     ("owner 'me'", {"owner": "me"}, {"owner": "me"}),
     ("owner data.team", {"owner": "data.team"}, {"owner": "data.team"}),
@@ -117,6 +117,8 @@ SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
     ("retries 2", {"retries": 2}, {"retries": 2}),
     ("retries 10", {"retries": 10}, {"retries": 10}),
     ("retries '0'", {"retries": 0}, {"retries": 0}),
+    ("concurrency 1", {"concurrency": 1}, {"concurrency": 1}),
+    ("concurrency '64'", {"concurrency": 64}, {"concurrency": 64}),
     ("on_destructive_change allow", {"on_destructive_change": "allow"}, {"column_rules": ColumnRules(destructive=OnChange.ALLOW)}),
     ("on_additive_change 'ERROR', on_destructive_change = warn", {"on_additive_change": "error", "on_destructive_change": "warn"}, {"column_rules": ColumnRules(destructive=OnChange.WARN, additive=OnChange.ERROR)}),
     ("allow_partials FALSE", {"allow_partials": False}, {"unsupported": ()}),
@@ -432,6 +434,9 @@ WRONG: list[tuple[str, str, str]] = [
     ("retries 2.5", "retries '2.5' is no whole number", "Write for example 1."),
     ("on_destructive_change ignore", "on_destructive_change 'ignore' is not known here", "Known: allow, warn, error."),
     ("retries 11", "retries 11 is more than 10", "Pauses double"),
+    ("concurrency 0", "concurrency '0' is no whole number of at least 1", "Write for example 1."),
+    ("concurrency many", "concurrency 'many' is no whole number", "Write for example 1."),
+    ("concurrency 65", "concurrency 65 is more than 64", "leave it out"),
     ("allow_partials yes", "allow_partials 'yes' is neither true nor false", "Write one."),
     ("enabled 1", "enabled '1' is neither true nor false", "Write one."),
     ("grain (id + 1)", "grain 'id + 1' is no name of a column", "name alone"),

@@ -46,6 +46,7 @@ UNSUPPORTED = [
     ("MODEL (name m.x, kind EMBEDDED,\n\nupdates_on all);\nSELECT id FROM raw.t", 3, "updates_on has no effect on a model of kind EMBEDDED", "Leave it out."),
     ("MODEL (name m.x, kind MANAGED,\nfreshness '4 hours');\nSELECT id FROM raw.t", 2, "which is kept fresh by its target_lag", "Write `physical_properties (target_lag = '...')` instead."),
     ("MODEL (name m.x, kind VIEW,\nretries 2);\nSELECT id FROM raw.t", 2, "retries has no effect on a model of kind VIEW, which has no rows of its own", "Leave it out."),
+    ("MODEL (name m.x, kind EMBEDDED,\nconcurrency 1);\nSELECT id FROM raw.t", 2, "concurrency has no effect on a model of kind EMBEDDED, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind VIEW,\non_destructive_change warn);\nSELECT id FROM raw.t", 2, "on_destructive_change has no effect on a model of kind VIEW, which has no table that an edit keeps", "Leave it out."),
     (PYTHON % "allow_partials=True,", 8, "allow_partials", "shorter interval_unit"),
     (f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (\ntime_column ts,\nbatch_concurrency 2));\n{TIMED}", 3, "follow each other, since each is one commit to the model's table", "Leave batch_concurrency out"),

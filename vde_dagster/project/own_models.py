@@ -23,7 +23,7 @@ def own_asset(context):
 _NOT_HERE: Final = (
     *("depends_on", "deterministic", "freshness", "late_data", "name", "pre_statements"),
     *("on_additive_change", "on_destructive_change", "post_statements", "retries", "signals"),
-    *("stamp", "updates_on"),
+    *("concurrency", "stamp", "updates_on"),
 )
 """Arguments of a Python model that have another place at an asset, or none."""
 

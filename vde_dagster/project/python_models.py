@@ -90,6 +90,7 @@ def model(
     freshness: str | None = None,
     updates_on: str | None = None,
     retries: int | None = None,
+    concurrency: int | None = None,
     on_destructive_change: str | None = None,
     on_additive_change: str | None = None,
     allow_partials: bool | None = None,
@@ -136,6 +137,7 @@ def model(
             upstream changed, such as ``"4 hours"``.
         updates_on: ``any`` or ``all``: which of its parents have to change before that.
         retries: How often it is evaluated again by itself after it failed, 0 to 10.
+        concurrency: How many models may be evaluated while it is, itself among them.
         on_destructive_change: What is done if a kept table would lose a column: ``allow``,
             ``warn`` or ``error``, which is the default.
         on_additive_change: The same for new columns and wider types; ``allow`` by default.

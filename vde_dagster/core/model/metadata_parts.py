@@ -105,7 +105,7 @@ def _promise_parts(model: Model) -> list[str]:
 
 
 def _update_parts(model: Model) -> list[str]:
-    """How often a model is computed by itself; defaults are left out."""
+    """How often a model is computed by itself, and beside what; defaults are left out."""
     parts = (
         [f"updates_on={model.updates_on.value}"] if model.updates_on is not UpdatesOn.ANY else []
     )
@@ -113,6 +113,8 @@ def _update_parts(model: Model) -> list[str]:
         parts.append(f"freshness={model.freshness.total_seconds():.0f}")
     if model.retries:
         parts.append(f"retries={model.retries}")
+    if model.concurrency is not None:
+        parts.append(f"concurrency={model.concurrency}")
     return parts
 
 

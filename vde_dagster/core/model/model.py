@@ -166,6 +166,8 @@ class Model:
     ``freshness`` and ``updates_on`` bound how often it is recomputed by itself because of a change
     upstream; see `vde_dagster.core.graph.freshness`.
     ``retries`` is how often an evaluation that failed is tried again by itself.
+    ``concurrency`` is how many models may be evaluated while this one is, itself among them; None
+    for any number.
     ``forward_only`` where the project says so of it by a pattern; see `goes_forward`.
     ``column_rules`` say what its table may lose and gain while it is kept.
     ``stamp`` is a text whose change makes another version. ``unsupported`` is what the file asks
@@ -200,6 +202,7 @@ class Model:
     freshness: timedelta | None = None
     updates_on: UpdatesOn = UpdatesOn.ANY
     retries: int = 0
+    concurrency: int | None = None
     forward_only: bool = False
     column_rules: ColumnRules = DEFAULT_COLUMN_RULES
     stamp: str = ""

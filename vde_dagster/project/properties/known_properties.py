@@ -8,6 +8,7 @@ from typing import Final
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.model.column_rules import ON_ADDITIVE_CHANGE, ON_DESTRUCTIVE_CHANGE
+from vde_dagster.core.model.room import CONCURRENCY
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties import layout
 from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
@@ -36,6 +37,7 @@ PROPERTIES: Final = (
     "freshness",
     "updates_on",
     "retries",
+    CONCURRENCY,
     ON_DESTRUCTIVE_CHANGE,
     ON_ADDITIVE_CHANGE,
     "allow_partials",
@@ -137,6 +139,7 @@ def _surplus(key: str, value: Value) -> int | None:
 _QUOTED: Final = (TokenType.STRING, TokenType.IDENTIFIER)
 _TEXTS: Final = (
     "allow_partials",
+    CONCURRENCY,
     "cron",
     "cron_tz",
     "description",

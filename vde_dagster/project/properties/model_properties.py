@@ -37,7 +37,7 @@ from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.known_properties import known_properties
 from vde_dagster.project.properties.late_data_property import check_kind, read_late_data
 from vde_dagster.project.properties.model_block import Value
-from vde_dagster.project.properties.retry_properties import read_retries
+from vde_dagster.project.properties.retry_properties import read_concurrency, read_retries
 from vde_dagster.project.properties.schedule_properties import (
     Schedule,
     read_schedule,
@@ -77,6 +77,7 @@ class Properties:
     depends_on: Mapping[ModelName, Window | None]
     updates: Updates
     retries: int
+    concurrency: int | None
     forward_only: bool
     column_rules: ColumnRules
     enabled: bool
@@ -137,6 +138,7 @@ def read_properties(
         depends_on={key.within(defaults.catalog): each for key, each in parents.items()},
         updates=read_updates(values, kind, defaults, problems),
         retries=read_retries(values, kind, defaults, problems),
+        concurrency=read_concurrency(values, kind, problems),
         forward_only=read_forward_only(
             values, kind, defaults, name=named, tags=tags, path=place.path
         ),
@@ -264,6 +266,7 @@ def build_model(
         freshness=properties.updates.freshness,
         updates_on=properties.updates.updates_on,
         retries=properties.retries,
+        concurrency=properties.concurrency,
         forward_only=properties.forward_only,
         column_rules=properties.column_rules,
         stamp=properties.stamp,

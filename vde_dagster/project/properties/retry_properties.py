@@ -1,4 +1,4 @@
-"""The property ``retries``: how often a failed evaluation is tried again by itself."""
+"""The properties ``retries`` and ``concurrency``: how often a model runs, and beside how many."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from vde_dagster.core.model.kinds import Embedded, External, Kind, View
 from vde_dagster.core.model.retries import MOST_RETRIES, RETRIES
+from vde_dagster.core.model.room import CONCURRENCY, MOST_MODELS
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
@@ -27,9 +28,7 @@ def read_retries(
     value = values.get(RETRIES)
     if value is None:
         return defaults.retries if why is None else 0
-    if kind is not None and why is not None:
-        message = f"{RETRIES} has no effect on a model of kind {kind.keyword}, which {why}"
-        problems.reject(value.place, message, "Leave it out.")
+    if _has_no_effect(RETRIES, value, kind, problems):
         return 0
     count = read_count(value, RETRIES, problems, least=0) or 0
     if count > MOST_RETRIES:
@@ -39,3 +38,28 @@ def read_retries(
         )
         return 0
     return count
+
+
+def read_concurrency(
+    values: Mapping[str, Value], kind: Kind | None, problems: Problems
+) -> int | None:
+    """How many models may be evaluated while this one is, itself among them; None for any."""
+    value = values.get(CONCURRENCY)
+    if value is None or _has_no_effect(CONCURRENCY, value, kind, problems):
+        return None
+    count = read_count(value, CONCURRENCY, problems, least=1)
+    if count is not None and count > MOST_MODELS:
+        message = f"{CONCURRENCY} {count} is more than {MOST_MODELS}"
+        problems.add(value.place, message, "No more models are evaluated at once: leave it out.")
+        return None
+    return count
+
+
+def _has_no_effect(name: str, value: Value, kind: Kind | None, problems: Problems) -> bool:
+    """Whether nothing of a model runs, which is a problem if it says how."""
+    why = _NOTHING_RUNS.get(type(kind)) if kind is not None else None
+    if kind is None or why is None:
+        return False
+    message = f"{name} has no effect on a model of kind {kind.keyword}, which {why}"
+    problems.reject(value.place, message, "Leave it out.")
+    return True
