@@ -174,6 +174,10 @@ class Fuse:
         return [at for at, name in enumerate(self.names, start=1) if name not in READING]
 
 
+_OF_THE_PROCESS: Final = {"interrupt", "sharing"}
+"""Methods that are about threads alone: without power there are none."""
+
+
 class Wired:
     """A port behind a fuse."""
 
@@ -183,7 +187,7 @@ class Wired:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._port, name)
-        if not callable(found):
+        if not callable(found) or name in _OF_THE_PROCESS:
             return found
 
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import assert_never
 
@@ -143,6 +144,14 @@ class MemoryEngine:
                 )
             )
             return UserRows(requested(found, wanted))
+
+    def sharing(self, name: str) -> AbstractContextManager[None]:
+        """Threads wait for each other, whatever they compute; see the port."""
+        del name
+        return nullcontext()
+
+    def interrupt(self) -> None:
+        """Nothing takes so long that somebody would interrupt it; see the port."""
 
     def progress(self) -> EngineProgress | None:
         """Nothing is known of a query that runs; see the port."""

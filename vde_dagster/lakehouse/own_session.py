@@ -2,7 +2,7 @@
 
 Opening a session for each unit of work would be simpler, but every session loads its own Iceberg
 catalog, and an embedded one leaves its connections open for as long as the JVM lives (seen: two
-open files for each). So there is one, and it is tidied.
+open files for each). So there is one for each thread that evaluates models, and it is tidied.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def session_for_users(main: SparkSession) -> SparkSession:
     with _ONE_AT_A_TIME:
         found = _OF_USERS.get(main)
         if found is None:
-            found = _opened(main)
-            _set_as(main, found)
+            found = another(main)
+            alike(main, found)
             _OF_USERS[main] = found
         present = found.conf.getAll
         for key, value in main.conf.getAll.items():
@@ -71,9 +71,9 @@ class OwnSession:
         What stays are SQL variables (DECLARE), which Spark does not list.
         """
         if self._own is None:
-            self._own = _opened(self._main)
+            self._own = another(self._main)
         own = self._own
-        _set_as(self._main, own)
+        alike(self._main, own)
         try:
             yield own
         finally:
@@ -90,8 +90,14 @@ class OwnSession:
         if own is not None and is_remote(own):
             end(own)
 
+    def interrupt(self) -> None:
+        """End what is computed in the session now: it fails. Any thread may call this."""
+        own = self._own
+        if own is not None:
+            own.interruptAll()
 
-def _opened(main: SparkSession) -> SparkSession:
+
+def another(main: SparkSession) -> SparkSession:
     """A session of the same application. Spark Connect has another name for it."""
     clone = getattr(main, "cloneSession", None)
     opened: SparkSession = clone() if clone is not None else main.newSession()
@@ -116,7 +122,7 @@ _SESSION_CATALOG: Final = "spark_catalog"
 """Where Spark lists what is temporary."""
 
 
-def _set_as(main: SparkSession, own: SparkSession) -> None:
+def alike(main: SparkSession, own: SparkSession) -> None:
     """Give a session the settings that the main one got while it ran."""
     wanted, present = dict(main.conf.getAll), dict(own.conf.getAll)
     for key, value in wanted.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.question import FunctionOverRows, Question
+from vde_dagster.lakehouse.lanes import Lane, Lanes
 from vde_dagster.lakehouse.session import add_catalog, restore, result_settings, settle
 from vde_dagster.ports.engine import Compacted, EngineProgress, Sought, TableRows
 
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import DataFrame, SparkSession
 
-    from vde_dagster.lakehouse.own_session import OwnSession
-
 
 class SparkEngine:
     """Implements `vde_dagster.ports.engine.Engine`.
+
+    Threads that share it have a session each; others use the main session, one at a time.
 
     Args:
         session_factory: Opens the session; called once, by the first call that needs it.
@@ -63,24 +64,25 @@ class SparkEngine:
         self._open_metadata = metadata
         self._state = state
         self._metadata: PyIcebergCatalog | None = None
-        self._session: SparkSession | None = None
+        self._session_now: SparkSession | None = None
         self._settings: Mapping[str, str] = {}
-        self._own: OwnSession | None = None
+        self._main: Lane | None = None
+        self._lanes = Lanes()
         self._lock = threading.RLock()
+        self._opening = threading.Lock()
         self._namespaces: set[str] = set()
 
     @property
     def started(self) -> bool:
         """Whether a session was needed so far."""
-        return self._session is not None
+        return self._session_now is not None
 
     def stage(self, staging: Staging) -> Staged:
         """Write the parts of a unit of work to the branch named after its work id; see the port."""
         from vde_dagster.lakehouse.evaluation import failures
         from vde_dagster.lakehouse.staging import Stage
 
-        # Temporary views belong to the session, so two units of work must not use the same names.
-        with self._lock, failures(str(staging.target)), self._session_for(staging) as spark:
+        with failures(str(staging.target)), self._session_for(staging) as spark:
             staging = replace(staging, state=self._state())
             return Stage(spark, self._catalog, staging, self._ensure_namespace, self._load).run()
 
@@ -89,8 +91,11 @@ class SparkEngine:
         from vde_dagster.lakehouse.evaluation import bound_rows, failures
         from vde_dagster.lakehouse.tables import columns_of
 
-        bound = bound_rows(self._settled(), self._catalog, rows, inputs, (), model="")
-        with self._lock, failures("the query"), bound as frame:
+        with (
+            failures("the query"),
+            self._session() as spark,
+            bound_rows(spark, self._catalog, rows, inputs, (), model="") as frame,
+        ):
             return columns_of(frame.schema)
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
@@ -103,8 +108,7 @@ class SparkEngine:
         )
         from vde_dagster.lakehouse.tables import columns_of, made_by
 
-        with failures(str(name)):
-            spark = self._settled()
+        with failures(str(name)), self._session() as spark:
             self._ensure_namespace(name)
             target = table_sql(self._catalog, name)
             clause = f" COMMENT {exp.Literal.string(comment).sql('spark')}" if comment else ""
@@ -117,16 +121,16 @@ class SparkEngine:
         from vde_dagster.lakehouse.compacting import compact
         from vde_dagster.lakehouse.evaluation import failures
 
-        with self._lock, failures(str(name)):
-            return compact(self._settled(), self._catalog, name, wanted, self._load(name))
+        with failures(str(name)), self._session() as spark:
+            return compact(spark, self._catalog, name, wanted, self._load(name))
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
         """The sums of a table's rows; see the port."""
         from vde_dagster.lakehouse.evaluation import failures
         from vde_dagster.lakehouse.recomputing import sums_of
 
-        with failures(str(sought.table)):
-            return sums_of(self._settled(), self._catalog, sought, algorithm)
+        with failures(str(sought.table)), self._session() as spark:
+            return sums_of(spark, self._catalog, sought, algorithm)
 
     def read(self, wanted: TableRows) -> DataFrame:
         """Rows for a user's own code, in the session of users' assets; see the port."""
@@ -144,8 +148,16 @@ class SparkEngine:
         """What Spark is doing now; None over Spark Connect, which does not say. See the port."""
         from vde_dagster.lakehouse.spark_progress import progress_of
 
-        session = self._session
+        session = self._session_now
         return progress_of(session) if session is not None else None
+
+    def sharing(self, name: str) -> AbstractContextManager[None]:
+        """Compute in this thread beside others; see the port."""
+        return self._lanes.sharing(name)
+
+    def interrupt(self) -> None:
+        """End what threads that share the engine compute now; see the port."""
+        self._lanes.interrupt()
 
     def fetch(
         self, sql: str, *, limit: int
@@ -153,8 +165,8 @@ class SparkEngine:
         """Column names and at most ``limit`` rows of a query, for people; see the port."""
         from vde_dagster.lakehouse.evaluation import failures, qualified
 
-        with failures("the query"):
-            return _fetched(self._settled().sql(qualified(sql, self._catalog)), limit)
+        with failures("the query"), self._session() as spark:
+            return _fetched(spark.sql(qualified(sql, self._catalog)), limit)
 
     def preview(
         self,
@@ -169,9 +181,8 @@ class SparkEngine:
         from vde_dagster.lakehouse.evaluation import bound_rows, failures
 
         with (
-            self._lock,
             failures(model),
-            self._apart(isinstance(rows, PythonRows)) as spark,
+            self._session(apart=isinstance(rows, PythonRows)) as spark,
             bound_rows(spark, self._catalog, rows, inputs, columns, model=model) as frame,
         ):
             return _fetched(frame, limit)
@@ -182,18 +193,20 @@ class SparkEngine:
         from vde_dagster.lakehouse.given_rows import answered
 
         by_function = isinstance(question, FunctionOverRows)
-        with self._lock, failures(subject), self._apart(by_function) as spark:
+        with failures(subject), self._session(apart=by_function) as spark:
             return answered(spark, question, subject=subject)
 
     def stop(self) -> None:
-        """End the session, where one was started, and the one of users' code beside it."""
+        """End the session, where one was started, and those beside it."""
         from vde_dagster.lakehouse.connect import end
 
-        if self._own is not None:
-            self._own.end()
-        if self._session is not None:
-            end(self._session)
-        self._session = self._own = None
+        main, self._main = self._main, None
+        if main is not None:
+            main.own.end()
+        self._lanes.end()
+        if self._session_now is not None:
+            end(self._session_now)
+            self._session_now = None
 
     @contextmanager
     def _session_for(self, staging: Staging) -> Iterator[SparkSession]:
@@ -201,44 +214,56 @@ class SparkEngine:
         given = [part.rows.frame for part in staging.parts if isinstance(part.rows, FrameRows)]
         for frame in given:
             if hasattr(frame, "sparkSession"):  # it can be written in its own session only
-                yield frame.sparkSession
+                with self._lock:
+                    yield frame.sparkSession
                 return
         by_function = any(isinstance(part.rows, PythonRows) for part in staging.parts)
-        with self._apart(by_function or bool(staging.before or staging.after)) as spark:
+        apart = by_function or bool(staging.before or staging.after)
+        with self._session(apart=apart) as spark:
             yield spark
 
     @contextmanager
-    def _apart(self, apart: bool) -> Iterator[SparkSession]:
-        """The session, or one of its own for a user's code that may change it."""
-        from vde_dagster.lakehouse.own_session import OwnSession
+    def _session(self, *, apart: bool = False) -> Iterator[SparkSession]:
+        """A session that no other thread uses meanwhile, with the settings that models need.
 
-        main = self._settled()
-        if not apart:
-            yield main
+        Args:
+            apart: Whether it is for a user's code, which may change it.
+        """
+        with self._lane() as lane:
+            if not apart:
+                yield lane.session
+                return
+            with lane.own.lent() as spark:
+                yield spark
+
+    @contextmanager
+    def _lane(self) -> Iterator[Lane]:
+        """The lane of this thread, whatever others changed in its sessions."""
+        share = self._lanes.share
+        if share is None:
+            with self._lock:
+                main = self._spark()
+                restore(main, self._settings)
+                if self._main is None:
+                    self._main = Lane.on(main)
+                yield self._main
             return
-        if self._own is None:
-            self._own = OwnSession(main)
-        with self._own.lent() as spark:
-            yield spark
+        with self._lanes.lent(share, self._spark()) as lane:
+            restore(lane.session, self._settings)
+            yield lane
 
     def _spark(self) -> SparkSession:
         with self._lock:
-            if self._session is None:
-                self._session = self._factory()
-                settle(self._session)
-                self._settings = result_settings(self._session)
-            return self._session
-
-    def _settled(self) -> SparkSession:
-        """The session with the settings that models need, whatever others changed in it."""
-        with self._lock:
-            spark = self._spark()
-            restore(spark, self._settings)
-            return spark
+            if self._session_now is None:
+                self._session_now = self._factory()
+                settle(self._session_now)
+                self._settings = result_settings(self._session_now)
+            return self._session_now
 
     def _load(self, name: TableName) -> Table:
-        if self._metadata is None:
-            self._metadata = self._open_metadata()
+        with self._opening:
+            if self._metadata is None:
+                self._metadata = self._open_metadata()
         return self._metadata.load_table((name.namespace, name.name))
 
     def _ensure_namespace(self, name: TableName) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -182,6 +183,25 @@ class Engine(Protocol):
 
         Raises:
             EvaluationFailed: They cannot be read, as far as that is known before they are fetched.
+        """
+        ...
+
+    def sharing(self, name: str) -> AbstractContextManager[None]:
+        """Let this thread compute beside others inside of a ``with`` block.
+
+        What it computes there has the same share of the engine as what each of the others does.
+        Threads that are in no such block wait for each other.
+
+        Args:
+            name: What it computes, for people who watch the engine.
+        """
+        ...
+
+    def interrupt(self) -> None:
+        """End what threads compute in `sharing` now, and whatever they begin to compute there.
+
+        They raise KeyboardInterrupt, as if a person had stopped them. What enters `sharing` later
+        is not concerned. A thread that computes nothing with the engine is not interrupted.
         """
         ...
 

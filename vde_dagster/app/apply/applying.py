@@ -3,6 +3,9 @@
 `walking` checks a plan, reserves its environment and runs the opening stages. The caller then runs
 the others: all in order (`Walk.rest`), or some of them one by one (`Walk.visit`) and then the rest.
 At the end everything that failed is raised as one error, and the leases are given back.
+
+If several models may be evaluated at once, threads evaluate them from the first stage on that the
+caller visits, and visiting a stage gets what was done for its model (docs/concurrency.md).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 
+from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads
 from vde_dagster.app.apply.stopped import raise_stopped
 from vde_dagster.app.apply.visitor import Applying, applying, visit_without_work
 from vde_dagster.app.binding import Binding
@@ -20,6 +24,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency, schedule_of
 from vde_dagster.core.planning.stages import (
     Closing,
     Opening,
@@ -27,6 +32,7 @@ from vde_dagster.core.planning.stages import (
     Stage,
     WorkStage,
     awaited,
+    left_out,
     stages_of,
 )
 
@@ -34,26 +40,30 @@ Report = Callable[[Evaluated], None]
 RunStage = Callable[[Applying, Stage], Iterator[Evaluated]]
 
 
-def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
+def apply_plan(
+    services: Services, plan: Plan, report: Report, *, concurrency: Concurrency = ONE_AT_A_TIME
+) -> tuple[Evaluated, ...]:
     """Apply a plan, without Dagster. ``report`` is called with each unit of work when it is done.
 
     See `applied_units`, also for what is raised.
     """
     done: list[Evaluated] = []
-    with closing(applied_units(services, plan)) as steps:
+    with closing(applied_units(services, plan, concurrency=concurrency)) as steps:
         for evaluated in steps:
             report(evaluated)
             done.append(evaluated)
     return tuple(done)
 
 
-def applied_units(services: Services, plan: Plan) -> Generator[Evaluated, None, None]:
+def applied_units(
+    services: Services, plan: Plan, *, concurrency: Concurrency = ONE_AT_A_TIME
+) -> Generator[Evaluated, None, None]:
     """Apply a plan step by step: each unit of work is yielded when it is done.
 
     A caller that stops before the end closes the generator, which gives back its leases. See
     `walking` for what is raised.
     """
-    with walking(services, plan) as walk:
+    with walking(services, plan, concurrency=concurrency) as walk:
         yield from walk.rest()
 
 
@@ -68,16 +78,25 @@ def promote_followed(services: Services, plan: Plan) -> None:
 
 
 @contextmanager
-def walking(services: Services, plan: Plan, run_stage: RunStage = Applying.visit) -> Iterator[Walk]:
+def walking(
+    services: Services,
+    plan: Plan,
+    run_stage: RunStage = Applying.visit,
+    *,
+    concurrency: Concurrency = ONE_AT_A_TIME,
+    report: Report = lambda _: None,
+) -> Iterator[Walk]:
     """The walk over the stages of a plan; the opening stages are done when it is entered.
 
-    If a model cannot be filled, stages that do not wait for it run all the same, and one error at
-    the end reports all that failed.
+    If a model cannot be filled, stages that do not wait for it run all the same, unless the plan is
+    to fail fast, and one error at the end reports all that failed.
 
     Args:
         services: The ports.
         plan: What is applied. An empty plan has no stages.
         run_stage: What a stage does.
+        concurrency: How many models are evaluated at once, and what a failure ends.
+        report: Called with each unit of work when it is done, by the thread that walks.
 
     Raises:
         Conflict: The environment changed since the plan was made, or another process is changing
@@ -94,11 +113,19 @@ def walking(services: Services, plan: Plan, run_stage: RunStage = Applying.visit
                 list(run_stage(work, stage))
             else:
                 stages.append(stage)
-        walk = Walk(plan=plan, stages=tuple(stages), work=work, run_stage=run_stage)
-        yield walk
+        walk = Walk(
+            plan=plan,
+            stages=tuple(stages),
+            work=work,
+            run_stage=run_stage,
+            concurrency=concurrency,
+            report=report,
+        )
+        with walk.ended():
+            yield walk
     errors = [*walk.errors, *what_stayed_undone(plan)]
     if errors:
-        raise_stopped(plan, errors, walk.failed)
+        raise_stopped(plan, errors, walk.failed, walk.not_begun)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,15 +137,30 @@ class Walk:
         stages: Those that fill models, parents first, and the closing; none for an empty plan.
         work: The visitor that runs the stages.
         run_stage: What a stage does.
+        concurrency: How many models are evaluated at once, and what a failure ends.
+        report: Called with each unit of work when it is done, by the thread that walks.
     """
 
     plan: Plan
     stages: tuple[WorkStage | Closing, ...]
     work: Applying
     run_stage: RunStage
+    concurrency: Concurrency
+    report: Report
     errors: list[VdeError] = field(default_factory=list)
     _begun: set[ModelName | None] = field(default_factory=set)
     _done: set[ModelName | None] = field(default_factory=set)
+    _threads: StageThreads | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        work = {each.model: each for each in self.stages if isinstance(each, WorkStage)}
+        if self.concurrency.models > 1 and len(work) > 1:
+            self._threads = StageThreads(
+                schedule_of(self.plan, self.concurrency),
+                lambda model: self.run_stage(self.work, work[model]),
+                self.work.services.engine,
+                self.report,
+            )
 
     @property
     def binding(self) -> Binding:
@@ -130,6 +172,33 @@ class Walk:
         """The models whose stage was begun and did not succeed."""
         return frozenset(name for name in self._begun - self._done if name is not None)
 
+    @property
+    def not_begun(self) -> tuple[ModelName, ...]:
+        """The models that wait for none that failed, and were not begun since another one had."""
+        if not (self.concurrency.fail_fast and self.errors):
+            return ()
+        stopped = {*self._begun, *left_out(self.plan, self.failed)}
+        work = (stage.model for stage in self.stages if isinstance(stage, WorkStage))
+        return tuple(name for name in work if name not in stopped)
+
+    @contextmanager
+    def ended(self) -> Iterator[None]:
+        """At the end of a ``with`` block no thread evaluates anything of the plan any more.
+
+        If the block ends by an exception that is no error (Ctrl-C, a process that is to end), units
+        of work that are under way are given up.
+        """
+        interrupts = True
+        try:
+            yield
+            interrupts = False
+        except Exception:
+            interrupts = False
+            raise
+        finally:
+            if self._threads is not None:
+                self._threads.end(interrupt=interrupts)
+
     @contextmanager
     def visit(self, stage: WorkStage | Closing) -> Iterator[Iterator[Evaluated]]:
         """Run a stage: the caller iterates over its units of work, each of which runs then.
@@ -138,12 +207,16 @@ class Walk:
         is done when the context is left without an error.
 
         Raises:
+            NotBegun: It is not run, since another one failed and the plan is to fail fast.
             VdeError: The error of the stage; it is kept for the end of the walk, too.
         """
         model = _model_of(stage)
         self._begun.add(model)
         try:
-            yield self.run_stage(self.work, stage)
+            yield self._units(stage)
+        except NotBegun:
+            self._begun.discard(model)
+            raise
         except VdeError as error:
             self.errors.append(error)
             raise
@@ -154,7 +227,10 @@ class Walk:
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
         """
+        if self._threads is not None:
+            yield from self._threads.units()
         lacking: set[ModelName] = set()
+        self._settle()
         for stage in self.stages:
             yield from self._unless_begun(stage, lacking)
             if isinstance(stage, WorkStage) and stage.model not in self._done:
@@ -165,6 +241,7 @@ class Walk:
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
         """
+        self._settle()
         work = {stage.model for stage in self.stages if isinstance(stage, WorkStage)}
         for stage in self.stages[-1:]:
             yield from self._unless_begun(stage, work - self._done)
@@ -175,6 +252,35 @@ class Walk:
         if _model_of(stage) not in self._begun and not _waits(self.plan, stage, lacking):
             with suppress(VdeError), self.visit(stage) as steps:
                 yield from steps
+
+    def _units(self, stage: WorkStage | Closing) -> Iterator[Evaluated]:
+        """The units of work of a stage, each of which is done when it is asked for."""
+        if isinstance(stage, WorkStage):
+            if self._threads is not None:
+                yield from self._threads.units_of(stage.model)
+                return
+            if self.concurrency.fail_fast and self.errors:
+                raise NotBegun(stage.model)
+        self._settle()
+        for unit in self.run_stage(self.work, stage):
+            self.report(unit)
+            yield unit
+
+    def _settle(self) -> None:
+        """Wait for all threads, and note how the stages have ended that nobody visited."""
+        if self._threads is None:
+            return
+        self._threads.wait()
+        for model, error in self._threads.outcomes:
+            if model in self._begun:
+                continue
+            self._begun.add(model)
+            if error is None:
+                self._done.add(model)
+            elif isinstance(error, VdeError):
+                self.errors.append(error)
+            else:
+                raise error
 
 
 def _model_of(stage: WorkStage | Closing) -> ModelName | None:

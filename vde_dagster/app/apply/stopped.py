@@ -12,7 +12,10 @@ from vde_dagster.core.planning.stages import awaited, closing_of, left_out
 
 
 def raise_stopped(
-    plan: Plan, errors: Sequence[VdeError], failed: Collection[ModelName]
+    plan: Plan,
+    errors: Sequence[VdeError],
+    failed: Collection[ModelName],
+    not_begun: Collection[ModelName] = (),
 ) -> NoReturn:
     """Raise one error with the texts of all, and what the plan did not do for them.
 
@@ -20,13 +23,14 @@ def raise_stopped(
         plan: The plan that was applied in part.
         errors: At least one.
         failed: The models whose work raised one.
+        not_begun: Those that wait for none of these, and were not to begin after a failure.
 
     Raises:
         VdeError: The error itself, if it is the only one and the plan did all else. For several,
             an `OutcomeUnknown` if one of them is; else an error of the kind that they have in
             common, or an `EvaluationFailed`.
     """
-    undone = list(_undone(plan, failed))
+    undone = list(_undone(plan, failed, not_begun))
     if len(errors) == 1 and not undone:
         raise errors[0]
     texts = dict.fromkeys([*map(str, errors), *undone])
@@ -50,9 +54,15 @@ def _of_text(kind: type[VdeError]) -> Iterator[type[VdeError]]:
             yield each
 
 
-def _undone(plan: Plan, failed: Collection[ModelName]) -> Iterator[str]:
+def _undone(
+    plan: Plan, failed: Collection[ModelName], not_begun: Collection[ModelName]
+) -> Iterator[str]:
     waiting = left_out(plan, failed)
     if waiting:
         yield f"Not filled, since they wait for what failed: {', '.join(map(str, waiting))}."
-    if plan.promotes and not awaited(plan, closing_of(plan)).isdisjoint([*failed, *waiting]):
+    if not_begun:
+        names = ", ".join(map(str, not_begun))
+        yield f"Not begun, since nothing is to begin after a failure: {names}."
+    stopped = [*failed, *waiting, *not_begun]
+    if plan.promotes and not awaited(plan, closing_of(plan)).isdisjoint(stopped):
         yield f"No view of {plan.environment} was moved. What was filled stays."

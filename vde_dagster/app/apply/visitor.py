@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -72,9 +73,10 @@ def applying(services: Services, plan: Plan) -> Iterator[Applying]:
 
 @dataclass
 class Applying:
-    """The visitor that runs the stages of one plan in order.
+    """The visitor that runs the stages of one plan. Threads may run those of different models.
 
-    ``plan`` and ``binding`` change meanwhile: models may adopt versions.
+    ``plan`` and ``binding`` change meanwhile: models may adopt versions. What a model reads has
+    done so before the model's stage begins, and what others do changes nothing for it.
 
     Args:
         services: The ports.
@@ -92,6 +94,7 @@ class Applying:
     planned: Plan = field(init=False)
     adopted: list[Adopted] = field(init=False, default_factory=list)
     _lease: Lease | None = None
+    _adopting: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.planned = self.plan
@@ -249,11 +252,15 @@ class Applying:
 
     def _adopt(self, stage: Backfill) -> Iterator[Evaluated]:
         """Let a model adopt its existing version, if that has the same rows (rule R6)."""
+        if not stage.adopts:
+            return
         change = self.changes[stage.model]
-        found = adopt(self.services, self.plan, change, stage.adopts) if stage.adopts else None
+        with self._adopting:  # each plan follows from the one before
+            found = adopt(self.services, self.plan, change, stage.adopts)
+            if found is not None:
+                self._follow(found.plan)
+                self.adopted.append(found)
         if found is not None:
-            self._follow(found.plan)
-            self.adopted.append(found)
             yield found.done
 
     def _compute_given_back(self) -> Iterator[Evaluated]:
