@@ -29,6 +29,7 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.orchestration import jobs
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
@@ -186,8 +187,14 @@ def leave_dagster_out(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(jobs, "run_catch_up", _catch_up)
 
 
-def _apply(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
-    return apply_plan(project.services, plan, report)
+def _apply(
+    project: VdeProject,
+    plan: Plan,
+    report: Report,
+    *,
+    concurrency: Concurrency = ONE_AT_A_TIME,
+) -> tuple[Evaluated, ...]:
+    return apply_plan(project.services, plan, report, concurrency=concurrency)
 
 
 def _catch_up(

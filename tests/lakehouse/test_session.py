@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -92,6 +93,25 @@ def test_only_local_masters_are_bound_to_the_loopback_address(master: str, local
     assert ("spark.sql.shuffle.partitions" in conf) is local
     assert conf.get("spark.jars") == (None if local else "/jars/a.jar,/jars/b.jar")
     assert conf.get("spark.driver.extraClassPath") == ("/jars/a.jar:/jars/b.jar" if local else None)
+
+
+@pytest.mark.parametrize(
+    "master,partitions",
+    [("local", "4"), ("local[1]", "4"), ("local[8]", "8"), ("local[16, 3]", "16"),
+     ("local[*]", str(max(4, os.cpu_count() or 1))), ("local[many]", "4")],
+)  # fmt: skip
+def test_a_local_session_has_as_many_partitions_as_cores_and_at_least_four(
+    master: str, partitions: str
+) -> None:
+    conf = _session_conf(SparkSettings(master=master), JARS)
+    assert conf["spark.sql.shuffle.partitions"] == partitions
+
+
+@pytest.mark.parametrize("master", ["local[*]", "yarn"])
+def test_pools_share_tasks_equally_unless_a_user_says_otherwise(master: str) -> None:
+    assert _session_conf(SparkSettings(master=master), JARS)["spark.scheduler.mode"] == "FAIR"
+    theirs = SparkSettings(master=master, conf={"spark.scheduler.mode": "FIFO"})
+    assert _session_conf(theirs, JARS)["spark.scheduler.mode"] == "FIFO"
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from vde_dagster.cli.printing import print_json
 
 @click.command("apply", short_help="Apply a plan that was saved and reviewed.")
 @click.argument("file", type=click.Path(path_type=Path))
+@options.CONCURRENCY
+@options.FAIL_FAST
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
-def command(file: Path, *, output: str, folder: Path) -> None:
+def command(file: Path, *, models: int | None, fail_fast: bool, output: str, folder: Path) -> None:
     """Apply the plan that `vde plan ENV --save FILE` wrote, without asking.
 
     It does what was reviewed and nothing else: the models are those in FILE, even if the project's
@@ -36,7 +38,7 @@ def command(file: Path, *, output: str, folder: Path) -> None:
         click.echo(f"This plan was applied already: {plan.environment} shows what it made.")
     elif output == "text":
         show(plan)
-    done = () if plan.is_empty else apply(project, plan)
+    done = apply(project, plan, models=models, fail_fast=fail_fast)
     if output == "json":
         facts = plan_facts(plan) | {"already_applied": before, "applied": not plan.is_empty}
         print_json(facts | {"built": built_facts(project, plan, done)})

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from vde_dagster.core.model.room import MOST_MODELS
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -80,6 +82,19 @@ ENVIRONMENT: Final = click.option(
     default="prod",
     metavar="ENV",
     help="The environment; prod by default.",
+)
+CONCURRENCY: Final = click.option(
+    "--concurrency",
+    "models",
+    type=click.IntRange(1, MOST_MODELS),
+    metavar="N",
+    help="Evaluate up to N models at once; as vde.yaml says by default, and one if it does not.",
+)
+FAIL_FAST: Final = click.option(
+    "--fail-fast",
+    is_flag=True,
+    help="Begin no model after the first one that failed. Otherwise all that does not wait for it "
+    "is computed.",
 )
 WITH_DEBUG: Final = click.option(
     "--debug",

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 @SKIP_TESTS
 @deciding.CATEGORIZE
 @deciding.DECIDE
+@options.CONCURRENCY
+@options.FAIL_FAST
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -53,6 +55,8 @@ def command(
     skip_tests: bool,
     categorize: str | None,
     decided: tuple[tuple[str, str], ...],
+    models: int | None,
+    fail_fast: bool,
     output: str,
     folder: Path,
     **flags: Unpack[PlanFlags],
@@ -72,8 +76,12 @@ def command(
     default = PRODUCTION if found is None else found.configuration.default_environment
     goes_to = environment or default
     options_asked = asked_options(goes_to, flags)
-    asked = Asked.of(
-        folder, output, auto_apply=auto_apply, no_apply=no_apply, explain=explain, save=save
+    asked = replace(
+        Asked.of(
+            folder, output, auto_apply=auto_apply, no_apply=no_apply, explain=explain, save=save
+        ),
+        models=models,
+        fail_fast=fail_fast,
     )
     project = found or VdeProject.load(folder)
     configuration = project.configuration
@@ -139,7 +147,9 @@ def carry_out(
     if asked.save is not None:
         save_plan(project.configuration, plan, asked.save)
     applied = not (plan.is_empty or waits_for) and asked.is_wanted(plan)
-    done = apply(project, plan) if applied else ()
+    done: tuple[Evaluated, ...] = ()
+    if applied:
+        done = apply(project, plan, models=asked.models, fail_fast=asked.fail_fast)
     if asked.output == "json":
         facts = _facts(asked, plan, waits_for, [str(each.name) for each in questions])
         facts["tests"] = None if tested is None else unit_test_facts(tested)
@@ -147,7 +157,8 @@ def carry_out(
     elif applied:
         print_built(project, plan, done, shows=_shows(plan))
     elif asked.save is not None:
-        click.echo(f"Saved. To apply it: {vde('apply', asked.save, *_there(asked.folder))}")
+        again = vde("apply", asked.save, *_at_once(asked), *_there(asked.folder))
+        click.echo(f"Saved. To apply it: {again}")
 
 
 def _shows(plan: Plan) -> str:
@@ -157,7 +168,11 @@ def _shows(plan: Plan) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is done with a plan: it is applied, applied after a question, saved or only shown."""
+    """What is done with a plan: it is applied, applied after a question, saved or only shown.
+
+    ``models`` is how many are evaluated at once, None for what the project says. With ``fail_fast``
+    none begins after a failure.
+    """
 
     folder: Path
     output: str
@@ -165,6 +180,8 @@ class Asked:
     asks: bool
     explain: bool
     save: Path | None
+    models: int | None = None
+    fail_fast: bool = False
 
     @classmethod
     def of(
@@ -201,7 +218,7 @@ class Asked:
 
     def is_wanted(self, plan: Plan) -> bool:
         """Whether the plan is applied; asks where that was not said."""
-        return self.applies or (self.asks and _wanted(plan, self.folder, self.output))
+        return self.applies or (self.asks and _wanted(plan, self))
 
 
 def _show(asked: Asked, plan: Plan) -> None:
@@ -258,23 +275,34 @@ def make_plan(project: VdeProject, environment: str, options: PlanOptions | None
     return plan_environment(project.services, graph, environment, chosen)
 
 
-def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
+def apply(
+    project: VdeProject, plan: Plan, *, models: int | None = None, fail_fast: bool = False
+) -> tuple[Evaluated, ...]:
     """Apply a plan with progress on standard error.
 
     One that computes nothing moves views alone, without Dagster, whose start would take longer than
     all else. What they show then, Dagster hears from its status sensor.
+
+    Args:
+        project: The project.
+        plan: The plan.
+        models: How many are evaluated at once; None for what the project says.
+        fail_fast: Whether none begins after a failure.
     """
     from vde_dagster.app.apply.applying import apply_plan
     from vde_dagster.cli.progress import applying
+    from vde_dagster.core.planning.scheduling import Concurrency
 
     if plan.is_empty:
         return ()
+    at_once = models if models is not None else project.configuration.concurrency
+    concurrency = Concurrency(models=at_once, fail_fast=fail_fast)
     with applying(plan) as report:
         if not plan.backfills:
             return apply_plan(project.services, plan, report)
         from vde_dagster.orchestration.jobs import run_plan
 
-        return run_plan(project, plan, report)
+        return run_plan(project, plan, report, concurrency=concurrency)
 
 
 def show(plan: Plan) -> None:
@@ -293,12 +321,13 @@ def show(plan: Plan) -> None:
         print_plan(plan, console())
 
 
-def _wanted(plan: Plan, folder: Path, output: str) -> bool:
+def _wanted(plan: Plan, asked: Asked) -> bool:
     """Whether the person at the terminal agrees; without a terminal nobody does."""
-    if output == "json":
+    if asked.output == "json":
         return False
     if not _on_terminal():
-        click.echo(f"To apply it: {vde(*_again(plan), '--auto-apply', *_there(folder))}")
+        again = vde(*_again(plan), *_at_once(asked), "--auto-apply", *_there(asked.folder))
+        click.echo(f"To apply it: {again}")
         return False
     return click.confirm(f"Apply this plan to {plan.environment}?", default=False)
 
@@ -306,6 +335,12 @@ def _wanted(plan: Plan, folder: Path, output: str) -> bool:
 def _again(plan: Plan) -> list[str]:
     """The command that makes a plan again, with its options."""
     return [*plan.command, *flags_of(plan.options)]
+
+
+def _at_once(asked: Asked) -> list[str]:
+    """The words that say how many models are evaluated at once, and what a failure ends."""
+    models = [] if asked.models is None else ["--concurrency", str(asked.models)]
+    return [*models, *(["--fail-fast"] if asked.fail_fast else [])]
 
 
 def _on_terminal() -> bool:

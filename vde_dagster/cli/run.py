@@ -31,6 +31,8 @@ BUSY: Final = 3
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
 @click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
+@options.CONCURRENCY
+@options.FAIL_FAST
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -42,6 +44,8 @@ def command(
     no_stale: bool,
     only_stale: bool,
     explain: bool,
+    models: int | None,
+    fail_fast: bool,
     output: str,
     folder: Path,
 ) -> None:
@@ -71,7 +75,7 @@ def command(
     busy = ""
     if not (plan.is_empty or explain):
         try:
-            done = apply(project, plan)
+            done = apply(project, plan, models=models, fail_fast=fail_fast)
         except Conflict as conflict:
             busy = str(conflict)
             click.echo(f"vde: {busy}", err=True)

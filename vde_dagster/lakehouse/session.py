@@ -41,6 +41,8 @@ _LATE_OPTIMIZER = (
     "-XX:Tier4CompileThreshold=60000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+# Spark's 200 cost a small query more than all else in it. With fewer than cores some would idle.
+_LEAST_PARTITIONS = 4
 # With two cores the parallel collectors' threads only compete with the tasks: 15 % less CPU.
 _SMALL_MACHINE_CORES = 2
 _SMALL_MACHINE_COLLECTOR = "-XX:+UseSerialGC"
@@ -66,6 +68,17 @@ class SparkSettings:
     def local(self) -> bool:
         """Whether driver and executors are one JVM on this machine."""
         return self.remote is None and (self.master == "local" or self.master.startswith("local["))
+
+
+def local_cores(master: str) -> int:
+    """How many tasks run at once in a local session, such as ``local[*]`` or ``local[8,4]``.
+
+    Those that Spark does not understand count as one: it says so itself.
+    """
+    threads = master.removeprefix("local").strip("[]").partition(",")[0].strip()
+    if threads == "*":
+        return os.cpu_count() or 1
+    return int(threads) if threads.isascii() and threads.isdigit() else 1
 
 
 def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
@@ -192,15 +205,18 @@ def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, st
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
+        # Models that are evaluated at once have a pool each, which share tasks equally.
+        "spark.scheduler.mode": "FAIR",
         # What Spark's logs of events, and its UI, have no values of.
         "spark.redaction.regex": PATTERN,
     }
     theirs = dict(settings.conf)
     if settings.local:
+        partitions = max(_LEAST_PARTITIONS, local_cores(settings.master))
         ours |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "4",
+            "spark.sql.shuffle.partitions": str(partitions),
         }
         # Jars on the class path are not copied to a scratch folder (0.5 s); the archive applies.
         _prepend(theirs, _CLASS_PATH, [str(each) for each in jars], os.pathsep)

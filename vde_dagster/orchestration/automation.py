@@ -46,6 +46,7 @@ from vde_dagster.orchestration.metadata import (
     Metadata,
 )
 from vde_dagster.orchestration.partitions import partitions_of
+from vde_dagster.orchestration.plan_config import AtOnceConfig
 from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 from vde_dagster.ports.state import environment_resource
 
@@ -70,7 +71,7 @@ class Due:
     pauses: Mapping[ModelName, str]
 
 
-class RunJobConfig(dg.Config):
+class RunJobConfig(AtOnceConfig):
     """What `vde run` takes."""
 
     no_stale: bool = Field(default=False, description="Compute only what is due.")
@@ -124,7 +125,7 @@ def _run(
     location: Location, context: dg.OpExecutionContext, config: RunJobConfig, shown: Metadata
 ) -> Iterator[object]:
     """Plan and do what there is to do. ``shown`` grows, for a run that fails, too."""
-    wanted = config.wanted()
+    wanted, concurrency = config.wanted(), config.at_once(location.project.configuration)
     if UNDONE in context.run.tags:  # those of the run that this one repeats
         context.instance.add_run_tags(context.run_id, {UNDONE: "{}"})
     plan = _plan_of_run(location, context, wanted)
@@ -139,7 +140,7 @@ def _run(
         return
     events = plan_events(location, plan)
     try:
-        yield from events.carried_out(context, plan)
+        yield from events.carried_out(context, plan, concurrency)
     finally:
         _note_undone(location, context, plan, wanted)
     yield dg.Output(None, metadata=shown | done_metadata(events.done))

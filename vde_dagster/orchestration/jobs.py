@@ -23,7 +23,9 @@ from vde_dagster.core.errors import VdeError
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.core.planning.stages import Closing, WorkStage, awaited
+from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.metadata import (
@@ -46,7 +48,13 @@ _PRIORITY: Final = "dagster/priority"
 _QUIET: Final = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
+def run_plan(
+    project: VdeProject,
+    plan: Plan,
+    report: Report,
+    *,
+    concurrency: Concurrency = ONE_AT_A_TIME,
+) -> tuple[Evaluated, ...]:
     """Apply a plan as one Dagster run in this process, on the instance of `dagster_home`.
 
     It does what `vde_dagster.app.apply.applying.apply_plan` does, also where models fail. A Dagster
@@ -57,6 +65,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
         project: The project of the plan.
         plan: What to do.
         report: Called with each unit of work when it is done.
+        concurrency: How many models are evaluated at once, and what a failure ends.
 
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
@@ -71,9 +80,16 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     planned = bind_plan(plan)  # a translator that fails stops nothing half-way
     keys = asset_keys(ours, project, planned, naming)
     names = check_names(ours, project, planned, naming, keys)
-    with walking(project.services, plan) as walk:
-        events = PlanEvents(services=project.services, keys=keys, names=names)
-        run = _PlanRun(walk=walk, events=events, report=report)
+    events = PlanEvents(services=project.services, keys=keys, names=names)
+
+    def noticed(evaluated: Evaluated) -> None:
+        events.notice(evaluated)
+        report(evaluated)
+
+    with walking(project.services, plan, concurrency=concurrency, report=noticed) as walk:
+        work = [each.model for each in walk.stages if isinstance(each, WorkStage)]
+        audits = dict(zip(work, events.watched(walk, work), strict=True))
+        run = _PlanRun(walk=walk, events=events, audits=audits)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
@@ -195,12 +211,12 @@ class _PlanRun:
     """The stages of a plan as a job: an op for each model to fill, and one that moves the views.
 
     Ops are run in the order of the stages. If one fails, those that do not wait for it are still
-    run, as `apply_plan` does.
+    run, as `apply_plan` does. If several models are evaluated at once, an op waits for its own.
     """
 
     walk: Walk
     events: PlanEvents
-    report: Report
+    audits: Mapping[ModelName, AuditWatch]
     errors: _Errors = field(default_factory=_Errors)
 
     def job(self) -> dg.JobDefinition:
@@ -225,9 +241,9 @@ class _PlanRun:
 
     def _op(self, stage: WorkStage | Closing, *, at: int, first: bool) -> dg.OpDefinition:
         def run(context: dg.OpExecutionContext) -> Iterator[object]:
-            models = [stage.model] if isinstance(stage, WorkStage) else []
+            audits = [self.audits[stage.model]] if isinstance(stage, WorkStage) else []
             with self.errors.kept(), self.walk.visit(stage) as steps:
-                yield from self.events.of(context, self.walk, self._reported(steps), models)
+                yield from self.events.of(context, self.walk, steps, audits)
             yield dg.Output(None)
 
         name, description = _op_of(stage, self.walk.plan)
@@ -238,11 +254,6 @@ class _PlanRun:
             description=description,
             tags={_PRIORITY: str(-at)},
         )(run)
-
-    def _reported(self, steps: Iterator[Evaluated]) -> Iterator[Evaluated]:
-        for evaluated in steps:
-            self.report(evaluated)
-            yield evaluated
 
 
 def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:

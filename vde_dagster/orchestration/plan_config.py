@@ -8,6 +8,8 @@ from typing import Final, TypeVar
 import dagster as dg
 from pydantic import Field
 
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.model.room import MOST_MODELS
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.planning.decisions import Mode
@@ -17,6 +19,7 @@ from vde_dagster.core.planning.options import (
     chosen_category,
     refuse_senseless,
 )
+from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.core.time.written import written_end, written_instant
 from vde_dagster.project.configuration import Configuration
@@ -26,7 +29,37 @@ _DECIDE: Final = re.compile(r"--decide ([^\s=`]+)=([a-z_|]+)")
 _OPTION: Final = re.compile(r"--([a-z][a-z-]*[a-z])")
 
 
-class PlanConfig(dg.Config):
+class AtOnceConfig(dg.Config):
+    """What `vde plan`, `vde apply` and `vde run` take about evaluating several models at once."""
+
+    concurrency: int | None = Field(
+        default=None,
+        description="Evaluate up to so many models at once; by default as vde.yaml says.",
+    )
+    fail_fast: bool = Field(
+        default=False,
+        description="Begin no model after the first one that failed. Otherwise all that does not "
+        "wait for it is computed.",
+    )
+
+    def at_once(self, configuration: Configuration) -> Concurrency:
+        """How many models are evaluated at once, and what a failure ends.
+
+        Raises:
+            Refused: So many cannot be evaluated at once.
+        """
+        for problem in self.wrong_concurrency():
+            raise Refused(problem)
+        models = configuration.concurrency if self.concurrency is None else self.concurrency
+        return Concurrency(models=models, fail_fast=self.fail_fast)
+
+    def wrong_concurrency(self) -> Iterator[str]:
+        """What is wrong with the number of models."""
+        if self.concurrency is not None and not 1 <= self.concurrency <= MOST_MODELS:
+            yield f"concurrency: {self.concurrency} is not in the range 1<=x<={MOST_MODELS}."
+
+
+class PlanConfig(AtOnceConfig):
     """What `vde plan` takes. As it is, the plan is only shown."""
 
     apply: bool = Field(default=False, description="Apply the plan. Otherwise it is only shown.")
@@ -160,6 +193,7 @@ class PlanConfig(dg.Config):
             yield name, chosen
 
     def _other_problems(self) -> Iterator[str]:
+        yield from self.wrong_concurrency()
         if self.apply and self.save is not None:
             yield "apply and save exclude each other."
         known = [each.value for each in Mode]

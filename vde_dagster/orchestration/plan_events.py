@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -14,8 +14,10 @@ from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.known_events import Event, events_of
 from vde_dagster.orchestration.location import Location
@@ -43,25 +45,38 @@ class PlanEvents:
     timed: frozenset[ModelName] = frozenset()
     done: list[Evaluated] = field(default_factory=list)
     _inputs: dict[ModelName, dict[str, str]] = field(default_factory=dict)
+    _began: dict[ModelName, float] = field(default_factory=dict)
 
-    def carried_out(self, context: dg.OpExecutionContext, plan: Plan) -> Iterator[object]:
+    def carried_out(
+        self, context: dg.OpExecutionContext, plan: Plan, concurrency: Concurrency
+    ) -> Iterator[object]:
         """Apply a plan: an event for each interval as it is written, and for each check.
 
         See `vde_dagster.app.apply.applying.walking` for what is raised, after all else is done.
         """
         models = [each.name for each in plan.backfills]
-        with walking(self.services, plan) as walk, closing(walk.rest()) as steps:
-            yield from self.of(context, walk, steps, models)
+        with (
+            walking(self.services, plan, concurrency=concurrency, report=self.notice) as walk,
+            closing(walk.rest()) as steps,
+        ):
+            yield from self.of(context, walk, steps, self.watched(walk, models))
+
+    def watched(self, walk: Walk, models: Iterable[ModelName]) -> list[AuditWatch]:
+        """What audits find in some models from now on; asked for before they are evaluated."""
+        return [AuditWatch.begin(self.services, walk.binding, each) for each in models]
+
+    def notice(self, evaluated: Evaluated) -> None:
+        """Note when a model began. Its events may come later, if several are evaluated at once."""
+        self._began.setdefault(evaluated.key.model, time.time() - evaluated.seconds)
 
     def of(
         self,
         context: dg.OpExecutionContext,
         walk: Walk,
         steps: Iterable[Evaluated],
-        models: Iterable[ModelName],
+        audits: Sequence[AuditWatch],
     ) -> Iterator[object]:
-        """The events of units of work of a walk, and of the checks of some models."""
-        audits = [AuditWatch.begin(self.services, walk.binding, each) for each in models]
+        """The events of units of work of a walk, and of what audits of some models found."""
         already = len(self.done)
         try:
             with logged_progress(context.log, self.services.engine.progress):
@@ -80,9 +95,7 @@ class PlanEvents:
     ) -> Iterable[Event]:
         node = binding.node(evaluated.key.model)
         if node.name not in self._inputs:  # of several batches, what the first one read
-            parents = [self.keys[each] for each in node.model.parents]
-            began = time.time() - evaluated.seconds
-            self._inputs[node.name] = input_provenance(context.instance, parents, before=began)
+            self._inputs[node.name] = self._provenance(context, node, evaluated)
         provenance = self._inputs[node.name]
         return events_of(
             context.instance,
@@ -93,6 +106,23 @@ class PlanEvents:
             provenance=provenance,
             timed=self.timed,
         )
+
+    def _provenance(
+        self, context: dg.OpExecutionContext, node: Node, evaluated: Evaluated
+    ) -> dict[str, str]:
+        """What a model was computed from: of this plan what it waited for, else what was there.
+
+        If several models are evaluated at once, what it waited for may be reported after it began.
+        """
+        began = self._began.get(node.name, time.time() - evaluated.seconds)
+        here = [each for each in node.model.parents if each in self._inputs]
+        before = [each for each in node.model.parents if each not in self._inputs]
+        return {
+            **input_provenance(context.instance, [self.keys[each] for each in here]),
+            **input_provenance(
+                context.instance, [self.keys[each] for each in before], before=began
+            ),
+        }
 
 
 def plan_events(location: Location, plan: Plan) -> PlanEvents:

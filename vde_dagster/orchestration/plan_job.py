@@ -19,10 +19,11 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.decisions import open_questions, undecided_text
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import plan_markdown
+from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import ENVIRONMENT, PLAN, Metadata
-from vde_dagster.orchestration.plan_config import PlanConfig, launchpad_words
+from vde_dagster.orchestration.plan_config import AtOnceConfig, PlanConfig, launchpad_words
 from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 from vde_dagster.orchestration.reporting import report_views
 from vde_dagster.project.loading import load_files
@@ -33,7 +34,7 @@ APPLY_JOB: Final = "vde_apply"
 _APPLY_OP: Final = "apply"
 
 
-class ApplyConfig(dg.Config):
+class ApplyConfig(AtOnceConfig):
     """What `vde apply` takes."""
 
     file: str = Field(
@@ -80,7 +81,7 @@ def build_apply_job(location: Location) -> dg.JobDefinition:
     def apply_op(context: dg.OpExecutionContext, config: ApplyConfig) -> Iterator[object]:
         shown: Metadata = {}
         with failures(shown, words=launchpad_words):
-            yield from _saved(context, location, config.file, shown)
+            yield from _saved(context, location, config, shown)
 
     @dg.job(
         name=APPLY_JOB,
@@ -111,7 +112,8 @@ def _planned(
         save_plan(configuration, plan, configuration.folder / config.save)
         shown["vde/saved"] = config.save
     applies = config.apply and not plan.is_empty
-    yield from _done(context, location, plan, shown, applies=applies)
+    applied = config.at_once(configuration) if applies else None
+    yield from _done(context, location, plan, shown, applied=applied)
 
 
 def _refuse_hopeless(
@@ -139,10 +141,11 @@ def _refuse_hopeless(
 
 
 def _saved(
-    context: dg.OpExecutionContext, location: Location, file: str, shown: Metadata
+    context: dg.OpExecutionContext, location: Location, config: ApplyConfig, shown: Metadata
 ) -> Iterator[object]:
     """Apply what is left of a saved plan. ``shown`` grows, also if that fails."""
     configuration, services = location.project.configuration, location.project.services
+    concurrency, file = config.at_once(configuration), config.file
     plan = load_plan(configuration, configuration.folder / file)
     if plan.environment != location.environment:
         raise Refused(
@@ -156,7 +159,8 @@ def _saved(
         shown["vde/reason"] = (
             f"this plan was applied already: {plan.environment} shows what it made"
         )
-    yield from _done(context, location, left, shown, applies=not left.is_empty)
+    applied = None if left.is_empty else concurrency
+    yield from _done(context, location, left, shown, applied=applied)
 
 
 def _show(context: dg.OpExecutionContext, plan: Plan, shown: Metadata) -> None:
@@ -173,16 +177,17 @@ def _done(
     plan: Plan,
     shown: Metadata,
     *,
-    applies: bool,
+    applied: Concurrency | None,
 ) -> Iterator[object]:
-    """Apply a plan if it is to be, and end the step."""
+    """Apply a plan in the way that is ``applied``, if it is to be, and end the step."""
     events = plan_events(location, plan)
-    if applies:
-        yield from events.carried_out(context, plan)
+    if applied is not None:
+        yield from events.carried_out(context, plan, applied)
         report_views(context.instance, location.project.services, plan, events.keys)
         if plan.promotes:
             context.log.info(
                 f"{plan.environment} shows this plan. Reload this code location, so that its "
                 "assets do, too."
             )
-    yield dg.Output(None, metadata={**shown, "vde/applied": applies, **done_metadata(events.done)})
+    done: Metadata = {"vde/applied": applied is not None, **done_metadata(events.done)}
+    yield dg.Output(None, metadata={**shown, **done})

@@ -13,6 +13,7 @@ from vde_dagster.core.clean_up.references import DEFAULT_TIMES, Times
 from vde_dagster.core.clean_up.upkeep import DEFAULT_UPKEEP, Upkeep
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.ledger.dsha import ALGORITHMS, DEFAULT_ALGORITHM
+from vde_dagster.core.model.room import DEFAULT_MODELS
 from vde_dagster.core.model.session_settings import changing_results
 from vde_dagster.core.names import (
     PRODUCTION,
@@ -33,6 +34,7 @@ from vde_dagster.core.secrets import (
 )
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.clean_up_settings import read_clean_up
+from vde_dagster.project.concurrency_settings import read_concurrency
 from vde_dagster.project.defaults import Defaults, defaults_of
 from vde_dagster.project.environment_settings import (
     read_default_environment,
@@ -55,6 +57,7 @@ _KEYS: Final = (
     "categorize",
     "clean_up",
     "clock",
+    "concurrency",
     "dagster",
     "default_environment",
     "defaults",
@@ -105,6 +108,7 @@ class Configuration:
     ``default_environment`` is where a plan goes that names no environment.
     ``forward_only`` has the place of each pattern in ``defaults.forward_only``.
     ``given`` are the settings that code gave, with environment variables by name.
+    ``concurrency`` is how many models are evaluated at once.
     """
 
     folder: Path
@@ -132,6 +136,7 @@ class Configuration:
     default_environment: str = PRODUCTION
     forward_only: Mapping[str, Place] = field(default_factory=dict)
     given: Mapping[str, object] = field(default_factory=dict)
+    concurrency: int = DEFAULT_MODELS
 
     @property
     def naming(self) -> ViewNaming:
@@ -259,6 +264,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         schedules=read_schedules(keys.get("clean_up"), keys.get("maintain"), reader),
         default_environment=read_default_environment(keys.get("default_environment"), reader),
         forward_only=patterns,
+        concurrency=read_concurrency(keys.get("concurrency"), reader),
     )
 
 

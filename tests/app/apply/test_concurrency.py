@@ -1,0 +1,279 @@
+"""A plan whose models are evaluated at once has the result of one that evaluates them in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+import pytest
+
+from tests.app.memory_world import (
+    SOURCE,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    made_once,
+    plan,
+)
+from tests.app.shop_world import SALES, SHOWN, TRIPLE, asked
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.apply.applying import Report, apply_plan
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
+from vde_dagster.core.model.snapshot import DecidedBy
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.scheduling import Concurrency
+from vde_dagster.core.planning.stages import work_stages
+
+FAILS: Final = "CAST('x' AS BIGINT)"
+FOUR: Final = Concurrency(models=4)
+
+
+def full(name: str, reads: str = "raw.events", amount: str = "SUM(amount)", more: str = "") -> str:
+    return f"MODEL (name mart.{name}, kind FULL{more});\nSELECT {amount} AS amount FROM {reads}"
+
+
+# Two layers of four, and one model that reads the lower layer through a view.
+WIDE: Final = graph_of(
+    {
+        **{f"a{n}": full(f"a{n}", amount=f"SUM(amount) * {n}") for n in range(4)},
+        **{f"b{n}": full(f"b{n}", f"mart.a{n}", f"amount + {n}") for n in range(4)},
+        "sums": "MODEL (name mart.sums, kind VIEW);\nSELECT "
+        "a.amount + b.amount AS amount FROM mart.b1 AS a CROSS JOIN mart.b2 AS b",
+        "last": full("last", "mart.sums", "amount * 10"),
+    }
+)
+
+
+@made_once
+def landed() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), until=24)
+    return world
+
+
+def at_once(
+    services: Services,
+    graph: Graph,
+    concurrency: Concurrency = FOUR,
+    report: Report = lambda _: None,
+) -> tuple[Evaluated, ...]:
+    return apply_plan(services, plan(services, graph), report, concurrency=concurrency)
+
+
+def rows(world: MemoryWorld) -> dict[str, list[tuple[object, ...]]]:
+    names = [*(f"{layer}{n}" for layer in "ab" for n in range(4)), "sums", "last"]
+    return {name: world.rows(f"mart.{name}") for name in names}
+
+
+def test_the_result_is_that_of_evaluating_one_model_after_the_other() -> None:
+    world, other = landed(), landed()
+    build(other.services(), WIDE)
+    reported: list[Evaluated] = []
+    done = at_once(world.services(), WIDE, report=reported.append)
+    assert rows(world) == rows(other)
+    assert world.rows("mart.last") == [((30 + 1 + 60 + 2) * 10,)]
+    assert tuple(reported) == done
+    order = [each.key.model.name for each in done]
+    planned = plan(landed().services(), WIDE)
+    assert sorted(order) == sorted(stage.model.name for stage in work_stages(planned))
+    assert all(order.index(f"a{n}") < order.index(f"b{n}") for n in range(4))
+    assert max(order.index("b1"), order.index("b2")) < order.index("sums") < order.index("last")
+    assert plan(world.services(), WIDE).is_empty
+    assert not any(world.state.lease_holder(f"environment:{each}") for each in ("prod", "dev"))
+
+
+class Meeting(MemoryEngine):
+    """An engine at which models meet: it stages them once so many are there."""
+
+    def __init__(self, catalog: MemoryCatalog, state: str, meets: int, names: str) -> None:
+        super().__init__(catalog, state)
+        self._meeting = threading.Barrier(meets)
+        self._names = names
+
+    def stage(self, staging: Staging) -> Staged:
+        if staging.target.model.name.startswith(self._names):
+            self._meeting.wait(60)
+        return super().stage(staging)
+
+
+def test_four_models_are_evaluated_at_once_if_none_reads_another() -> None:
+    world = landed()
+    engine = Meeting(world.catalog, world.state.identity(), 4, "a")
+    at_once(replace(world.services(), engine=engine), WIDE)
+    assert world.rows("mart.last") == [(930,)]
+
+
+class Counting(MemoryEngine):
+    """An engine that knows how many models are evaluated at once, and beside which."""
+
+    def __init__(self, catalog: MemoryCatalog, state: str) -> None:
+        super().__init__(catalog, state)
+        self._counting = threading.Lock()
+        self._now: set[str] = set()
+        self.beside: dict[str, set[str]] = {}
+
+    @contextmanager
+    def sharing(self, name: str) -> Iterator[None]:
+        with self._counting:
+            self._now.add(name)
+            for each in self._now:
+                self.beside.setdefault(each, set()).update(self._now - {each})
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._now.remove(name)
+
+
+def test_a_model_that_needs_the_room_is_evaluated_alone() -> None:
+    graph = graph_of(
+        {
+            **{f"a{n}": full(f"a{n}") for n in range(3)},
+            "large": full("large", more=", concurrency 1"),
+            **{f"z{n}": full(f"z{n}") for n in range(3)},
+        }
+    )
+    world = landed()
+    engine = Counting(world.catalog, world.state.identity())
+    at_once(replace(world.services(), engine=engine), graph)
+    assert engine.beside["mart.large"] == set()
+    assert len(engine.beside) == 7
+
+
+BROKEN: Final = graph_of(
+    {
+        "bad": full("bad", amount=FAILS),
+        "below": full("below", "mart.bad", "amount"),
+        "good": full("good"),
+        "last": full("last", "mart.below", "amount"),
+        "worse": full("worse", amount=f"SUM({FAILS})"),
+    }
+)
+
+
+def test_what_does_not_wait_for_a_failure_is_done_and_the_error_is_that_of_one_by_one() -> None:
+    texts = []
+    for concurrency in (Concurrency(), FOUR):
+        world = landed()
+        with pytest.raises(EvaluationFailed) as caught:
+            at_once(world.services(), BROKEN, concurrency)
+        lines = [line.partition("@")[0] for line in str(caught.value).splitlines()]
+        texts.append(lines)
+        left = plan(world.services(), BROKEN)
+        assert {each.name.name for each in left.backfills} == {"bad", "below", "last", "worse"}
+    assert (
+        texts[0]
+        == texts[1]
+        == [
+            "mart.bad",
+            "mart.worse",
+            "Not filled, since they wait for what failed: mart.below, mart.last.",
+            "No view of prod was moved. What was filled stays.",
+        ]
+    )
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_to_fail_fast_is_to_begin_nothing_after_the_first_failure(models: int) -> None:
+    graph = graph_of(
+        {
+            "a": full("a", amount=FAILS, more=", concurrency 1"),
+            "b": full("b", "mart.a", "amount"),
+            "c": full("c"),
+            "d": full("d", "mart.c", "amount"),
+        }
+    )
+    world = landed()
+    with pytest.raises(EvaluationFailed) as caught:
+        at_once(world.services(), graph, Concurrency(models=models, fail_fast=True))
+    assert str(caught.value).splitlines()[1:] == [
+        "Not filled, since they wait for what failed: mart.b.",
+        "Not begun, since nothing is to begin after a failure: mart.c, mart.d.",
+        "No view of prod was moved. What was filled stays.",
+    ]
+    assert len(plan(world.services(), graph).backfills) == 4
+
+
+def adopters(world: MemoryWorld) -> set[ModelName]:
+    snapshots = bound(world.services()).snapshots
+    return {name for name, each in snapshots.items() if each.decided_by is DecidedBy.DATA}
+
+
+def test_models_adopt_their_tables_at_once_and_none_of_it_is_lost() -> None:
+    """Each adoption makes another plan of the one before (rule R6)."""
+    children = {f"t{n}": TRIPLE.replace("mart.triple", f"mart.t{n}") for n in range(8)}
+    texts = {"sales": SALES, "shown": SHOWN, **children}
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    build(world.services(), graph_of(texts))
+    same = {**texts, "sales": SALES.replace("GROUP BY", "AND amount < 100 GROUP BY")}
+    services = world.services()
+    made = asked(services, graph_of(same), "prod")
+    apply_plan(services, made, lambda _: None, concurrency=FOUR)
+    assert adopters(world) == {ModelName("mart", name) for name in children}
+    assert asked(world.services(), graph_of(same), "prod").is_empty
+
+
+def stops(error: BaseException) -> Report:
+    def report(done: Evaluated) -> None:
+        raise error
+
+    return report
+
+
+class NotOurs(Exception):
+    """What nobody expects."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), NotOurs()])
+def test_what_ends_a_plan_leaves_no_thread_and_no_lease(error: BaseException) -> None:
+    world = landed()
+    with pytest.raises(type(error)):
+        at_once(world.services(), WIDE, report=stops(error))
+    assert [each.name for each in threading.enumerate() if each.name.startswith("models ")] == []
+    assert not world.state.lease_holder("environment:prod")
+    build(world.services(), WIDE)
+    assert world.rows("mart.last") == [(930,)]
+
+
+@cache
+def calls() -> int:
+    """How many calls of ports a build takes; their order is another one each time."""
+    fuse = Fuse()
+    at_once(landed().services(fuse), WIDE)
+    return fuse.calls
+
+
+PARTS: Final = 60
+SHORT: Final = {2, 11, 23, 37, 48, 59}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(n, marks=[] if n in SHORT else pytest.mark.full) for n in range(PARTS)],
+)
+def test_a_process_that_dies_while_models_are_evaluated_at_once_is_followed_by_one_that_ends_it(
+    part: int,
+) -> None:
+    world = landed()
+    fuse = Fuse(cut_at=1 + part * (calls() - 1) // PARTS)
+    with pytest.raises(PowerCut):
+        at_once(world.services(fuse), WIDE)
+    world.reboot()
+    at_once(world.services(), WIDE)
+    assert world.rows("mart.last") == [(930,)]
+    keys = list(map(bound(world.services()).key, WIDE.nodes.keys() - {SOURCE}))
+    assert not world.state.unfinished(keys)
+    assert plan(world.services(), WIDE).is_empty

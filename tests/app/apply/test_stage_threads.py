@@ -1,0 +1,278 @@
+"""Models are evaluated on threads, as many at once as may be, and one thread gets all results."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.core.errors import EvaluationFailed, VdeError
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.scheduling import Concurrency, Schedule, Task
+from vde_dagster.core.time.intervals import ALWAYS
+
+PATIENCE: Final = 60
+"""Seconds after which a test fails that would hang."""
+
+Evaluate = Callable[[], Iterator[str]]
+
+
+class Watched(MemoryEngine):
+    """An engine that tells which models share it, and what was interrupted."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryCatalog())
+        self.names: dict[str, str] = {}
+        self.interrupted = threading.Event()
+
+    @contextmanager
+    def sharing(self, name: str) -> Iterator[None]:
+        self.names[name] = threading.current_thread().name
+        yield
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+
+
+class Threads:
+    """Threads over models of which each is a function that yields the names of units of work."""
+
+    def __init__(
+        self, models: int, fail_fast: bool = False, **evaluate: tuple[str, Evaluate]
+    ) -> None:
+        self.engine = Watched()
+        self.reported: list[str] = []
+        self.reporters: set[threading.Thread] = set()
+        self._evaluate = {name: each for name, (_, each) in evaluate.items()}
+        tasks = tuple(
+            Task(model=named(name), awaits=frozenset(map(named, awaits)))
+            for name, (awaits, _) in evaluate.items()
+        )
+        concurrency = Concurrency(models=models, fail_fast=fail_fast)
+        schedule = Schedule(concurrency=concurrency, waiting=tasks)
+        self.threads = StageThreads(schedule, self._units, self.engine, self._report)
+
+    def units(self) -> list[str]:
+        return [each.work_id for each in self.threads.units()]
+
+    def units_of(self, name: str) -> list[str]:
+        return [each.work_id for each in self.threads.units_of(named(name))]
+
+    def outcomes(self) -> dict[str, BaseException | None]:
+        return {name.name: error for name, error in self.threads.outcomes}
+
+    def _units(self, model: ModelName) -> Iterator[Evaluated]:
+        for unit in self._evaluate[model.name]():
+            yield evaluated(model, unit)
+
+    def _report(self, unit: Evaluated) -> None:
+        self.reported.append(unit.work_id)
+        self.reporters.add(threading.current_thread())
+
+
+def named(name: str) -> ModelName:
+    return ModelName("m", name)
+
+
+def evaluated(model: ModelName, work_id: str) -> Evaluated:
+    return Evaluated(
+        work_id=work_id,
+        key=VersionKey(model, "0" * 32),
+        interval=ALWAYS,
+        rows=1,
+        entries=(),
+        iceberg_snapshot_id=1,
+        seconds=0.0,
+    )
+
+
+def units(*names: str) -> Evaluate:
+    return lambda: iter(names)
+
+
+def after(event: threading.Event, *names: str) -> Evaluate:
+    """Units of work that are done once something has happened elsewhere."""
+
+    def evaluate() -> Iterator[str]:
+        assert event.wait(PATIENCE)
+        yield from names
+
+    return evaluate
+
+
+def failing(error: BaseException) -> Evaluate:
+    def evaluate() -> Iterator[str]:
+        raise error
+
+    return evaluate
+
+
+def test_as_many_models_run_at_once_as_may() -> None:
+    meeting = threading.Barrier(3)
+
+    def meets() -> Iterator[str]:
+        meeting.wait(PATIENCE)
+        yield threading.current_thread().name
+
+    found = Threads(3, a=("", meets), b=("", meets), c=("", meets))
+    assert sorted(found.units()) == ["models 1", "models 2", "models 3"]
+    assert found.outcomes() == {"a": None, "b": None, "c": None}
+
+
+def test_there_are_no_more_threads_than_models() -> None:
+    found = Threads(64, a=("", units("a1")), b=("", units("b1")))
+    assert sorted(found.units()) == ["a1", "b1"]
+    assert set(found.engine.names.values()) <= {"models 1", "models 2"}
+
+
+def test_results_of_a_model_can_be_asked_for_while_another_one_goes_ahead() -> None:
+    ahead = threading.Event()
+
+    def first() -> Iterator[str]:
+        yield "b1"
+        ahead.set()
+
+    found = Threads(2, a=("", after(ahead, "a1", "a2")), b=("", first))
+    assert found.units_of("a") == ["a1", "a2"], "a is done after b, and is asked for first"
+    assert found.reported[0] == "b1", "whoever waits hears of the others, too"
+    assert found.units_of("b") == ["b1"]
+
+
+def test_units_are_got_once_and_by_one_thread() -> None:
+    found = Threads(2, a=("", units("a1", "a2")), b=("", units("b1")), c=("ab", units("c1")))
+    assert found.units_of("a") == ["a1", "a2"]
+    assert sorted(found.units()) == ["b1", "c1"]
+    assert found.units() == []
+    assert sorted(found.reported) == ["a1", "a2", "b1", "c1"]
+    assert found.reporters == {threading.current_thread()}
+
+
+def test_each_model_shares_the_engine_under_its_name() -> None:
+    found = Threads(2, a=("", units("a1")), b=("a", units("b1")))
+    assert found.units() == ["a1", "b1"]
+    assert list(found.engine.names) == ["m.a", "m.b"]
+
+
+def test_an_error_of_ours_ends_its_model_and_leaves_out_what_waits_for_it() -> None:
+    error = EvaluationFailed("no such column")
+    found = Threads(
+        2, a=("", failing(error)), b=("a", units("b1")), c=("", units("c1")), d=("c", units("d1"))
+    )
+    assert found.units() == ["c1", "d1"]
+    assert found.outcomes() == {"a": error, "c": None, "d": None}
+    with pytest.raises(EvaluationFailed) as caught:
+        found.units_of("a")
+    assert caught.value is error
+    with pytest.raises(NotBegun, match=r"m\.b was not begun"):
+        found.units_of("b")
+
+
+def test_what_was_done_before_an_error_is_got_before_it_is_raised() -> None:
+    def fails_later() -> Iterator[str]:
+        yield "a1"
+        raise EvaluationFailed("the second batch")
+
+    found = Threads(2, a=("", fails_later), b=("", units("b1")))
+    steps = found.threads.units_of(named("a"))
+    assert next(steps).work_id == "a1"
+    with pytest.raises(EvaluationFailed, match="the second batch"):
+        next(steps)
+
+
+def test_to_fail_fast_is_to_begin_no_other_and_to_end_what_has_begun() -> None:
+    failed = threading.Event()
+
+    def fails() -> Iterator[str]:
+        failed.set()
+        raise EvaluationFailed("first")
+
+    def in_batches() -> Iterator[str]:
+        yield "a1"
+        assert failed.wait(PATIENCE)
+        yield "a2"
+        yield "a3"
+
+    found = Threads(2, True, a=("", in_batches), b=("", fails), c=("a", units("c1")))
+    assert found.units() == ["a1", "a2", "a3"]
+    assert list(found.outcomes()) == ["a", "b"]
+    with pytest.raises(NotBegun):
+        found.units_of("c")
+
+
+class NotOurs(Exception):
+    """What nobody expects."""
+
+
+@pytest.mark.parametrize("error", [NotOurs(), KeyboardInterrupt()])
+def test_what_nobody_expects_is_raised_and_nothing_begins_after_it(error: BaseException) -> None:
+    found = Threads(2, a=("", failing(error)), b=("a", units("b1")))
+    with pytest.raises(type(error)) as caught:
+        found.units()
+    assert caught.value is error
+    found.threads.end(interrupt=False)
+    assert list(found.engine.names) == ["m.a"]
+    assert not isinstance(error, VdeError)
+
+
+def test_the_end_waits_for_units_of_work_under_way_and_begins_no_other() -> None:
+    begun, ending, ends = threading.Event(), threading.Event(), threading.Event()
+
+    def in_batches() -> Iterator[str]:
+        begun.set()
+        assert ending.wait(PATIENCE)
+        yield "a1"
+        ends.set()  # it goes on after a unit of work: only if it is asked for another one
+        yield "a2"
+
+    found = Threads(2, a=("", in_batches), b=("a", units("b1")))
+    waiting = threading.Thread(target=found.threads.wait, daemon=True)
+    waiting.start()
+    assert begun.wait(PATIENCE)
+
+    def end_the_unit() -> None:
+        while not found.threads._is_ending:
+            time.sleep(0.001)
+        ending.set()
+
+    threading.Thread(target=end_the_unit, daemon=True).start()
+    found.threads.end(interrupt=False)
+    assert not ends.is_set()
+    assert not found.engine.interrupted.is_set()
+    waiting.join(PATIENCE)
+    assert not waiting.is_alive()
+    assert found.reported == ["a1"]
+    assert isinstance(found.outcomes()["a"], KeyboardInterrupt)
+
+
+def test_an_end_that_interrupts_ends_what_the_engine_computes() -> None:
+    begun = threading.Event()
+    found: list[Threads] = []
+
+    def computes() -> Iterator[str]:
+        begun.set()
+        assert found[0].engine.interrupted.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    found.append(Threads(2, a=("", computes), b=("", computes), c=("", units("c1"))))
+    waiting = threading.Thread(target=found[0].threads.wait, daemon=True)
+    waiting.start()
+    assert begun.wait(PATIENCE)
+    found[0].threads.end(interrupt=True)
+    waiting.join(PATIENCE)
+    assert "c" not in found[0].outcomes()
+
+
+def test_nothing_to_evaluate_is_over_at_once() -> None:
+    found = Threads(4)
+    found.threads.wait()
+    assert found.units() == []
+    found.threads.end(interrupt=True)
