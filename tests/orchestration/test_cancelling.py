@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING
@@ -95,3 +96,15 @@ def test_a_cancelled_plan_leaves_nothing_and_the_next_one_does_the_rest(
         return job.execute_in_process(instance=shop.instance)
 
     leaves_nothing_and_the_next_one_does_the_rest(shop, run)
+
+
+def test_a_cancelled_plan_ends_the_models_that_are_evaluated_beside_each_other(
+    shop: AutomatedWorld,
+) -> None:
+    def run() -> dg.ExecuteInProcessResult:
+        job = shop.definitions().resolve_job_def("vde_automation")
+        at_once = {"ops": {"run": {"config": {"concurrency": 2}}}}
+        return job.execute_in_process(instance=shop.instance, run_config=at_once)
+
+    leaves_nothing_and_the_next_one_does_the_rest(shop, run)
+    assert not [each for each in threading.enumerate() if each.name.startswith("models ")]

@@ -18,6 +18,7 @@ from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import work_stages
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
@@ -179,3 +180,59 @@ def test_what_is_raised_while_a_result_is_shown_ends_the_plan_as_it_is(
     assert world.state.environment("prod") is None
     assert not world.state.lease_holder("environment:prod")
     assert plan(world.services(), models(a=full("a"))).backfills == (), "what was filled stays"
+
+
+AT_ONCE: Final = Concurrency(models=3)
+
+
+def test_models_that_are_evaluated_at_once_are_reported_by_their_steps(project: VdeProject) -> None:
+    world = landed()
+    vars(project)["services"] = world.services()
+    asked = plan(world.services(), UNEVEN)
+    reported: list[Evaluated] = []
+    done = run_plan(project, asked, reported.append, concurrency=AT_ONCE)
+    assert names(done) == ["a", "b", "below_b", "last"], "steps are in the order of the plan"
+    assert sorted(names(reported)) == sorted(names(done)), "each is reported when it is done"
+    assert {event for _, event in steps(project)} == {"STEP_SUCCESS"}
+    assert [step for step, _ in steps(project)] == [
+        *("mart__a", "mart__b", "mart__below_b", "mart__last", "promote")
+    ]
+    assert world.rows("mart.last") == [(32,)]
+
+
+def test_steps_of_models_that_wait_for_a_failure_are_not_run_beside_others(
+    project: VdeProject,
+) -> None:
+    world = landed()
+    vars(project)["services"] = world.services()
+    with pytest.raises(EvaluationFailed) as caught:
+        run_plan(project, plan(world.services(), BROKEN), lambda _: None, concurrency=AT_ONCE)
+    assert [line.partition("@")[0] for line in str(caught.value).splitlines()[:2]] == [
+        "mart.bad",
+        "mart.worse",
+    ]
+    assert sorted(steps(project)) == [
+        ("mart__bad", "STEP_FAILURE"),
+        ("mart__good", "STEP_SUCCESS"),
+        ("mart__worse", "STEP_FAILURE"),
+    ]
+
+
+@pytest.mark.parametrize("models", [1, 3])
+def test_a_step_that_is_not_begun_after_a_failure_says_so(project: VdeProject, models: int) -> None:
+    world = landed()
+    vars(project)["services"] = world.services()
+    alone = full("bad", amount=FAILS).replace("kind FULL", "kind FULL, concurrency 1")
+    graph = graph_of({"bad": alone, "good": full("good")})
+    with pytest.raises(EvaluationFailed, match=r"Not begun, since .* after a failure: mart\.good"):
+        run_plan(
+            project,
+            plan(world.services(), graph),
+            lambda _: None,
+            concurrency=Concurrency(models=models, fail_fast=True),
+        )
+    assert sorted(steps(project)) == [
+        ("mart__bad", "STEP_FAILURE"),
+        ("mart__good", "STEP_FAILURE"),
+    ]
+    assert world.state.environment("prod") is None

@@ -11,6 +11,7 @@ from dagster._core.definitions.data_version import CachingStaleStatusResolver, S
 from dagster._core.loader import LoadingContextForTest
 
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import CATCH_UP_JOB, catch_up_config, run_plan
@@ -42,9 +43,9 @@ def home(shop: Sample) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-def plan(shop: Sample) -> None:
+def plan(shop: Sample, concurrency: Concurrency = ONE_AT_A_TIME) -> None:
     project = shop.project()
-    run_plan(project, shop.plan(project=project), lambda _: None)
+    run_plan(project, shop.plan(project=project), lambda _: None, concurrency=concurrency)
 
 
 def not_fresh(shop: Sample, instance: dg.DagsterInstance) -> dict[str, str]:
@@ -64,6 +65,15 @@ def not_fresh(shop: Sample, instance: dg.DagsterInstance) -> dict[str, str]:
 
 def test_after_a_plan_nothing_is_stale(shop: Sample, home: dg.DagsterInstance) -> None:
     plan(shop)
+    assert not_fresh(shop, home) == {}
+
+
+def test_after_a_plan_of_several_models_at_once_nothing_is_stale(
+    shop: Sample, home: dg.DagsterInstance
+) -> None:
+    """A model may begin before Dagster hears of what it reads, and was computed from it."""
+    shop.write("models/mart/other.sql", TOTAL.replace("mart.total", "mart.other"))
+    plan(shop, Concurrency(models=3))
     assert not_fresh(shop, home) == {}
 
 
