@@ -129,9 +129,11 @@ class Graph:
 
     def above(self, names: Iterable[ModelName]) -> Graph:
         """These models and those upstream of them, as a graph that shares what is found out."""
-        if not self._places:
-            self._places.update((name, place) for place, name in enumerate(self.nodes))
-        kept = sorted((each.name for each in self.upstream(names)), key=self._places.__getitem__)
+        places = self._places
+        if len(places) != len(self.nodes):  # or another thread is about to find them
+            places = {name: place for place, name in enumerate(self.nodes)}
+            self._places.update(places)
+        kept = sorted((each.name for each in self.upstream(names)), key=places.__getitem__)
         return Graph({name: self.nodes[name] for name in kept}, self.derived)
 
     def upstream(
