@@ -71,6 +71,29 @@ def test_what_is_advised_applies_what_was_shown(project: Path) -> None:
     )
 
 
+def test_how_many_models_are_evaluated_at_once_is_part_of_what_is_advised(project: Path) -> None:
+    at_once = ("--concurrency", "3", "--fail-fast")
+    done = call("plan", "dev", *at_once, "--project", project)
+    assert done.stdout.splitlines()[-1] == (
+        f"To apply it: vde plan dev --concurrency 3 --fail-fast --auto-apply --project {project}"
+    )
+    file = project / "reviewed.json"
+    done = call("plan", "dev", *at_once, "--save", file, "--project", project)
+    assert done.stdout.splitlines()[-1] == (
+        f"Saved. To apply it: vde apply {file} --concurrency 3 --fail-fast --project {project}"
+    )
+
+
+@pytest.mark.parametrize("models", ["0", "65", "some"])
+@pytest.mark.parametrize("words", [("plan", "dev"), ("apply", "x.json"), ("run",)])
+def test_another_number_of_models_is_wrong_usage(
+    tmp_path: Path, words: tuple[str, ...], models: str
+) -> None:
+    done = call(*words, "--concurrency", models, "--project", tmp_path)
+    assert done.exit_code == 2
+    assert "Invalid value for '--concurrency'" in done.stderr
+
+
 @pytest.mark.parametrize("words", [("promote", "dev"), ("rollback", "prod")])
 def test_a_promotion_and_a_rollback_let_rows_go_if_that_is_said(
     project: Path, words: tuple[str, ...]

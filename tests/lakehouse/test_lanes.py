@@ -1,0 +1,143 @@
+"""Threads that share the engine have a session each, in which they see nothing of the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.lakehouse.conftest import DAY, NOW
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.dsha import total
+from vde_dagster.core.ledger.unit_of_work import PythonRows, RowSource
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.lakehouse import own_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.lakehouse.conftest import Lake
+
+pytestmark = pytest.mark.spark
+
+PATIENCE: Final = 120
+MEETS: Final = """
+def run(context):
+    own, spark = context.var("own"), context.spark
+    spark.range(own).createOrReplaceTempView("mine")
+    spark.conf.set("spark.mine", str(own))
+    context.var("meeting").wait(120)
+    pool = spark.sparkContext.getLocalProperty("spark.scheduler.pool")
+    context.var("told").append((own, spark.conf.get("spark.mine"), pool))
+    return spark.table("mine")
+"""
+SLOW: Final = """SELECT COUNT(slept) AS n FROM (
+  SELECT java_method('java.lang.Thread', 'sleep', 1000L) AS slept FROM RANGE(0, 16, 1, 16)
+)"""
+WRONG_CAST: Final = "SELECT CAST(text AS INT) AS id FROM VALUES ('x') AS t (text)"
+
+
+class Ended(threading.Thread):
+    """A thread, and how it has ended."""
+
+    def __init__(self, run: Callable[[], int]) -> None:
+        super().__init__(daemon=True)
+        self._work = run
+        self.rows: int | None = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.rows = self._work()
+        except BaseException as error:
+            self.error = error
+
+
+def sharing(lake: Lake, name: str, rows: RowSource | str) -> Ended:
+    """Stage rows of a model in a thread that shares the engine; how many there are."""
+    staging = replace(
+        lake.staging(rows), target=VersionKey(ModelName(lake.schema, name), "0" * 32), base=None
+    )
+
+    def stage() -> int:
+        with lake.engine.sharing(name):
+            staged = lake.engine.stage(staging)
+        return total(each for sums in staged.sums for each in sums.values()).rows
+
+    thread = Ended(stage)
+    thread.start()
+    return thread
+
+
+def ended(thread: Ended) -> Ended:
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    return thread
+
+
+def test_models_are_computed_at_once_and_see_nothing_of_each_other(lake: Lake) -> None:
+    meeting, told = threading.Barrier(2), list[tuple[int, str, str]]()
+
+    def meets(own: int) -> PythonRows:
+        return PythonRows(
+            source=MEETS,
+            function="run",
+            path="x.py",
+            interval=DAY,
+            execution_time=NOW,
+            variables={"own": own, "meeting": meeting, "told": told},
+        )
+
+    threads = [sharing(lake, name, meets(own)) for name, own in (("two", 2), ("five", 5))]
+    assert [(ended(each).error, each.rows) for each in threads] == [(None, 2), (None, 5)]
+    assert sorted(told) == [(2, "2", "two"), (5, "5", "five")], "each is in a pool of its own"
+    assert lake.spark.conf.get("spark.mine", "none") == "none"
+    assert lake.spark.sparkContext.getLocalProperty("spark.scheduler.pool") is None
+
+
+def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: Lake) -> None:
+    lake.rows("SELECT 1 AS one")  # the session and its settings are known from here on
+    lake.spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        error = ended(sharing(lake, "cast", WRONG_CAST)).error
+        assert isinstance(error, EvaluationFailed)
+        assert "CAST_INVALID_INPUT" in str(error)
+        assert lake.spark.conf.get("spark.sql.ansi.enabled") == "false", "nobody has used it"
+    finally:
+        lake.spark.conf.set("spark.sql.ansi.enabled", "true")
+
+
+def test_a_session_is_lent_again_once_its_thread_has_ended(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[SparkSession] = []
+    another = own_session.another
+
+    def counted(main: SparkSession) -> SparkSession:
+        opened.append(another(main))
+        return opened[-1]
+
+    monkeypatch.setattr(own_session, "another", counted)
+    for number in range(3):
+        assert ended(sharing(lake, f"model_{number}", "SELECT 1 AS id")).rows == 1
+    assert len(opened) == 1
+    assert opened[0] is not lake.spark
+
+
+def test_what_is_interrupted_ends_as_by_ctrl_c_and_the_next_is_computed(lake: Lake) -> None:
+    slow = sharing(lake, "slow", SLOW)
+    seen = False
+    while slow.is_alive() and not seen:
+        found = lake.engine.progress()
+        seen = found is not None and any(each.tasks == 16 for each in found.stages)
+    assert seen
+    while slow.is_alive():
+        lake.engine.interrupt()
+        slow.join(0.1)
+    assert isinstance(slow.error, KeyboardInterrupt)
+    assert ended(sharing(lake, "next", "SELECT 1 AS id")).rows == 1
+    assert lake.rows("SELECT 1 AS one") == [(1,)], "the main session was not concerned"
