@@ -45,6 +45,7 @@ STANDS_FOR: Final = {
     "loses": "",
     "there": "",
     "again": "plan x",
+    "at_once": "--concurrency 2",
     "words": "plan x",
     "env_option": "--env x",
     "number": "1",

@@ -10,6 +10,7 @@ from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call
 from tests.cli.changing import InMemory, write_files
 from vde_dagster.app.apply import applying
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency, Schedule, schedule_of
 
 
@@ -25,9 +26,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Concurrency]:
     """How many models each plan was to evaluate at once; those that evaluate one leave no trace."""
     found: list[Concurrency] = []
 
-    def schedule(plan: object, concurrency: Concurrency) -> Schedule:
+    def schedule(plan: Plan, concurrency: Concurrency) -> Schedule:
         found.append(concurrency)
-        return schedule_of(plan, concurrency)  # type: ignore[arg-type]
+        return schedule_of(plan, concurrency)
 
     monkeypatch.setattr(applying, "schedule_of", schedule)
     return found
