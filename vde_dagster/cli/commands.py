@@ -156,6 +156,10 @@ COMMANDS: Final = {
         module="vde_dagster.cli.savings",
         summary="Show how much computation was saved.",
     ),
+    "timeline": Listed(
+        module="vde_dagster.cli.timeline",
+        summary="Show what a plan or run spent its time on.",
+    ),
     "ui": Listed(module="vde_dagster.cli.ui", summary="Serve the project in Dagster's UI."),
     "doctor": Listed(
         module="vde_dagster.cli.doctor",

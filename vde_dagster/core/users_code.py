@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, TextIO
 
+from vde_dagster.core.spans import Kind, span
+
 
 class ProcessEnded(SystemExit):
     """A user's code called `os._exit`, which would have ended the process without a word."""
@@ -67,7 +69,8 @@ def running_users_code() -> Iterator[None]:
     _RUNNING.process = os.getpid()
     _GUARD.begin()
     try:
-        yield
+        with span(Kind.USER):
+            yield
     finally:
         _GUARD.end()
         _RUNNING.process = before

@@ -23,6 +23,7 @@ from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.spans import Kind, spent_on
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
@@ -119,6 +120,7 @@ def _prepared_sqlite(uri: str) -> str:
     return url.render_as_string(hide_password=False)
 
 
+@spent_on(Kind.CATALOG)
 class IcebergCatalog(IcebergMaintenance):
     """Implements `vde_dagster.ports.catalog.Catalog` over pyiceberg.
 

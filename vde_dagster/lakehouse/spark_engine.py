@@ -25,6 +25,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     Staging,
 )
 from vde_dagster.core.names import TableName
+from vde_dagster.core.spans import Kind, span
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.question import FunctionOverRows, Question
@@ -240,17 +241,19 @@ class SparkEngine:
     def _lane(self) -> Iterator[Lane]:
         """The lane of this thread, whatever others changed in its sessions."""
         share = self._lanes.share
-        if share is None:
-            with self._lock:
-                main = self._spark()
-                restore(main, self._settings)
-                if self._main is None:
-                    self._main = Lane.on(main)
-                yield self._main
-            return
-        with self._lanes.lent(share, self._spark()) as lane:
-            restore(lane.session, self._settings)
-            yield lane
+        with span(Kind.START):  # or another thread is at it
+            main = self._spark()
+        with span(Kind.SPARK):
+            if share is None:
+                with self._lock:
+                    restore(main, self._settings)
+                    if self._main is None:
+                        self._main = Lane.on(main)
+                    yield self._main
+                return
+            with self._lanes.lent(share, main) as lane:
+                restore(lane.session, self._settings)
+                yield lane
 
     def _spark(self) -> SparkSession:
         with self._lock:
@@ -261,10 +264,11 @@ class SparkEngine:
             return self._session_now
 
     def _load(self, name: TableName) -> Table:
-        with self._opening:
-            if self._metadata is None:
-                self._metadata = self._open_metadata()
-        return self._metadata.load_table((name.namespace, name.name))
+        with span(Kind.CATALOG):
+            with self._opening:
+                if self._metadata is None:
+                    self._metadata = self._open_metadata()
+            return self._metadata.load_table((name.namespace, name.name))
 
     def _ensure_namespace(self, name: TableName) -> None:
         from vde_dagster.lakehouse.evaluation import failures

@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import dagster as dg
 
 from vde_dagster.app.apply.applying import Walk, walking
+from vde_dagster.app.apply.timelines import kept_timeline
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
@@ -33,6 +35,7 @@ class PlanEvents:
 
     Args:
         services: The ports.
+        home: The folder of the project's own state and caches.
         keys: The asset keys of the plan's models and sources.
         names: What the checks of models are called where a translator changes that.
         timed: The models whose assets have a freshness policy of a translator.
@@ -40,6 +43,7 @@ class PlanEvents:
     """
 
     services: Services
+    home: Path
     keys: Keys
     names: CheckNames = field(default_factory=dict)
     timed: frozenset[ModelName] = frozenset()
@@ -56,7 +60,14 @@ class PlanEvents:
         """
         models = [each.name for each in plan.backfills]
         with (
-            walking(self.services, plan, concurrency=concurrency, report=self.notice) as walk,
+            kept_timeline(self.home, plan, concurrency, run_id=context.run_id) as recording,
+            walking(
+                self.services,
+                plan,
+                concurrency=concurrency,
+                report=self.notice,
+                recording=recording,
+            ) as walk,
             closing(walk.rest()) as steps,
         ):
             yield from self.of(context, walk, steps, self.watched(walk, models))
@@ -130,6 +141,7 @@ def plan_events(location: Location, plan: Plan) -> PlanEvents:
     binding = bind_plan(plan)
     return PlanEvents(
         services=location.project.services,
+        home=location.project.configuration.home,
         keys=location.keys(binding),
         names=location.names(binding),
         timed=location.timed,

@@ -35,6 +35,8 @@ from vde_dagster.core.planning.stages import (
     left_out,
     stages_of,
 )
+from vde_dagster.core.planning.timeline import row_name
+from vde_dagster.core.spans import Recording
 
 Report = Callable[[Evaluated], None]
 RunStage = Callable[[Applying, Stage], Iterator[Evaluated]]
@@ -85,6 +87,7 @@ def walking(
     *,
     concurrency: Concurrency = ONE_AT_A_TIME,
     report: Report = lambda _: None,
+    recording: Recording | None = None,
 ) -> Iterator[Walk]:
     """The walk over the stages of a plan; the opening stages are done when it is entered.
 
@@ -97,6 +100,7 @@ def walking(
         run_stage: What a stage does.
         concurrency: How many models are evaluated at once, and what a failure ends.
         report: Called with each unit of work when it is done, by the thread that walks.
+        recording: Where it is recorded what the time of each stage goes to; None for nowhere.
 
     Raises:
         Conflict: The environment changed since the plan was made, or another process is changing
@@ -106,6 +110,8 @@ def walking(
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
     check_plan(services, plan)
+    if recording is not None:
+        run_stage = _recorded(run_stage, recording)
     with applying(services, plan) as work:
         stages: list[WorkStage | Closing] = []
         for stage in stages_of(plan):
@@ -126,6 +132,15 @@ def walking(
     errors = [*walk.errors, *what_stayed_undone(plan)]
     if errors:
         raise_stopped(plan, errors, walk.failed, walk.not_begun)
+
+
+def _recorded(run_stage: RunStage, recording: Recording) -> RunStage:
+    """What a stage does; what its time goes to is recorded."""
+
+    def run(work: Applying, stage: Stage) -> Iterator[Evaluated]:
+        return recording.of(row_name(stage), run_stage(work, stage), lambda done: done.work_id)
+
+    return run
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,102 @@
+"""Timelines of plans that were carried out: kept as files of the project, the newest ones.
+
+They are no part of the state: they say how long something took on this machine, and nobody decides
+by them. Whoever cannot write one goes on without it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.scheduling import Concurrency
+from vde_dagster.core.planning.timeline import Timeline, as_json, from_json, timeline_of
+from vde_dagster.core.spans import Recording
+
+KEPT: Final = 50
+"""How many timelines are kept."""
+_FOLDER: Final = "timelines"
+_LOG: Final = logging.getLogger(__name__)
+
+
+@contextmanager
+def kept_timeline(
+    home: Path, plan: Plan, concurrency: Concurrency, *, run_id: str = ""
+) -> Iterator[Recording]:
+    """Record what a ``with`` block does for a plan, and keep it, however the block ends.
+
+    Args:
+        home: The folder of the project's own state and caches.
+        plan: The plan that is carried out.
+        concurrency: How many of its models are evaluated at once.
+        run_id: The Dagster run that carries it out; empty for none.
+    """
+    recording, started_at = Recording(), datetime.now(UTC)
+    try:
+        yield recording
+    finally:
+        found = timeline_of(plan, recording, concurrency, started_at=started_at, run_id=run_id)
+        try:
+            if found.rows:
+                _keep(home / _FOLDER, found)
+        except OSError as error:
+            _LOG.warning("the timeline of this plan could not be kept: %s", error)
+
+
+def timelines(home: Path) -> Iterator[Timeline]:
+    """The timelines of a project that can be read, newest first.
+
+    Args:
+        home: The folder of the project's own state and caches.
+    """
+    for file in _files(home / _FOLDER):
+        with suppress(OSError, ValueError):  # another process has removed it, or it was cut off
+            yield from_json(json.loads(file.read_text("utf-8")))
+
+
+def timeline_named(home: Path, beginning: str) -> Timeline:
+    """The newest timeline of a plan, Dagster run or unit of work whose id begins so.
+
+    Args:
+        home: The folder of the project's own state and caches.
+        beginning: The first letters of an id; empty for the newest timeline of all.
+
+    Raises:
+        Refused: There is none, or there is one of another release alone.
+    """
+    found = next((each for each in timelines(home) if each.is_named(beginning)), None)
+    if found is not None:
+        return found
+    if not beginning:
+        raise Refused(
+            "there is no timeline yet",
+            advice="`vde plan` and `vde run` keep one whenever they evaluate a model here.",
+        )
+    raise Refused(
+        f"there is no timeline of a plan, run or unit of work {beginning}",
+        advice=f"The last {KEPT} that were carried out on this machine are kept.",
+    )
+
+
+def _keep(folder: Path, timeline: Timeline) -> None:
+    """Write a timeline as a whole, and remove the oldest ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{timeline.started_at:%Y%m%dT%H%M%S%f}_{timeline.plan_id[:12]}.json"
+    half = folder / f".{name}.{os.getpid()}"
+    half.write_text(json.dumps(as_json(timeline), separators=(",", ":")), "utf-8")
+    half.replace(folder / name)
+    for file in _files(folder)[KEPT:]:
+        file.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of timelines, newest first."""
+    return sorted(folder.glob("[!.]*.json"), reverse=True)
