@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     commands,
+    concurrency,
     dagster_load,
     dagster_steps,
     dsha,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "late": late_data.main,
     "lookback": lookback.main,
     "lookback-spark": lookback_spark.main,
+    "concurrency": concurrency.main,
 }
 ON_REQUEST = (
     "sqlmesh",
@@ -63,6 +65,7 @@ ON_REQUEST = (
     "late",
     "lookback",
     "lookback-spark",
+    "concurrency",
 )
 """Benchmarks that download another tool, or keep the machine busy for long."""
 

@@ -1,0 +1,199 @@
+"""40 models in four layers, one to four at once, against a script that writes the same tables.
+
+The script is what somebody would write by hand with PySpark and plain Iceberg: CREATE TABLE AS
+SELECT for each query, one after the other or a layer at a time in a pool of threads. It has no
+branches, audits, digests, state or views. Both sides have the same rows, queries, Spark settings
+and catalog, and start Spark themselves; each run is a process and a lake of its own, and runs
+alternate.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.measuring import Settings, Step, alternating, measured, print_table
+from benchmarks.processes import timed
+
+if TYPE_CHECKING:
+    from vde_dagster.composition import VdeProject
+
+LAYERS: Final = 4
+WIDTH: Final = 10
+ROWS: Final = 200_000
+AT_ONCE: Final = (1, 2, 4)
+_SOURCE: Final = "raw.events"
+_START: Final = datetime(2024, 1, 1, tzinfo=UTC)
+_SETTINGS: Final = f"""\
+name: bench
+defaults: {{start: {_START:%Y-%m-%d}}}
+spark:
+  conf:
+    spark.driver.memory: 2g
+"""
+_EXTERNAL: Final = f"- name: {_SOURCE}\n  columns: {{id: bigint, ts: timestamp, amount: bigint}}\n"
+
+OURS: Final = "vde"
+IN_DAGSTER: Final = "vde, a Dagster run"
+SCRIPT: Final = "the script"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A model, or a table of the script: its name and query."""
+
+    layer: int
+    name: str
+    query: str
+
+
+def tables() -> Iterator[Table]:
+    """What both sides write, layer by layer; each reads two of the layer before."""
+    for layer in range(LAYERS):
+        for place in range(WIDTH):
+            one, other = (
+                _SOURCE if layer == 0 else f"l{layer - 1}.m{(place + shift) % WIDTH}"
+                for shift in (0, 1)
+            )
+            query = (
+                f"SELECT a.id AS id, a.ts AS ts, a.amount + COALESCE(b.amount, {place}) AS amount\n"
+                f"FROM {one} AS a LEFT JOIN {other} AS b ON a.id = b.id"
+            )
+            yield Table(layer, f"l{layer}.m{place}", query)
+
+
+def prepare(folder: Path) -> VdeProject:
+    """A project with its source, in which nothing was computed."""
+    import pyarrow as pa
+
+    from vde_dagster.composition import VdeProject
+
+    folder.mkdir(parents=True)
+    (folder / "vde.yaml").write_text(_SETTINGS)
+    (folder / "external_models.yaml").write_text(_EXTERNAL)
+    for each in tables():
+        path = folder / "models" / f"{each.name.replace('.', '/')}.sql"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"MODEL (name {each.name}, kind FULL);\n{each.query}")
+    project = VdeProject.load(folder)
+    catalog = project.iceberg_catalog()
+    catalog.create_namespace("raw")
+    rows = pa.table(
+        {
+            "id": pa.array(range(ROWS), pa.int64()),
+            "ts": pa.array(
+                [_START + timedelta(seconds=number) for number in range(ROWS)],
+                pa.timestamp("us", "UTC"),
+            ),
+            "amount": pa.array((number % 997 for number in range(ROWS)), pa.int64(), size=ROWS),
+        }
+    )
+    catalog.create_table(_SOURCE, rows.schema).append(rows)
+    return project
+
+
+def ours(folder: Path, at_once: int, *, in_dagster: bool) -> Step:
+    """Plan and build the project; the plan is made before, since the script has none."""
+    from vde_dagster.app.apply.applying import apply_plan
+    from vde_dagster.app.plan.planning import plan_environment
+    from vde_dagster.core.planning.scheduling import Concurrency
+
+    project = prepare(folder)
+    services, concurrency = project.services, Concurrency(models=at_once)
+    plan = plan_environment(services, project.files.graph, "prod")
+
+    def build() -> None:
+        if not in_dagster:
+            apply_plan(services, plan, lambda _: None, concurrency=concurrency)
+            return
+        from vde_dagster.orchestration.jobs import run_plan
+
+        run_plan(project, plan, lambda _: None, concurrency=concurrency)
+
+    step = timed(build)
+    return step | {"amount": _sum(project, f"l{LAYERS - 1}.m0")}
+
+
+def script(folder: Path, at_once: int) -> Step:
+    """What somebody would write by hand."""
+    project = prepare(folder)
+    written = list(tables())
+
+    def build() -> None:
+        spark = project.open_spark()
+        spark.sql("USE lake")
+
+        def write(table: Table) -> None:
+            spark.sql(f"CREATE TABLE plain_{table.name} USING iceberg AS {_plain(table.query)}")
+
+        for layer in range(LAYERS):
+            spark.sql(f"CREATE NAMESPACE plain_l{layer}")
+            with ThreadPoolExecutor(at_once) as pool:
+                list(pool.map(write, [each for each in written if each.layer == layer]))
+
+    step = timed(build)
+    return step | {"amount": _sum(project, f"plain_l{LAYERS - 1}.m0")}
+
+
+def _plain(query: str) -> str:
+    return query.replace(" l", " plain_l")
+
+
+def _sum(project: VdeProject, name: str) -> float:
+    """What the last layer has, so that both sides are seen to have computed the same."""
+    (row,) = project.open_spark().sql(f"SELECT SUM(amount) FROM lake.{name}").collect()
+    return float(row[0])
+
+
+def run(side: str, at_once: int) -> Step:
+    """One process."""
+    return measured([sys.executable, "-m", "benchmarks.concurrency", side, str(at_once)])
+
+
+def main(settings: Settings) -> None:
+    """Print a line for each side and number of models at once, and how it compares."""
+    runs: dict[tuple[str, ...], Callable[[], Step]] = {
+        (side, str(at_once)): partial(run, side, at_once)
+        for at_once in AT_ONCE
+        for side in (OURS, SCRIPT)
+    }
+    runs |= {(IN_DAGSTER, str(n)): partial(run, IN_DAGSTER, n) for n in (AT_ONCE[0], AT_ONCE[-1])}
+    found = alternating(settings.rounds, runs)
+    sums = {each["amount"] for each in found.values()}
+    if len(sums) != 1:
+        raise SystemExit(f"the sides have computed different rows: {sums}")
+    rows: list[list[str | float]] = []
+    for (side, at_once), each in found.items():
+        against = found[SCRIPT, at_once]
+        rows.append(
+            [
+                side,
+                at_once,
+                each["CPU"],
+                each["wall"],
+                each["wall"] / against["wall"],
+                found[side, str(AT_ONCE[0])]["wall"] / each["wall"],
+            ]
+        )
+    print(f"{LAYERS * WIDTH} models in {LAYERS} layers, {ROWS:,} rows; seconds, medians")
+    print_table(["", "at once", "CPU", "wall", "of the script", "faster than one"], rows)
+
+
+if __name__ == "__main__":
+    asked, number = sys.argv[1], int(sys.argv[2])
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made) / "lake"
+        found_step = (
+            script(place, number)
+            if asked == SCRIPT
+            else ours(place, number, in_dagster=asked == IN_DAGSTER)
+        )
+        print(json.dumps(found_step))
