@@ -6,13 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Final
 
 import pytest
 
 from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads
+from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, StoppableClock
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.model.snapshot import VersionKey
@@ -59,7 +61,8 @@ class Threads:
         )
         concurrency = Concurrency(models=models, fail_fast=fail_fast)
         schedule = Schedule(concurrency=concurrency, waiting=tasks)
-        self.threads = StageThreads(schedule, self._units, self.engine, self._report)
+        self.clock = StoppableClock(ManualClock())
+        self.threads = StageThreads(schedule, self._units, self.engine, self.clock, self._report)
 
     def units(self) -> list[str]:
         return [each.work_id for each in self.threads.units()]
@@ -269,6 +272,36 @@ def test_an_end_that_interrupts_ends_what_the_engine_computes() -> None:
     found[0].threads.end(interrupt=True)
     waiting.join(PATIENCE)
     assert "c" not in found[0].outcomes()
+
+
+def test_a_clock_waits_as_long_as_it_is_told_unless_it_is_stopped() -> None:
+    clock = ManualClock()
+    stoppable, began = StoppableClock(clock), clock.now()
+    for length in (timedelta(), timedelta(seconds=0.5), timedelta(minutes=1, seconds=1.25)):
+        stoppable.wait(length)
+    assert stoppable.now() - began == timedelta(minutes=1, seconds=1.75)
+    stoppable.stop()
+    with pytest.raises(KeyboardInterrupt):
+        stoppable.wait(timedelta(hours=2))
+    assert clock.now() - began == timedelta(minutes=1, seconds=1.75)
+
+
+def test_an_end_that_interrupts_ends_the_pause_before_a_retry() -> None:
+    begun = threading.Event()
+    found: list[Threads] = []
+
+    def pauses() -> Iterator[str]:
+        begun.set()
+        while True:  # as many pauses as it takes until it is interrupted
+            found[0].clock.wait(timedelta(seconds=1))
+
+    found.append(Threads(2, a=("", pauses), b=("", units("b1"))))
+    waiting = threading.Thread(target=found[0].threads.wait, daemon=True)
+    waiting.start()
+    assert begun.wait(PATIENCE)
+    found[0].threads.end(interrupt=True)
+    waiting.join(PATIENCE)
+    assert isinstance(found[0].outcomes()["a"], KeyboardInterrupt)
 
 
 def test_nothing_to_evaluate_is_over_at_once() -> None:

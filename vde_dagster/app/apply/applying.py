@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads
+from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, StoppableClock
 from vde_dagster.app.apply.stopped import raise_stopped
 from vde_dagster.app.apply.visitor import Applying, applying, visit_without_work
 from vde_dagster.app.binding import Binding
@@ -112,6 +112,9 @@ def walking(
     check_plan(services, plan)
     if recording is not None:
         run_stage = _recorded(run_stage, recording)
+    clock = StoppableClock(services.clock)
+    if concurrency.models > 1:
+        services = replace(services, clock=clock)
     with applying(services, plan) as work:
         stages: list[WorkStage | Closing] = []
         for stage in stages_of(plan):
@@ -126,6 +129,7 @@ def walking(
             run_stage=run_stage,
             concurrency=concurrency,
             report=report,
+            clock=clock,
         )
         with walk.ended():
             yield walk
@@ -154,6 +158,7 @@ class Walk:
         run_stage: What a stage does.
         concurrency: How many models are evaluated at once, and what a failure ends.
         report: Called with each unit of work when it is done, by the thread that walks.
+        clock: What models wait on, if several are evaluated at once.
     """
 
     plan: Plan
@@ -162,6 +167,7 @@ class Walk:
     run_stage: RunStage
     concurrency: Concurrency
     report: Report
+    clock: StoppableClock
     errors: list[VdeError] = field(default_factory=list)
     _begun: set[ModelName | None] = field(default_factory=set)
     _done: set[ModelName | None] = field(default_factory=set)
@@ -174,6 +180,7 @@ class Walk:
                 schedule_of(self.plan, self.concurrency),
                 lambda model: self.run_stage(self.work, work[model]),
                 self.work.services.engine,
+                self.clock,
                 self.report,
             )
 

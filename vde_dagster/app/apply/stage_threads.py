@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from queue import SimpleQueue
 from typing import Final, assert_never
 
@@ -17,10 +18,46 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.scheduling import Schedule, Task
+from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import Engine
 
 _LOOK_SECONDS: Final = 0.5
 """How often what threads compute is interrupted again, until they have ended."""
+_WAIT: Final = timedelta(seconds=1)
+"""How long a thread waits at a time: no signal ends its sleep."""
+
+
+class StoppableClock:
+    """A clock on which a thread that waits can be stopped; implements `ports.clock.Clock`.
+
+    Args:
+        clock: The clock that it is.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._stopped = threading.Event()
+
+    def now(self) -> datetime:
+        """The present instant, in UTC."""
+        return self._clock.now()
+
+    def wait(self, length: timedelta) -> None:
+        """Wait so long.
+
+        Raises:
+            KeyboardInterrupt: Somebody stops all who wait.
+        """
+        left = length
+        while left > timedelta():
+            if self._stopped.is_set():
+                raise KeyboardInterrupt
+            self._clock.wait(min(left, _WAIT))
+            left -= _WAIT
+
+    def stop(self) -> None:
+        """End all waiting, now and later."""
+        self._stopped.set()
 
 
 class NotBegun(VdeError):
@@ -53,6 +90,7 @@ class StageThreads:
         schedule: What is to be evaluated.
         evaluate: Evaluates a model, unit of work by unit of work; called by several threads.
         engine: Computes rows for all of them.
+        clock: What they wait on.
         report: Called with each unit of work, by the thread that gets it.
     """
 
@@ -61,10 +99,12 @@ class StageThreads:
         schedule: Schedule,
         evaluate: Callable[[ModelName], Iterator[Evaluated]],
         engine: Engine,
+        clock: StoppableClock,
         report: Callable[[Evaluated], None],
     ) -> None:
         self._evaluate = evaluate
         self._engine = engine
+        self._clock = clock
         self._report = report
         self._schedule = schedule
         self._changed = threading.Condition()
@@ -138,6 +178,8 @@ class StageThreads:
             self._is_ending = True
             self._schedule = self._schedule.stopped()
             self._changed.notify_all()
+        if interrupt:
+            self._clock.stop()
         for thread in self._threads:
             while thread.is_alive():
                 if interrupt:
