@@ -237,6 +237,15 @@ def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
     assert [each.type for each in staged.columns] == ["bigint", "timestamp"]
 
 
+def test_who_shares_the_engine_gets_the_same_as_alone(world: World) -> None:
+    world.engine.interrupt()  # nobody shares it, so nobody is concerned
+    alone = world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums
+    with world.engine.sharing("m.x"):
+        assert world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums == alone
+        assert world.ids() == [1, 2]
+    assert world.ids() == [1, 2]
+
+
 @SPARK_IN_FULL_FORM  # kinds/test_by_time_range.py
 def test_rows_outside_the_intervals_never_enter(world: World) -> None:
     world.overwrite(rows((1, 0), (2, 1), (3, 3), (4, 2.99)), hours(0, 1), hours(2, 3))
