@@ -101,11 +101,19 @@ def test_models_are_computed_at_once_and_see_nothing_of_each_other(lake: Lake) -
 
 def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: Lake) -> None:
     lake.rows("SELECT 1 AS one")  # the session and its settings are known from here on
+    by_function = PythonRows(
+        source=f'def run(context):\n    return context.spark.sql("{WRONG_CAST}")',
+        function="run",
+        path="x.py",
+        interval=DAY,
+        execution_time=NOW,
+    )
     lake.spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        error = ended(sharing(lake, "cast", WRONG_CAST)).error
-        assert isinstance(error, EvaluationFailed)
-        assert "CAST_INVALID_INPUT" in str(error)
+        for rows in (WRONG_CAST, by_function):
+            error = ended(sharing(lake, "cast", rows)).error
+            assert isinstance(error, EvaluationFailed)
+            assert "CAST_INVALID_INPUT" in str(error)
         assert lake.spark.conf.get("spark.sql.ansi.enabled") == "false", "nobody has used it"
     finally:
         lake.spark.conf.set("spark.sql.ansi.enabled", "true")

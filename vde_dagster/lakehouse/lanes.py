@@ -55,7 +55,7 @@ class Lane:
 
         session = another(main)
         alike(main, session)
-        return cls(session, OwnSession(main))
+        return cls(session, OwnSession(session))
 
     def end(self) -> None:
         """End both sessions of a lane beside the main one, where that ends no other session."""
@@ -164,7 +164,7 @@ class Lanes:
 
 
 @contextmanager
-def _in_pool(session: SparkSession, pool: str) -> Iterator[None]:
+def _in_pool(session: object, pool: str) -> Iterator[None]:
     """Put the jobs of this thread into a pool of Spark's scheduler."""
     from py4j.protocol import Py4JError
     from pyspark import sql
