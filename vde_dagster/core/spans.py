@@ -23,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 MOST_SEGMENTS: Final = 120
 """How many spans of a row are kept."""
-MOST_WORKS: Final = 100
+MOST_WORKS: Final = 20
 """How many units of work of a row are kept: the last ones."""
 
 

@@ -17,6 +17,8 @@ from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import stages_of
 from vde_dagster.core.planning.timeline import (
     CLOSING,
+    LEAST_SEGMENTS,
+    MOST_SEGMENTS,
     OPENING,
     Timeline,
     TimelineInvalid,
@@ -123,6 +125,18 @@ def test_models_that_were_left_out_have_no_row() -> None:
     found = timeline_of(made(), recording, Concurrency(), started_at=AT)
     assert [row.name for row in found.rows] == ["mart.b"]
     assert found.rows[0].awaits == ()
+
+
+def test_of_a_plan_with_many_models_each_row_is_cut_down() -> None:
+    clock = Clock()
+    recording = Recording(clock)
+    kinds = [(kind, 1.0) for _ in range(30) for kind in (Kind.STATE, Kind.SPARK)]
+    list(recording.of("mart.b", spending(clock, *kinds), str))
+    for number in range(MOST_SEGMENTS // LEAST_SEGMENTS):
+        list(recording.of(f"other.m{number}", spending(clock, (Kind.SPARK, 1)), str))
+    (row,) = timeline_of(made(), recording, Concurrency(), started_at=AT).rows
+    assert len(row.segments) <= LEAST_SEGMENTS
+    assert row.totals == {Kind.STATE: 30, Kind.SPARK: 30}, "sums stay exact"
 
 
 def test_a_timeline_is_stored_and_read_as_it_was() -> None:

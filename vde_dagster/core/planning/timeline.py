@@ -10,7 +10,7 @@ from typing import Any, Final
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import Closing, Stage, WorkStage, awaited, stages_of
-from vde_dagster.core.spans import MOST_SEGMENTS, Kind, Recording, Row, Segment
+from vde_dagster.core.spans import Kind, Recording, Row, Segment, bounded
 from vde_dagster.core.time.intervals import parse_instant
 
 OPENING: Final = "before models"
@@ -19,6 +19,10 @@ CLOSING: Final = "after models"
 _FORMAT: Final = 1
 _DIGITS: Final = 3
 """Times are kept to the millisecond."""
+MOST_SEGMENTS: Final = 20_000
+"""How many segments all rows of a timeline have together, about: half a megabyte in a file."""
+LEAST_SEGMENTS: Final = 8
+"""How many a row may have in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +115,12 @@ def timeline_of(
 ) -> Timeline:
     """The timeline of a plan whose stages were recorded under the names of `row_name`."""
     recorded = recording.rows
+    most = max(MOST_SEGMENTS // max(len(recorded), 1), LEAST_SEGMENTS)
     opening = recorded.get(OPENING)
     begin = opening.ended if opening is not None else 0.0
     rows: list[TimelineRow] = []
     if opening is not None:
-        rows.append(_row(OPENING, opening, (), ready=opening.began))
+        rows.append(_row(OPENING, opening, (), ready=opening.began, most=most))
     work: list[str] = []
     for stage in stages_of(plan):
         name = row_name(stage)
@@ -124,7 +129,8 @@ def timeline_of(
             continue
         awaits = tuple(sorted(map(str, awaited(plan, stage)))) if name != CLOSING else tuple(work)
         ends = [recorded[each].ended for each in awaits if each in recorded]
-        rows.append(_row(name, found, awaits or _only(OPENING, recorded), max([begin, *ends])))
+        awaited_rows = awaits or _only(OPENING, recorded)
+        rows.append(_row(name, found, awaited_rows, ready=max([begin, *ends]), most=most))
         work.append(name)
     return Timeline(
         plan_id=plan.plan_id,
@@ -148,7 +154,7 @@ def _only(name: str, recorded: Mapping[str, Row]) -> tuple[str, ...]:
     return (name,) if name in recorded else ()
 
 
-def _row(name: str, row: Row, awaits: tuple[str, ...], ready: float) -> TimelineRow:
+def _row(name: str, row: Row, awaits: tuple[str, ...], *, ready: float, most: int) -> TimelineRow:
     """A row with the time that it waited for room."""
     waited = max(row.began - ready, 0.0)
     waiting = Segment(start=round(ready, _DIGITS), end=round(row.began, _DIGITS), kind=Kind.WAITING)
@@ -157,7 +163,7 @@ def _row(name: str, row: Row, awaits: tuple[str, ...], ready: float) -> Timeline
         spent[Kind.WAITING] = spent.get(Kind.WAITING, 0.0) + waited
     segments = [
         Segment(start=round(each.start, _DIGITS), end=round(each.end, _DIGITS), kind=each.kind)
-        for each in row.segments
+        for each in bounded(row.segments, most)
     ]
     return TimelineRow(
         name=name,
@@ -241,7 +247,7 @@ def _row_from(found: Any) -> TimelineRow:  # noqa: ANN401 - whatever a file has
         totals={Kind(kind): float(seconds) for kind, seconds in found["totals"].items()},
         segments=tuple(
             Segment(start=float(start), end=float(end), kind=Kind(kind))
-            for start, end, kind in found["segments"][: 2 * MOST_SEGMENTS]
+            for start, end, kind in found["segments"]
         ),
         works=tuple(found["works"]),
     )
