@@ -101,7 +101,15 @@ def test_the_sums_are_those_of_all_rows() -> None:
 
 
 def test_what_decided_how_long_it_took_is_found_from_its_end() -> None:
-    assert carried_out().longest == (OPENING, "mart.b", "mart.both", CLOSING)
+    assert carried_out().longest == (OPENING, "mart.a", "mart.b", "mart.both", CLOSING)
+
+
+def test_what_ended_before_it_was_waited_for_decided_nothing() -> None:
+    """As if a and b had begun at once, and a had been done first."""
+    before, a, b, both, after = carried_out().rows
+    a, b = replace(a, ended=4.0), replace(b, began=1.0)
+    at_once = replace(carried_out(), rows=(before, a, b, both, after))
+    assert at_once.longest == (OPENING, "mart.b", "mart.both", CLOSING)
 
 
 def test_a_timeline_without_rows_has_no_longest_path() -> None:

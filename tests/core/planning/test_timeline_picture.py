@@ -48,7 +48,7 @@ def test_the_page_has_each_row_with_its_parts_and_what_they_took() -> None:
     assert page.seen.count("g") == len(carried_out().rows)
     assert "mart.b: waiting for room 4.0 s, Spark 2.0 s" in page.texts
     text = " ".join(page.texts)
-    assert "before models, then mart.b, then mart.both, then after models" in text
+    assert "before models, then mart.a, then mart.b, then mart.both, then after models" in text
     assert "up to 2 models at once" in text
 
 

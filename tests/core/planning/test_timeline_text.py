@@ -21,7 +21,7 @@ def test_each_bar_shows_when_what_was_done() -> None:
     assert bars == [
         f"{' ' * 16}0 s{' ' * 35}11.0 s",
         f"* before models |{'ssss':<44}|    1.0 s",
-        f"  mart.a        |{'    SSSSSSSSSSSScccc':<44}|    4.0 s",
+        f"* mart.a        |{'    SSSSSSSSSSSScccc':<44}|    4.0 s",
         f"* mart.b        |{'    ................SSSSSSSS':<44}|    2.0 s",
         f"* mart.both     |{' ' * 28}{'JJSSSSSSSSSS':<16}|    3.0 s",
         f"* after models  |{'cccc':>44}|    1.0 s",
@@ -31,13 +31,14 @@ def test_each_bar_shows_when_what_was_done() -> None:
         "c the catalog 2.0 s; s the state 1.0 s"
     )
     assert longest == (
-        "* decided how long it took: before models, then mart.b, then mart.both, then after models"
+        "* decided how long it took: before models, then mart.a, then mart.b, then mart.both, "
+        "then after models"
     )
 
 
 def test_long_lists_are_cut_and_say_so() -> None:
     found = list(timeline_lines(carried_out(), width=WIDTH, most=2))
-    assert [line[:9] for line in found[2:4]] == ["  mart.a ", "* mart.b "]
+    assert [line[:9] for line in found[2:4]] == ["* mart.a ", "* mart.b "]
     assert found[4] == "3 more took less time."
 
 

@@ -19,6 +19,8 @@ CLOSING: Final = "after models"
 _FORMAT: Final = 1
 _DIGITS: Final = 3
 """Times are kept to the millisecond."""
+_HANDOVER: Final = 0.05
+"""Seconds in which one model may begin after another has ended, without having waited for room."""
 MOST_SEGMENTS: Final = 20_000
 """How many segments all rows of a timeline have together, about: half a megabyte in a file."""
 LEAST_SEGMENTS: Final = 8
@@ -87,17 +89,25 @@ class Timeline:
     def longest(self) -> tuple[str, ...]:
         """The rows that decided how long it took: each could not begin before the one before it.
 
-        From the row that ended last it goes back to the one that this had waited for longest, and
-        so on. A model that waited for room, and not for others, is the first of them.
+        From the row that ended last it goes back to the one that this had waited for: the last one
+        to end of those that it awaits, or if it then waited for room, the one that made room.
         """
-        by_name = {row.name: row for row in self.rows}
         at = max(self.rows, key=lambda row: row.ended, default=None)
         path: list[str] = []
         while at is not None and at.name not in path:
             path.append(at.name)
-            before = [by_name[name] for name in at.awaits if name in by_name]
-            at = max(before, key=lambda row: row.ended, default=None)
+            at = self._before(at)
         return tuple(reversed(path))
+
+    def _before(self, at: TimelineRow) -> TimelineRow | None:
+        """The row whose end let another one begin; None for the first."""
+        waited = at.began - at.ready > _HANDOVER
+        before = [
+            row
+            for row in self.rows
+            if row.ended <= at.began + _HANDOVER and (waited or row.name in at.awaits)
+        ]
+        return max(before, key=lambda row: row.ended, default=None)
 
     def is_named(self, beginning: str) -> bool:
         """Whether something of it has an id that begins so: plan, run or unit of work."""
