@@ -105,7 +105,9 @@ class Timeline:
         before = [
             row
             for row in self.rows
-            if row.ended <= at.began + _HANDOVER and (waited or row.name in at.awaits)
+            if row is not at
+            and row.ended <= at.began + _HANDOVER
+            and (waited or row.name in at.awaits)
         ]
         return max(before, key=lambda row: row.ended, default=None)
 
