@@ -289,12 +289,12 @@ def apply(
         models: How many are evaluated at once; None for what the project says.
         fail_fast: Whether none begins after a failure.
     """
+    if plan.is_empty:
+        return ()
     from vde_dagster.app.apply.applying import apply_plan
     from vde_dagster.cli.progress import applying
     from vde_dagster.core.planning.scheduling import Concurrency
 
-    if plan.is_empty:
-        return ()
     at_once = models if models is not None else project.configuration.concurrency
     concurrency = Concurrency(models=at_once, fail_fast=fail_fast)
     with applying(plan) as report:

@@ -95,9 +95,7 @@ def run_plan(
             project.services, plan, concurrency=concurrency, report=noticed, recording=recording
         ) as walk,
     ):
-        work = [each.model for each in walk.stages if isinstance(each, WorkStage)]
-        audits = dict(zip(work, events.watched(walk, work), strict=True))
-        run = _PlanRun(walk=walk, events=events, audits=audits)
+        run = _PlanRun.of(walk, events)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags, run_id=run_id)
         run.errors.raise_unexpected()
@@ -226,12 +224,22 @@ class _PlanRun:
 
     Ops are run in the order of the stages. If one fails, those that do not wait for it are still
     run, as `apply_plan` does. If several models are evaluated at once, an op waits for its own.
+    ``audits`` are then watched from before the run on, since an op may begin after its model.
     """
 
     walk: Walk
     events: PlanEvents
-    audits: Mapping[ModelName, AuditWatch]
+    audits: Mapping[ModelName, AuditWatch] = field(default_factory=dict)
     errors: _Errors = field(default_factory=_Errors)
+
+    @classmethod
+    def of(cls, walk: Walk, events: PlanEvents) -> "_PlanRun":
+        """The run of a walk of which no model was evaluated yet."""
+        if walk.concurrency.models == 1:
+            return cls(walk=walk, events=events)
+        work = [each.model for each in walk.stages if isinstance(each, WorkStage)]
+        audits = dict(zip(work, events.watched(walk, work), strict=True))
+        return cls(walk=walk, events=events, audits=audits)
 
     def job(self) -> dg.JobDefinition:
         plan, stages = self.walk.plan, self.walk.stages
@@ -255,9 +263,8 @@ class _PlanRun:
 
     def _op(self, stage: WorkStage | Closing, *, at: int, first: bool) -> dg.OpDefinition:
         def run(context: dg.OpExecutionContext) -> Iterator[object]:
-            audits = [self.audits[stage.model]] if isinstance(stage, WorkStage) else []
             with self.errors.kept(), self.walk.visit(stage) as steps:
-                yield from self.events.of(context, self.walk, steps, audits)
+                yield from self.events.of(context, self.walk, steps, self._audits(stage))
             yield dg.Output(None)
 
         name, description = _op_of(stage, self.walk.plan)
@@ -268,6 +275,13 @@ class _PlanRun:
             description=description,
             tags={_PRIORITY: str(-at)},
         )(run)
+
+    def _audits(self, stage: WorkStage | Closing) -> list[AuditWatch]:
+        """What audits find in the model of a stage."""
+        if not isinstance(stage, WorkStage):
+            return []
+        known = self.audits.get(stage.model)
+        return self.events.watched(self.walk, [stage.model]) if known is None else [known]
 
 
 def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:

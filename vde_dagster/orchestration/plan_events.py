@@ -50,6 +50,7 @@ class PlanEvents:
     done: list[Evaluated] = field(default_factory=list)
     _inputs: dict[ModelName, dict[str, str]] = field(default_factory=dict)
     _began: dict[ModelName, float] = field(default_factory=dict)
+    _reported: dict[ModelName, float] = field(default_factory=dict)
 
     def carried_out(
         self, context: dg.OpExecutionContext, plan: Plan, concurrency: Concurrency
@@ -96,6 +97,7 @@ class PlanEvents:
                     log_units(context.log, self.services, walk.binding, [evaluated])
                     tag_session(context, evaluated)
                     yield from self._written(context, walk.binding, evaluated)
+                    self._reported[evaluated.key.model] = time.time()
         except VdeError:
             yield from check_events(audits, self.keys, names=self.names)
             raise
@@ -121,19 +123,17 @@ class PlanEvents:
     def _provenance(
         self, context: dg.OpExecutionContext, node: Node, evaluated: Evaluated
     ) -> dict[str, str]:
-        """What a model was computed from: of this plan what it waited for, else what was there.
+        """What a model was computed from: what was there of each parent when the model began.
 
-        If several models are evaluated at once, what it waited for may be reported after it began.
+        If several models are evaluated at once, a parent of this plan may be reported only after
+        that, though it was done before: then what was there is what this plan reported of it.
         """
         began = self._began.get(node.name, time.time() - evaluated.seconds)
-        here = [each for each in node.model.parents if each in self._inputs]
-        before = [each for each in node.model.parents if each not in self._inputs]
-        return {
-            **input_provenance(context.instance, [self.keys[each] for each in here]),
-            **input_provenance(
-                context.instance, [self.keys[each] for each in before], before=began
-            ),
-        }
+        tags: dict[str, str] = {}
+        for parent in node.model.parents:
+            before = max(began, self._reported.get(parent, began))
+            tags |= input_provenance(context.instance, [self.keys[parent]], before=before)
+        return tags
 
 
 def plan_events(location: Location, plan: Plan) -> PlanEvents:
