@@ -16,8 +16,10 @@ from vde_dagster.core.ledger.unit_of_work import PythonRows, RowSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.lakehouse import own_session
+from vde_dagster.lakehouse.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyspark.sql import SparkSession
 
     from tests.lakehouse.conftest import Lake
@@ -34,6 +36,12 @@ def run(context):
     pool = spark.sparkContext.getLocalProperty("spark.scheduler.pool")
     context.var("told").append((own, spark.conf.get("spark.mine"), pool))
     return spark.table("mine")
+"""
+WAITS: Final = """
+def run(context):
+    context.var("begun").set()
+    assert context.var("ends").wait(120)
+    return context.spark.range(1)
 """
 SLOW: Final = """SELECT COUNT(slept) AS n FROM (
   SELECT java_method('java.lang.Thread', 'sleep', 1000L) AS slept FROM RANGE(0, 16, 1, 16)
@@ -117,6 +125,41 @@ def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: 
         assert lake.spark.conf.get("spark.sql.ansi.enabled") == "false", "nobody has used it"
     finally:
         lake.spark.conf.set("spark.sql.ansi.enabled", "true")
+
+
+def test_a_thread_that_shares_waits_for_none_that_uses_the_main_session(lake: Lake) -> None:
+    begun, ends = threading.Event(), threading.Event()
+    waits = PythonRows(
+        source=WAITS,
+        function="run",
+        path="x.py",
+        interval=DAY,
+        execution_time=NOW,
+        variables={"begun": begun, "ends": ends},
+    )
+    alone = Ended(lambda: len(lake.engine.stage(lake.staging(waits)).sums))
+    alone.start()
+    try:
+        assert begun.wait(PATIENCE)
+        assert ended(sharing(lake, "beside", "SELECT 1 AS id")).rows == 1
+    finally:
+        ends.set()
+    assert ended(alone).error is None
+
+
+def test_what_is_interrupted_before_it_computes_starts_no_spark() -> None:
+    def refused() -> SparkSession:
+        raise AssertionError("Spark is started")
+
+    def unread() -> PyIcebergCatalog:
+        raise AssertionError("the catalog is read")
+
+    engine = SparkEngine(refused, "lake", unread)
+    with engine.sharing("m.a"):
+        engine.interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            engine.fetch("SELECT 1", limit=1)
+    assert not engine.started
 
 
 def test_a_session_is_lent_again_once_its_thread_has_ended(

@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publi
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.model.room import MOST_MODELS
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import leases, migrations, reference_lock, schema
@@ -138,6 +139,24 @@ def test_a_lock_time_out_is_a_conflict_and_nothing_is_written(sql_url: str) -> N
     assert work.state is UnitOfWorkState.DONE
     impatient.close()
     state.close()
+
+
+def test_as_many_threads_as_there_are_models_have_a_connection_to_a_file_each(
+    sqlite_url: str,
+) -> None:
+    """Each of them may wait for the file's lock meanwhile, and none for a connection."""
+    database = Database(open_engine(sqlite_url, lock_timeout=timedelta(milliseconds=1)))
+    with ExitStack() as transactions:
+        for _ in range(MOST_MODELS):
+            transactions.enter_context(database.read())
+
+
+def test_who_gets_no_connection_in_time_has_written_nothing_and_is_told_so() -> None:
+    database = Database(open_engine("sqlite://", lock_timeout=timedelta(milliseconds=1)))
+    with database.read():
+        for transaction in (database.read, database.write):
+            with pytest.raises(Conflict, match="nothing was written, try again"), transaction():
+                raise AssertionError("there is one connection")
 
 
 def test_a_writer_waits_for_one_that_is_slow(sql_url: str) -> None:

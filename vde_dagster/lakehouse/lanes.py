@@ -70,10 +70,10 @@ class Lane:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        # What cannot be reached computes nothing any more.
-        with suppress(PySparkException, Py4JError, OSError):
-            self.session.interruptAll()
-            self.own.interrupt()
+        for interrupt in (self.session.interruptAll, self.own.interrupt):
+            # What cannot be reached computes nothing any more.
+            with suppress(PySparkException, Py4JError, OSError):
+                interrupt()
 
 
 class Share:

@@ -69,7 +69,8 @@ class SparkEngine:
         self._settings: Mapping[str, str] = {}
         self._main: Lane | None = None
         self._lanes = Lanes()
-        self._lock = threading.RLock()
+        self._using_main = threading.RLock()
+        self._starting = threading.Lock()
         self._opening = threading.Lock()
         self._namespaces: set[str] = set()
 
@@ -215,7 +216,7 @@ class SparkEngine:
         given = [part.rows.frame for part in staging.parts if isinstance(part.rows, FrameRows)]
         for frame in given:
             if hasattr(frame, "sparkSession"):  # it can be written in its own session only
-                with self._lock:
+                with self._using_main:
                     yield frame.sparkSession
                 return
         by_function = any(isinstance(part.rows, PythonRows) for part in staging.parts)
@@ -241,11 +242,13 @@ class SparkEngine:
     def _lane(self) -> Iterator[Lane]:
         """The lane of this thread, whatever others changed in its sessions."""
         share = self._lanes.share
+        if share is not None:
+            share.stop_if_interrupted()  # before Spark is started for nobody
         with span(Kind.START):  # or another thread is at it
             main = self._spark()
         with span(Kind.SPARK):
             if share is None:
-                with self._lock:
+                with self._using_main:
                     restore(main, self._settings)
                     if self._main is None:
                         self._main = Lane.on(main)
@@ -256,11 +259,13 @@ class SparkEngine:
                 yield lane
 
     def _spark(self) -> SparkSession:
-        with self._lock:
+        """The main session. Whoever uses it keeps nobody waiting who only has to know it."""
+        with self._starting:
             if self._session_now is None:
-                self._session_now = self._factory()
-                settle(self._session_now)
-                self._settings = result_settings(self._session_now)
+                session = self._factory()
+                settle(session)
+                self._settings = result_settings(session)
+                self._session_now = session
             return self._session_now
 
     def _load(self, name: TableName) -> Table:

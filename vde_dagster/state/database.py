@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -108,7 +109,10 @@ def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
         new_file = None if file.exists() else file
         if (path := path_of(url)) is not None:
             refuse_foreign(path)
-        engine = create_engine(url, connect_args={"timeout": seconds})
+        # As many connections as there are threads: one that waits for the file's lock has one, too.
+        engine = create_engine(
+            url, connect_args={"timeout": seconds}, poolclass=QueuePool, max_overflow=-1
+        )
     else:  # the database is its only connection, which one thread at a time uses
         engine = create_engine(
             url,
@@ -177,6 +181,7 @@ def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
             connect_args={"options": options},
             isolation_level="READ COMMITTED",
             pool_pre_ping=True,
+            pool_timeout=lock_timeout.total_seconds(),  # those that have one may wait so long
         )
     except ModuleNotFoundError as error:
         raise SetupError(
@@ -232,6 +237,8 @@ class Database:
                 connection.begin(),
             ):
                 yield connection
+        except NoConnection as error:
+            raise _all_in_use() from error
         except (DBAPIError, sqlite3.Error) as error:
             _raise_named(error, self._place, committing=False)
             raise
@@ -256,9 +263,19 @@ class Database:
                     self._before_writing(connection)
                 yield connection
                 committing = True
+        except NoConnection as error:
+            raise _all_in_use() from error
         except (DBAPIError, sqlite3.Error) as error:
             _raise_named(error, self._place, committing=committing)
             raise
+
+
+def _all_in_use() -> Conflict:
+    """The error of a thread that got no connection in time, and so has done nothing."""
+    return Conflict(
+        "all connections of this process to the state's database were in use for too long",
+        advice="nothing was written, try again",
+    )
 
 
 def _raise_named(error: DBAPIError | sqlite3.Error, place: str, *, committing: bool) -> None:
