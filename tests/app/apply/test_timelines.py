@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.app.memory_world import MemoryWorld, graph_of, plan
+from vde_dagster.app.apply import timelines as kept
 from vde_dagster.app.apply.applying import walking
 from vde_dagster.app.apply.timelines import KEPT, kept_timeline, timeline_named, timelines
-from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.core.planning.timeline import CLOSING, OPENING
+from vde_dagster.core.planning.timeline import CLOSING, OPENING, Timeline
 from vde_dagster.core.spans import Kind
+from vde_dagster.ports.state import environment_resource
 
 TWO = Concurrency(models=2)
 FULL = "MODEL (name mart.{}, kind FULL);\nSELECT {} AS amount FROM {}"
@@ -22,7 +26,10 @@ FULL = "MODEL (name mart.{}, kind FULL);\nSELECT {} AS amount FROM {}"
 
 def carried_out(home: Path, world: MemoryWorld, concurrency: Concurrency, **models: str) -> None:
     services = world.services()
-    made = plan(services, graph_of(models))
+    _walk(home, services, plan(services, graph_of(models)), concurrency)
+
+
+def _walk(home: Path, services: Services, made: Plan, concurrency: Concurrency) -> None:
     with (
         kept_timeline(home, made, concurrency, run_id="run-of-dagster") as recording,
         walking(services, made, concurrency=concurrency, recording=recording) as walk,
@@ -93,6 +100,54 @@ def test_one_is_found_by_its_units_of_work_and_nothing_else_is(
 def test_without_any_it_is_said_what_makes_one(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="there is no timeline yet"):
         timeline_named(tmp_path, "")
+
+
+def test_a_plan_that_evaluates_no_model_leaves_none(tmp_path: Path, world: MemoryWorld) -> None:
+    """Otherwise runs that find their environment reserved would push out all that say something."""
+    full = {"a": FULL.format("a", "SUM(amount)", "raw.events")}
+    services = world.services()
+    made = plan(services, graph_of(full))
+    lease = services.state.acquire_lease(
+        environment_resource("prod"), holder="another", ttl=services.lease_ttl
+    )
+    with pytest.raises(Conflict):
+        _walk(tmp_path, services, made, TWO)
+    assert list(timelines(tmp_path)) == []
+    services.state.release_lease(lease)
+    _walk(tmp_path, services, made, TWO)
+    assert len(list(timelines(tmp_path))) == 1
+
+
+def test_nobody_else_can_read_one_and_it_is_there_as_a_whole(
+    tmp_path: Path, world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carried_out(tmp_path, world, TWO, a=FULL.format("a", "SUM(amount)", "raw.events"))
+    folder = tmp_path / "timelines"
+    (file,) = folder.iterdir()
+    assert (file.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
+
+    def ended(half: Path, target: Path) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", ended)
+    with pytest.raises(KeyboardInterrupt):
+        carried_out(tmp_path, world, TWO, b=FULL.format("b", "SUM(amount)", "raw.events"))
+    assert list(folder.iterdir()) == [file]
+
+
+def test_what_goes_wrong_with_one_changes_nothing_about_the_plan(
+    tmp_path: Path,
+    world: MemoryWorld,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fails(timeline: Timeline) -> dict[str, object]:
+        raise LookupError("a row is missing")
+
+    monkeypatch.setattr(kept, "as_json", fails)
+    carried_out(tmp_path, world, TWO, a=FULL.format("a", "SUM(amount)", "raw.events"))
+    assert world.rows("mart.a") == [(30,)]
+    assert "could not be kept: LookupError: a row is missing" in caplog.text
 
 
 def test_what_did_nothing_leaves_none(tmp_path: Path, world: MemoryWorld) -> None:

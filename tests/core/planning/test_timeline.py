@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.app.memory_world import MemoryWorld, graph_of, plan
 from tests.core.test_spans import Clock
@@ -19,9 +21,11 @@ from vde_dagster.core.planning.timeline import (
     CLOSING,
     LEAST_SEGMENTS,
     MOST_SEGMENTS,
+    MOST_WORKS,
     OPENING,
     Timeline,
     TimelineInvalid,
+    TimelineRow,
     as_json,
     from_json,
     longest_rows,
@@ -147,11 +151,75 @@ def test_of_a_plan_with_many_models_each_row_is_cut_down() -> None:
     assert row.totals == {Kind.STATE: 30, Kind.SPARK: 30}, "sums stay exact"
 
 
+def test_of_a_plan_with_many_models_each_row_has_few_units_of_work_the_last_ones() -> None:
+    clock = Clock()
+    recording = Recording(clock)
+    list(recording.of("mart.b", ["work 0", "work 1", "work 2"], str))
+    for number in range(MOST_WORKS // 2):
+        list(recording.of(f"other.m{number}", spending(clock, (Kind.SPARK, 1)), str))
+    (row,) = timeline_of(made(), recording, Concurrency(), started_at=AT).rows
+    assert row.works == ("work 2",)
+
+
+CARRIED_OUT: Final = carried_out()
+ROWS: Final = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 3), st.integers(0, 6), st.sets(st.integers(0, 9))),
+    max_size=10,
+)
+
+
+@given(ROWS)
+def test_what_decided_how_long_it_took_is_what_a_look_at_every_row_finds(
+    written: list[tuple[int, int, int, set[int]]],
+) -> None:
+    rows = tuple(
+        replace(
+            CARRIED_OUT.rows[0],
+            name=f"m{number}",
+            awaits=tuple(f"m{each}" for each in sorted(awaits) if each < len(written)),
+            ready=float(ready),
+            began=float(ready + waited),
+            ended=float(ready + waited + length),
+        )
+        for number, (ready, waited, length, awaits) in enumerate(written)
+    )
+
+    def before(at: TimelineRow) -> TimelineRow | None:
+        found = [
+            row
+            for row in rows
+            if row is not at
+            and row.ended <= at.began
+            and (at.began > at.ready or row.name in at.awaits)
+        ]
+        return max(found, key=lambda row: row.ended, default=None)
+
+    path: list[str] = []
+    at = max(rows, key=lambda row: row.ended, default=None)
+    while at is not None and at.name not in path:
+        path.insert(0, at.name)
+        at = before(at)
+    assert list(replace(CARRIED_OUT, rows=rows).longest) == path
+
+
 def test_a_timeline_is_stored_and_read_as_it_was() -> None:
     stored = json.loads(json.dumps(as_json(carried_out())))
     assert from_json(stored) == carried_out()
     without = replace(carried_out(), run_id="")
     assert from_json(json.loads(json.dumps(as_json(without)))) == without
+
+
+FIRST: Final[dict[str, object]] = {
+    "name": "m.a",
+    "awaits": [],
+    "ready": 0,
+    "began": 0,
+    "ended": 1,
+    "error": None,
+    "totals": {},
+    "segments": [],
+    "works": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -160,6 +228,7 @@ def test_a_timeline_is_stored_and_read_as_it_was() -> None:
         ({"format": 2}, "its format is 2, and not 1"),
         ({"rows": 7}, "TypeError"),
         ({"rows": [{}]}, "KeyError"),
+        ({"rows": [{**FIRST, "totals": []}]}, "AttributeError"),
         ({"started_at": "soon"}, "ValueError"),
     ],
 )

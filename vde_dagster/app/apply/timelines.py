@@ -18,12 +18,21 @@ from typing import Final
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.core.planning.timeline import Timeline, as_json, from_json, timeline_of
+from vde_dagster.core.planning.timeline import (
+    CLOSING,
+    OPENING,
+    Timeline,
+    as_json,
+    from_json,
+    timeline_of,
+)
+from vde_dagster.core.secrets import without_secrets
 from vde_dagster.core.spans import Recording
 
 KEPT: Final = 50
 """How many timelines are kept."""
 _FOLDER: Final = "timelines"
+_PRIVATE: Final = 0o600
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -32,6 +41,8 @@ def kept_timeline(
     home: Path, plan: Plan, concurrency: Concurrency, *, run_id: str = ""
 ) -> Iterator[Recording]:
     """Record what a ``with`` block does for a plan, and keep it, however the block ends.
+
+    If no model was evaluated, nothing is kept: an older timeline says more.
 
     Args:
         home: The folder of the project's own state and caches.
@@ -43,12 +54,13 @@ def kept_timeline(
     try:
         yield recording
     finally:
-        found = timeline_of(plan, recording, concurrency, started_at=started_at, run_id=run_id)
         try:
-            if found.rows:
+            found = timeline_of(plan, recording, concurrency, started_at=started_at, run_id=run_id)
+            if any(row.name not in (OPENING, CLOSING) for row in found.rows):
                 _keep(home / _FOLDER, found)
-        except OSError as error:
-            _LOG.warning("the timeline of this plan could not be kept: %s", error)
+        except Exception as error:  # a picture that is missing must not change how a plan ends
+            why = without_secrets(f"{type(error).__name__}: {error}")
+            _LOG.warning("the timeline of this plan could not be kept: %s", why)
 
 
 def timelines(home: Path) -> Iterator[Timeline]:
@@ -87,14 +99,24 @@ def timeline_named(home: Path, beginning: str) -> Timeline:
 
 
 def _keep(folder: Path, timeline: Timeline) -> None:
-    """Write a timeline as a whole, and remove the oldest ones."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a timeline as a whole, for its owner alone, and remove the oldest ones."""
+    text = json.dumps(as_json(timeline), separators=(",", ":"))
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = f"{timeline.started_at:%Y%m%dT%H%M%S%f}_{timeline.plan_id[:12]}.json"
     half = folder / f".{name}.{os.getpid()}"
-    half.write_text(json.dumps(as_json(timeline), separators=(",", ":")), "utf-8")
-    half.replace(folder / name)
+    try:
+        with open(half, "x", encoding="utf-8", opener=_private) as file:
+            file.write(text)
+        half.replace(folder / name)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
     for file in _files(folder)[KEPT:]:
         file.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, _PRIVATE)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -25,6 +26,8 @@ MOST_SEGMENTS: Final = 20_000
 """How many segments all rows of a timeline have together, about: half a megabyte in a file."""
 LEAST_SEGMENTS: Final = 8
 """How many a row may have in any case."""
+MOST_WORKS: Final = 5_000
+"""How many units of work all rows of a timeline have together, about: each row has one at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class TimelineRow:
         error: The kind of error that ended it; empty for none.
         totals: The seconds that were spent on each thing, waiting among them.
         segments: What was spent when, in order; rounded where there was too much of it.
-        works: The units of work that it did, the last ones.
+        works: The units of work that it did, the last ones; fewer of a plan with many rows.
     """
 
     name: str
@@ -92,29 +95,48 @@ class Timeline:
         From the row that ended last it goes back to the one that this had waited for: the last one
         to end of those that it awaits, or if it then waited for room, the one that made room.
         """
-        at = max(self.rows, key=lambda row: row.ended, default=None)
-        path: list[str] = []
+        before = _Before(self.rows)
+        at = before.last
+        path: dict[str, None] = {}
         while at is not None and at.name not in path:
-            path.append(at.name)
-            at = self._before(at)
+            path[at.name] = None
+            at = before.of(at)
         return tuple(reversed(path))
-
-    def _before(self, at: TimelineRow) -> TimelineRow | None:
-        """The row whose end let another one begin; None for the first."""
-        waited = at.began - at.ready > _HANDOVER
-        before = [
-            row
-            for row in self.rows
-            if row is not at
-            and row.ended <= at.began + _HANDOVER
-            and (waited or row.name in at.awaits)
-        ]
-        return max(before, key=lambda row: row.ended, default=None)
 
     def is_named(self, beginning: str) -> bool:
         """Whether something of it has an id that begins so: plan, run or unit of work."""
         works = (work for row in self.rows for work in row.works)
         return any(each.startswith(beginning) for each in (self.plan_id, self.run_id, *works))
+
+
+class _Before:
+    """Finds which row let another one begin, in about the time that a look at what it awaits takes.
+
+    A plan of thousands of models that are evaluated one by one has a path of as many rows.
+    """
+
+    def __init__(self, rows: Sequence[TimelineRow]) -> None:
+        self._rows = {row.name: row for row in rows}
+        # of several that ended at once, the first one of the plan comes last
+        order = sorted(range(len(rows)), key=lambda at: (rows[at].ended, -at))
+        self._by_end = [rows[at] for at in order]
+        self._ends = [row.ended for row in self._by_end]
+
+    @property
+    def last(self) -> TimelineRow | None:
+        """The row that ended last; None if there is none."""
+        return self._by_end[-1] if self._by_end else None
+
+    def of(self, at: TimelineRow) -> TimelineRow | None:
+        """The row whose end let another one begin; None for the first."""
+        until = at.began + _HANDOVER
+        if at.began - at.ready > _HANDOVER:  # it waited for room
+            ended = range(bisect_right(self._ends, until) - 1, -1, -1)
+            found = (self._by_end[number] for number in ended)
+            return next((row for row in found if row is not at), None)
+        awaited_rows = (self._rows[name] for name in at.awaits if name in self._rows)
+        before = (row for row in awaited_rows if row is not at and row.ended <= until)
+        return max(before, key=lambda row: row.ended, default=None)
 
 
 def timeline_of(
@@ -127,7 +149,7 @@ def timeline_of(
 ) -> Timeline:
     """The timeline of a plan whose stages were recorded under the names of `row_name`."""
     recorded = recording.rows
-    most = max(MOST_SEGMENTS // max(len(recorded), 1), LEAST_SEGMENTS)
+    most = _Most.of_each(len(recorded))
     opening = recorded.get(OPENING)
     begin = opening.ended if opening is not None else 0.0
     rows: list[TimelineRow] = []
@@ -166,7 +188,21 @@ def _only(name: str, recorded: Mapping[str, Row]) -> tuple[str, ...]:
     return (name,) if name in recorded else ()
 
 
-def _row(name: str, row: Row, awaits: tuple[str, ...], *, ready: float, most: int) -> TimelineRow:
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """How much of a row is kept."""
+
+    segments: int
+    works: int
+
+    @classmethod
+    def of_each(cls, rows: int) -> _Most:
+        """How much is kept of each of so many rows."""
+        count = max(rows, 1)
+        return cls(max(MOST_SEGMENTS // count, LEAST_SEGMENTS), max(MOST_WORKS // count, 1))
+
+
+def _row(name: str, row: Row, awaits: tuple[str, ...], *, ready: float, most: _Most) -> TimelineRow:
     """A row with the time that it waited for room."""
     waited = max(row.began - ready, 0.0)
     waiting = Segment(start=round(ready, _DIGITS), end=round(row.began, _DIGITS), kind=Kind.WAITING)
@@ -175,7 +211,7 @@ def _row(name: str, row: Row, awaits: tuple[str, ...], *, ready: float, most: in
         spent[Kind.WAITING] = spent.get(Kind.WAITING, 0.0) + waited
     segments = [
         Segment(start=round(each.start, _DIGITS), end=round(each.end, _DIGITS), kind=each.kind)
-        for each in bounded(row.segments, most)
+        for each in bounded(row.segments, most.segments)
     ]
     return TimelineRow(
         name=name,
@@ -188,7 +224,7 @@ def _row(name: str, row: Row, awaits: tuple[str, ...], *, ready: float, most: in
         segments=tuple(
             each for each in ([waiting, *segments] if waited else segments) if each.end > each.start
         ),
-        works=tuple(row.works),
+        works=tuple(row.works)[-most.works :],
     )
 
 
@@ -244,7 +280,7 @@ def from_json(found: Any) -> Timeline:  # noqa: ANN401 - whatever a file has
             models=int(found["models_at_once"]),
             rows=tuple(map(_row_from, found["rows"])),
         )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         raise TimelineInvalid(f"{type(error).__name__}: {error}") from error
 
 
