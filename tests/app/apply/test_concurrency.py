@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tests.app.memory_world import (
+    PROJECT,
     SOURCE,
     Fuse,
     MemoryWorld,
@@ -26,15 +28,18 @@ from tests.app.shop_world import SALES, SHOWN, TRIPLE, asked
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import Report, apply_plan
+from vde_dagster.app.catch_up.listing import RESOURCE
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.late.listed import ListedMark, ListedSession
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
-from vde_dagster.core.model.snapshot import DecidedBy
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import work_stages
+from vde_dagster.ports.state import Lease, State
 
 FAILS: Final = "CAST('x' AS BIGINT)"
 FOUR: Final = Concurrency(models=4)
@@ -224,6 +229,49 @@ def test_models_adopt_their_tables_at_once_and_none_of_it_is_lost() -> None:
     apply_plan(services, made, lambda _: None, concurrency=FOUR)
     assert adopters(world) == {ModelName("mart", name) for name in children}
     assert asked(world.services(), graph_of(same), "prod").is_empty
+
+
+class OneLists:
+    """A state in which threads find that another one lists sessions, which has ended by then."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def acquire_lease(self, resource: str, *, holder: str, ttl: timedelta) -> Lease:
+        if resource == RESOURCE and threading.current_thread().name.startswith("models "):
+            raise Conflict("another process lists them")
+        return self._state.acquire_lease(resource, holder=holder, ttl=ttl)
+
+
+class Listing:
+    """Tables of late data that keep the ids of sessions."""
+
+    names = (TableName("vde", "sessions"), TableName("vde", "marks"))
+
+    def __init__(self) -> None:
+        self.sessions: list[str] = []
+
+    def create(self) -> None:
+        """They are there."""
+
+    def add_sessions(self, sessions: Sequence[ListedSession]) -> None:
+        self.sessions += [each.session_id for each in sessions]
+
+    def set_marks(
+        self, keys: Collection[VersionKey], read: Callable[[], Sequence[ListedMark]]
+    ) -> None:
+        """Marks are not looked at."""
+
+
+def test_sessions_that_threads_left_to_each_other_are_listed_at_the_end() -> None:
+    world, listing = landed(), Listing()
+    state: Any = OneLists(world.state)
+    at_once(replace(world.services(), state=state, late_tables=listing), graph_of(PROJECT))
+    assert len(set(listing.sessions)) == len(listing.sessions) >= 1
+    assert not world.state.unlisted(limit=1)
 
 
 def stops(error: BaseException) -> Report:

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -27,6 +28,7 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.scheduling import Concurrency
 
 SHORT: Final = timedelta(seconds=2)
 """How long a lease outlives its process, in tests where others take over."""
@@ -47,6 +49,40 @@ def apply(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
     options = PlanOptions(restate=tuple(restate))
     plan = plan_environment(project.services, project.files.graph, "prod", options)
     yield sorted({each.key.model.name for each in apply_plan(project.services, plan, _nobody)})
+
+
+def at_once(folder: str, models: int, sleep: int) -> Iterator[object]:
+    """Plan and apply with so many models at once; how many rows each has."""
+    yield _applied_at_once(VdeProject.load(folder), models, sleep)
+
+
+def interrupted(folder: str, models: int, sleep: int) -> Iterator[object]:
+    """The same, and Ctrl-C once Spark is at 16 tasks; how it ended, and which threads are left."""
+    project = VdeProject.load(folder)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a script starts beside it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_interrupt, args=(project,), daemon=True).start()
+    ended = "done"
+    try:
+        _applied_at_once(project, models, sleep)
+    except KeyboardInterrupt as error:
+        ended = type(error).__name__
+    threads = (each.name for each in threading.enumerate())
+    yield {"ended": ended, "threads": [each for each in threads if each.startswith("models ")]}
+
+
+def _applied_at_once(project: VdeProject, models: int, sleep: int) -> dict[str, int]:
+    os.environ["VDE_TEST_SLEEP"] = str(sleep)
+    plan = plan_environment(project.services, project.files.graph, "prod")
+    done = apply_plan(project.services, plan, _nobody, concurrency=Concurrency(models=models))
+    return {each.key.model.name: each.rows for each in done}
+
+
+def _interrupt(project: VdeProject) -> None:
+    engine = project.services.engine
+    while (found := engine.progress()) is None or not any(e.tasks == 16 for e in found.stages):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def plan(folder: str, environment: str) -> Iterator[object]:
@@ -180,7 +216,7 @@ JOBS: Final = {
     each.__name__: each
     for each in (
         *(start, apply, plan, share, converge, read, begin, go_on, hold, compete, compete_on, fail),
-        *(session, sessions),
+        *(session, sessions, at_once, interrupted),
     )
 }
 

@@ -1,12 +1,7 @@
-"""Models at once in one process, on Spark: rows of every kind, and what Ctrl-C leaves of them."""
+"""Models at once in one process, on Spark: each kind has its rows; for Ctrl-C, see processes."""
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,9 +14,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.ports.state import version_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,20 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 MERGED: Final = ("unique_key", "by_partition", "full")
-SLEEP: Final = "VDE_TEST_SLEEP"
-"""How many milliseconds each of 16 tasks sleeps."""
-SLOW: Final = """\
-from vde_dagster import model
-
-@model("kept.{name}", kind="FULL", columns={{"n": "bigint"}})
-def slow(context):
-    import os
-
-    length = os.environ["VDE_TEST_SLEEP"]
-    slept = f"java_method('java.lang.Thread', 'sleep', {{length}}L) AS slept"
-    rows = f"SELECT {{slept}} FROM RANGE(0, 16, 1, 16)"
-    return context.spark.sql(f"SELECT COUNT(slept) AS n FROM ({{rows}})")
-"""
 
 
 def at_once(project: VdeProject, models: int) -> tuple[Evaluated, ...]:
@@ -72,58 +51,3 @@ def test_kinds_that_are_evaluated_at_once_have_each_row_once(
     assert [*converge(str(tmp_path))] == [
         {"verified": dict.fromkeys(kinds, True), "left": []},
     ]
-
-
-@contextmanager
-def ctrl_c_raises() -> Iterator[None]:
-    """Inside, SIGINT raises as it does by itself; one that comes late does nothing."""
-    inside = True
-
-    def handler(number: int, frame: object) -> None:
-        if inside:
-            raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        inside = False
-        signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_gives_up_what_runs_and_the_next_run_does_it(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    del spark  # it is there
-    lake = Lake.make(tmp_path, {})
-    lake.land(OF_THE_FIRST_DAY, until=DAYS[0].end)
-    for name in ("one", "two"):
-        (tmp_path / "models" / f"{name}.py").write_text(SLOW.format(name=name), "utf-8")
-    monkeypatch.setenv(SLEEP, "1000")
-    project = VdeProject.load(tmp_path)
-    services = project.services
-
-    def stop() -> None:
-        found = None
-        while found is None or not found.stages:
-            found = services.engine.progress()
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with ctrl_c_raises():
-        threading.Thread(target=stop, daemon=True).start()
-        with pytest.raises(KeyboardInterrupt):
-            at_once(project, models=2)
-    assert not [each for each in threading.enumerate() if each.name.startswith("models ")]
-    for key in _keys(project):
-        assert not services.state.open_work(key)
-        assert not list(services.catalog.branches(key.table))
-        assert not services.state.lease_holder(version_resource(key))
-    assert services.state.environment("prod") is None
-    monkeypatch.setenv(SLEEP, "0")
-    assert sorted(each.rows for each in at_once(project, models=2)) == [1, 1]
-    assert plan_environment(services, project.files.graph, "prod").is_empty
-
-
-def _keys(project: VdeProject) -> list[VersionKey]:
-    plan = plan_environment(project.services, project.files.graph, "prod")
-    return [plan.snapshots[each.name].key for each in plan.backfills]

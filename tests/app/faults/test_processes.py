@@ -23,6 +23,9 @@ from tests.app.faults.driver import converge
 from tests.app.faults.every_kind import KINDS
 from tests.app.faults.lake import DAYS, EVENTS, OF_A_THIRD_DAY, OF_THE_FIRST_DAY, Kept, Lake
 from tests.app.faults.processes import Driver, Drivers
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.composition import VdeProject
+from vde_dagster.ports.state import environment_resource, version_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +45,47 @@ def verified(lake: Lake, *without: str) -> dict[str, object]:
 
 BY_INTERVAL: Final = ("time_range", "full")
 """Kinds whose loaded intervals may be evaluated again; the others refuse that."""
+
+
+SLOW: Final = """\
+from vde_dagster import model
+
+@model("kept.{name}", kind="FULL", columns={{"n": "bigint"}})
+def slow(context):
+    import os
+
+    slept = f"java_method('java.lang.Thread', 'sleep', {{os.environ['VDE_TEST_SLEEP']}}L) AS slept"
+    rows = f"SELECT {{slept}} FROM RANGE(0, 16, 1, 16)"
+    return context.spark.sql(f"SELECT COUNT(slept) AS n FROM ({{rows}})")
+"""
+"""A model of which each of 16 tasks sleeps, so many milliseconds as its process says."""
+
+
+def test_ctrl_c_gives_up_models_that_run_at_once_and_the_next_run_computes_them(
+    drivers: Drivers, tmp_path: Path
+) -> None:
+    lake = Lake.make(tmp_path, {})
+    lake.land(OF_THE_FIRST_DAY, until=DAYS[0].end)
+    for name in ("one", "two"):
+        (tmp_path / "models" / f"{name}.py").write_text(SLOW.format(name=name), "utf-8")
+    project = VdeProject.load(tmp_path)
+    services = project.services
+    with drivers.lent(1) as (driver,):
+        assert driver.ask("interrupted", tmp_path, models=2, sleep=1000) == {
+            "ended": "KeyboardInterrupt",
+            "threads": [],
+        }
+        plan = plan_environment(services, project.files.graph, "prod")
+        keys = [plan.snapshots[each.name].key for each in plan.backfills]
+        assert len(keys) == 2
+        for key in keys:
+            assert not services.state.open_work(key)
+            assert not services.catalog.branches(key.table)
+            assert not services.state.lease_holder(version_resource(key))
+        assert services.state.environment("prod") is None
+        assert not services.state.lease_holder(environment_resource("prod"))
+        assert driver.ask("at_once", tmp_path, models=2, sleep=0) == {"one": 1, "two": 1}
+    assert plan_environment(services, project.files.graph, "prod").is_empty
 
 
 @pytest.mark.full

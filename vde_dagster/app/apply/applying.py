@@ -18,6 +18,7 @@ from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, Stoppabl
 from vde_dagster.app.apply.stopped import raise_stopped
 from vde_dagster.app.apply.visitor import Applying, applying, visit_without_work
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.services import Services
@@ -133,6 +134,8 @@ def walking(
         )
         with walk.ended():
             yield walk
+    if concurrency.models > 1:  # of two threads, one may have left it to the other, which was done
+        list_late_data(services)
     errors = [*walk.errors, *what_stayed_undone(plan)]
     if errors:
         raise_stopped(plan, errors, walk.failed, walk.not_begun)
