@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -16,12 +17,14 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import work_stages
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
+from vde_dagster.orchestration.metadata import DATA_VERSION, PROVENANCE
+from vde_dagster.orchestration.plan_events import PlanEvents
 from vde_dagster.project.configuration import Configuration
 
 Apply = Callable[[MemoryWorld, Plan, Report], tuple[Evaluated, ...]]
@@ -236,3 +239,32 @@ def test_a_step_that_is_not_begun_after_a_failure_says_so(project: VdeProject, m
         ("mart__good", "STEP_FAILURE"),
     ]
     assert world.state.environment("prod") is None
+
+
+def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
+    tmp_path: Path,
+) -> None:
+    """Of one that this plan reports later than that, it is what the plan reports."""
+    world = landed()
+    both = "SELECT a.amount + b.amount AS amount FROM mart.a AS a CROSS JOIN mart.b AS b"
+    graph = models(a=full("a"), b=full("b"), c=f"MODEL (name mart.c, kind FULL);\n{both}")
+    done = apply_plan(world.services(), plan(world.services(), graph), lambda _: None)
+    (last,) = [each for each in done if each.key.model.name == "c"]
+    keys = {node.name: dg.AssetKey([node.name.schema, node.name.name]) for node in graph}
+    events = PlanEvents(services=world.services(), home=tmp_path, keys=keys)
+    a, b, c = (ModelName("mart", name) for name in "abc")
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def happens(name: ModelName, version: str) -> float:
+            event = dg.AssetMaterialization(keys[name], tags={DATA_VERSION: version})
+            instance.report_runless_asset_event(event)
+            return time.time()
+
+        happens(a, "before this plan")
+        events._began[c] = happens(b, "before this plan")
+        events._reported[a] = happens(a, "of this plan")
+        for name in (a, b):
+            happens(name, "of another run")
+        found = events._provenance(dg.build_op_context(instance=instance), graph[c], last)
+    versions = {name: found[f"{PROVENANCE[0]}mart/{name.name}"] for name in (a, b)}
+    assert versions == {a: "of this plan", b: "before this plan"}
