@@ -1,9 +1,13 @@
-"""Models at once in one process, on Spark: each kind has its rows; for Ctrl-C, see processes."""
+"""Models at once in one process, on Spark: each kind has its rows.
+
+In the short form `tests/lakehouse/test_lanes.py` stages at once on Spark, and plans do in memory
+(`tests/app/apply/test_concurrency.py`). `test_processes` has Ctrl-C.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +23,7 @@ from vde_dagster.core.planning.scheduling import Concurrency
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
-MERGED: Final = ("unique_key", "by_partition", "full")
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 
 def at_once(project: VdeProject, models: int) -> tuple[Evaluated, ...]:
@@ -30,17 +32,11 @@ def at_once(project: VdeProject, models: int) -> tuple[Evaluated, ...]:
     return apply_plan(project.services, plan, lambda _: None, concurrency=concurrency)
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        pytest.param(MERGED, id="some"),
-        pytest.param(tuple(KINDS), id="every", marks=pytest.mark.full),
-    ],
-)
 def test_kinds_that_are_evaluated_at_once_have_each_row_once(
-    kinds: tuple[str, ...], tmp_path: Path, spark: SparkSession
+    tmp_path: Path, spark: SparkSession
 ) -> None:
     del spark  # it is there
+    kinds = tuple(KINDS)
     lake = Lake.make(tmp_path, {kind: Kept(kind=kind) for kind in kinds})
     for day, events in enumerate((OF_THE_FIRST_DAY, EVENTS[len(OF_THE_FIRST_DAY) :])):
         lake.land(events, until=DAYS[day].end)

@@ -61,6 +61,7 @@ def slow(context):
 """A model of which each of 16 tasks sleeps, so many milliseconds as its process says."""
 
 
+@pytest.mark.full
 def test_ctrl_c_gives_up_models_that_run_at_once_and_the_next_run_computes_them(
     drivers: Drivers, tmp_path: Path
 ) -> None:
