@@ -13,7 +13,9 @@ import pytest
 from tests.app.memory_world import MemoryWorld, build, graph_of, plan
 from tests.orchestration.served import cheaper
 from vde_dagster.app.apply.applying import Report, apply_plan
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Graph
@@ -21,6 +23,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import work_stages
+from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.orchestration.metadata import DATA_VERSION, PROVENANCE
@@ -268,3 +271,30 @@ def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
         found = events._provenance(dg.build_op_context(instance=instance), graph[c], last)
     versions = {name: found[f"{PROVENANCE[0]}mart/{name.name}"] for name in (a, b)}
     assert versions == {a: "of this plan", b: "before this plan"}
+
+
+@pytest.mark.parametrize(
+    "at_once, first",
+    [(1, ["looks at a", "a", "looks at b", "b"]), (2, ["looks at a", "looks at b", "a", "b"])],
+)
+def test_audits_are_looked_at_before_each_model_and_before_all_that_are_evaluated_at_once(
+    project: VdeProject, monkeypatch: pytest.MonkeyPatch, at_once: int, first: list[str]
+) -> None:
+    happened: list[str] = []
+    begin = AuditWatch.begin
+
+    def looked(services: Services, binding: Binding, name: ModelName) -> AuditWatch:
+        happened.append(f"looks at {name.name}")
+        return begin(services, binding, name)
+
+    monkeypatch.setattr(AuditWatch, "begin", looked)
+    world = landed()
+    vars(project)["services"] = world.services()
+    asked = plan(world.services(), models(a=full("a"), b=full("b", "mart.a", "amount")))
+    run_plan(
+        project,
+        asked,
+        lambda done: happened.append(done.key.model.name),
+        concurrency=Concurrency(models=at_once),
+    )
+    assert happened == first
