@@ -116,8 +116,9 @@ def _on_postgres(engine: Engine) -> Iterator[Reads]:
 
 def _scanned(plan: Mapping[str, Any]) -> int:
     """The rows that a plan's scans looked at, whether they were taken or not."""
-    below = sum(_scanned(each) for each in plan.get("Plans", ()))
+    below: int = sum(_scanned(each) for each in plan.get("Plans", ()))
     if "Scan" not in plan["Node Type"] or "Relation Name" not in plan:
         return below
-    own = sum(plan.get(each, 0) for each in _SCANNED)
-    return below + round(own * plan["Actual Loops"])
+    own: int = sum(plan.get(each, 0) for each in _SCANNED)
+    loops: float = plan["Actual Loops"]
+    return below + round(own * loops)

@@ -54,8 +54,8 @@ def lengthen(connection: Connection, more: int) -> int:
         How many versions have a longer history now.
     """
     _before.create(connection)
-    for first in range(1, more + 1, _BATCH):
-        numbers = range(first, min(first + _BATCH, more + 1))
+    for lowest in range(1, more + 1, _BATCH):
+        numbers = range(lowest, min(lowest + _BATCH, more + 1))
         connection.execute(insert(_before), [{"n": n} for n in numbers])
     firsts = list(_first_entries(connection))
     for place, first in enumerate(firsts):

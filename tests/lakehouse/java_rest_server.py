@@ -42,7 +42,7 @@ _REQUESTS: Final = "org.apache.iceberg.rest.requests"
 
 def jvm_of(spark: SparkSession) -> Any:
     """The way into a session's JVM, which has Iceberg's library."""
-    return spark.sparkContext._gateway  # type: ignore[attr-defined]
+    return spark.sparkContext._gateway
 
 
 @contextmanager

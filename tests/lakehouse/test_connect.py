@@ -186,7 +186,7 @@ def test_only_a_server_is_told_once_that_this_process_ends(monkeypatch: pytest.M
     told: list[tuple[object, object]] = []
     monkeypatch.setattr(atexit, "register", lambda *of: told.append(of))
     session = ending([])
-    for each in (session, session, SimpleNamespace()):
+    for each in (session, session, cast("SparkSession", SimpleNamespace())):
         end_with_this_process(each)
     assert told == [(end, session)]
 

@@ -330,7 +330,7 @@ def test_the_runs_of_an_asset_are_that_of_its_latest_result_and_the_last_one_to_
         ).run_id
         for day, gives in (("2024-01-03", True), ("2024-01-02", True), ("2024-01-01", False))
     ]
-    assert [*unpublished.asset_runs(instance)] == [(KEY, "2024-01-02", {*runs[1:]})]
+    assert [*unpublished.asset_runs(instance)] == [(KEY, "2024-01-02", frozenset(runs[1:]))]
 
 
 def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:

@@ -185,9 +185,9 @@ def head_of(lake: OnSpark, name: ModelName) -> Callable[[], int | None]:
 def helped(lake: OnSpark) -> None:
     """A model's function that runs on workers finds the modules of the project there."""
     for path, text in _HELPERS.items():
-        file = lake.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        helper = lake.folder / path
+        helper.parent.mkdir(parents=True, exist_ok=True)
+        helper.write_text(text, encoding="utf-8")
     assert lake.plan("dev") == {str(_PLAIN_NAMES): 1}
     with (lake.folder / "seeds" / "airlines.csv").open(encoding="utf-8", newline="") as file:
         wanted = [

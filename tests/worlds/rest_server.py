@@ -144,8 +144,8 @@ class RestServer:
                 return 204, {}
             case [_, namespace, "tables" | "views" as sort, *rest]:
                 self.tables.load_namespace_properties((namespace,))
-                found = self._tables if sort == "tables" else self._views
-                return found(method, namespace, rest, body)
+                answer = self._tables if sort == "tables" else self._views
+                return answer(method, namespace, rest, body)
             case _:
                 return _error(404, "no such endpoint")
 

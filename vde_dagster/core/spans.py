@@ -149,7 +149,7 @@ class Recording:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         began = clock()
-        self._clock = lambda: clock() - began
+        self._clock: Callable[[], float] = lambda: clock() - began
         self._rows: dict[str, Row] = {}
         self._lock = threading.Lock()
 

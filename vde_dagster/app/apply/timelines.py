@@ -111,8 +111,8 @@ def _keep(folder: Path, timeline: Timeline) -> None:
     except BaseException:
         half.unlink(missing_ok=True)
         raise
-    for file in _files(folder)[KEPT:]:
-        file.unlink(missing_ok=True)
+    for old in _files(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
 
 
 def _private(path: str, flags: int) -> int:
