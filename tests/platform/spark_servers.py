@@ -76,7 +76,7 @@ def _of_spark(folder: Path, host: str, name: str, command: Sequence[str]) -> Ite
         "SPARK_CONNECT_MODE": "0",  # as Spark's own scripts for servers
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": host,
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": "1g",  # a server of Spark Connect takes it, too
         "SPARK_LOCAL_DIRS": str(folder / f"scratch of {host} {name}"),
     }
     script = str(home / "bin" / command[0])

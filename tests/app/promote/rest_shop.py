@@ -144,17 +144,24 @@ class _Asleep:
 
 
 class Line:
-    """Counts requests on their way, and loses some: all from one on, or one alone.
+    """Counts requests on their way, and loses one of them.
 
-    ``changes`` counts only those that change something. With ``answers`` a request that is counted
-    is carried out, and its answer is lost.
+    ``changes`` counts only those that change something. With ``answers`` the request is carried
+    out, and its answer is lost. With ``breaks`` no request arrives after that.
     """
 
     def __init__(
-        self, server: RestServer, *, lose: int, last: int, changes: bool, answers: bool
+        self,
+        server: RestServer,
+        *,
+        lose: int,
+        changes: bool,
+        answers: bool,
+        breaks: bool = False,
     ) -> None:
         self.server, self.lost = server, 0
-        self._range, self._changes, self._answers = range(lose, last + 1), changes, answers
+        self._lose, self._changes, self._answers = lose, changes, answers
+        self._breaks = breaks
         self._count = 0
         server.before = self._before
         server.after = self._after
@@ -169,11 +176,12 @@ class Line:
         if self._changes and method not in ("POST", "DELETE"):
             return False
         self._count += 1
-        return self._count in self._range
+        return self._count == self._lose
 
     def _before(self, method: str, path: str) -> None:
         del path
-        if not self._answers and self._counted(method):
+        is_broken = self._breaks and self.lost > 0
+        if is_broken or (not self._answers and self._counted(method)):
             self.lost += 1
             raise LoseRequest
 

@@ -46,7 +46,7 @@ def only(shop: Shop, *versions: dict[TableName, TableName]) -> bool:
 def cut(shop: Shop, at: int, *, answers: bool) -> int:
     """A promotion whose process loses its catalog at a change, and is gone; how many were lost."""
     with (
-        Line(shop.server, lose=at, last=EVER, changes=True, answers=answers) as line,
+        Line(shop.server, lose=at, changes=True, answers=answers, breaks=True) as line,
         suppress(*FAILED),
     ):
         shop.promote("dev")
@@ -119,7 +119,7 @@ def test_a_promotion_that_loses_one_request_or_answer_is_done_or_can_be_done_aga
         apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
         assert shop.shown() == shop.first
         with (
-            Line(shop.server, lose=at, last=at, changes=False, answers=answers),
+            Line(shop.server, lose=at, changes=False, answers=answers),
             suppress(*FAILED),
         ):
             shop.promote("dev")
@@ -130,7 +130,7 @@ def test_a_promotion_that_loses_one_request_or_answer_is_done_or_can_be_done_aga
 
 
 def test_a_lost_answer_to_a_replacement_is_looked_up_and_not_asked_again(shop: Shop) -> None:
-    with Line(shop.server, lose=1, last=1, changes=True, answers=True) as line:
+    with Line(shop.server, lose=1, changes=True, answers=True) as line:
         shop.server.asked.clear()
         shop.promote("dev")
     assert line.lost == 1
@@ -336,7 +336,7 @@ def test_an_environment_is_removed_also_where_the_first_removal_was_cut(shop: Sh
     views = [TableName("mart__dev", name) for name in SHOP]
     assert set(shop.world.catalog.views(views)) == set(views)
     with (
-        Line(shop.server, lose=2, last=EVER, changes=True, answers=False),
+        Line(shop.server, lose=2, changes=True, answers=False, breaks=True),
         pytest.raises(OutcomeUnknown),
     ):
         remove_environment(shop.world.services(), "dev")
