@@ -221,7 +221,10 @@ def test_elsewhere_a_frame_stays_what_it_is() -> None:
 
 
 class OfServer(PySparkException):
-    """An error of Spark Connect, which has its causes as a text."""
+    """An error of Spark Connect, which has its causes as a text, and often no class of Spark's."""
+
+    def getMessage(self) -> str:  # noqa: N802 - pyspark's name
+        return str(self)
 
     def getStackTrace(self) -> str:  # noqa: N802 - pyspark's name
         return (

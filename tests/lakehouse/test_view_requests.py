@@ -160,7 +160,7 @@ def test_a_view_of_somebody_elses_shows_nothing_of_ours(how: str) -> None:
             assert shown_by(made, "other") is None
             return
         case _:
-            made["properties"][TARGET] = "m"
+            made["properties"][TARGET] = made["versions"][0]["summary"][TARGET] = "m"
     assert shown_by(made, "lake") is None
 
 

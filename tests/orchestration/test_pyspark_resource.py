@@ -23,7 +23,7 @@ def test_over_spark_connect_there_is_a_session_and_no_context(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened = SimpleNamespace(open_spark_for_users=Remote)
-    monkeypatch.setattr(VdeProject, "load", staticmethod(lambda _folder: opened))
+    monkeypatch.setattr(VdeProject, "load", staticmethod(lambda _folder, **_: opened))
     resource = VdePySparkResource(project_folder="shop")
     assert type(resource.spark_session).__name__ == Remote.__name__
     with pytest.raises(Refused, match=r"Spark Connect .* has no SparkContext\. Use"):

@@ -25,7 +25,7 @@ WORKERS: Final = ("127.0.0.2", "127.0.0.3")
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """The master's URL, while it and two workers of one core and 1 GB each run."""
+    """The master's URL, while it and two workers of two cores and 1 GB each run."""
     port = free_port()
     url = f"spark://{LOOPBACK}:{port}"
     with ExitStack() as programs:
@@ -33,7 +33,7 @@ def cluster(folder: Path) -> Iterator[str]:
         master = _of_spark(folder, LOOPBACK, "master", _deployed("Master", at))
         programs.enter_context(master).wait_until_it_answers(port)
         for host in WORKERS:
-            work = ["--work-dir", str(folder / host), "--cores", "1", "--memory", "1g"]
+            work = ["--work-dir", str(folder / host), "--cores", "2", "--memory", "1g"]
             at = ["--host", host, "--webui-port", "0", *work, url]
             programs.enter_context(_of_spark(folder, host, "worker", _deployed("Worker", at)))
         yield url

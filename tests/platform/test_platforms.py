@@ -107,6 +107,7 @@ def test_spark_connect(tmp_path: Path) -> None:
 
 
 def test_a_standalone_master_with_two_workers(tmp_path: Path) -> None:
+    """Each application takes a core of both workers, so that two of them run at once."""
     with cluster(tmp_path) as master:
         settings = f"""
 spark:
@@ -114,6 +115,7 @@ spark:
   conf:
     spark.driver.host: {LOOPBACK}
     spark.driver.bindAddress: {LOOPBACK}
+    spark.cores.max: 2
     spark.executor.memory: 512m
     spark.sql.shuffle.partitions: 4
 """

@@ -24,7 +24,8 @@ def test_an_address_is_a_secret_and_none_is_none(tmp_path: Path) -> None:
     assert remote is not None
     assert (remote.reveal(), repr(remote)) == (address, STARS)
     assert TOKEN not in without_secrets(f"refused: {TOKEN}")
-    assert written(tmp_path, "").spark.remote is None
+    (tmp_path / "vde.yaml").write_text("name: shop\n")
+    assert read_configuration(tmp_path).spark.remote is None
 
 
 @pytest.mark.parametrize(

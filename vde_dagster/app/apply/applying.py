@@ -285,7 +285,7 @@ class Walk:
                 yield from self._threads.units_of(stage.model)
                 return
             if self.concurrency.fail_fast and self.errors:
-                raise NotBegun(stage.model)
+                raise NotBegun.of(stage.model)
         self._settle()
         for unit in self.run_stage(self.work, stage):
             self.report(unit)

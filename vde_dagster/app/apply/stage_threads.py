@@ -63,8 +63,10 @@ class StoppableClock:
 class NotBegun(VdeError):
     """A model was not begun, since another one had failed and nothing was to begin after that."""
 
-    def __init__(self, model: ModelName) -> None:
-        super().__init__(f"{model} was not begun, since another model had failed before")
+    @classmethod
+    def of(cls, model: ModelName) -> NotBegun:
+        """The error that says so of a model."""
+        return cls(f"{model} was not begun, since another model had failed before")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ class StageThreads:
             if model in self._ended:
                 break
             if self._is_over:
-                raise NotBegun(model)
+                raise NotBegun.of(model)
             self._receive()
         error = self._ended[model]
         if error is not None:
