@@ -24,21 +24,24 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 
-class _Elements(FunctionElement[str]):
-    """The elements of a list in JSON, a row each."""
+class _Lines(FunctionElement[str]):
+    """The lines of a text, a row each: lists in JSON."""
 
-    name = "elements"
+    name = "lines"
     inherit_cache = True
 
 
-@compiles(_Elements, "sqlite")
-def _sqlite_elements(element: _Elements, compiler: SQLCompiler, **options: object) -> str:
-    return f"json_each({compiler.process(element.clauses, **options)})"
+@compiles(_Lines, "sqlite")
+def _sqlite_lines(element: _Lines, compiler: SQLCompiler, **options: object) -> str:
+    lines = compiler.process(element.clauses, **options)
+    return f"json_each('[' || replace({lines}, char(10), ',') || ']')"
 
 
-@compiles(_Elements, "postgresql")
-def _postgres_elements(element: _Elements, compiler: SQLCompiler, **options: object) -> str:
-    return f"json_array_elements(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+@compiles(_Lines, "postgresql")
+def _postgres_lines(element: _Lines, compiler: SQLCompiler, **options: object) -> str:
+    """Postgres knows how many rows these are: of a list in JSON it would assume a hundred."""
+    lines = compiler.process(element.clauses, **options)
+    return f"unnest(string_to_array(CAST({lines} AS TEXT), chr(10)))"
 
 
 class _TextAt(FunctionElement[str]):
@@ -57,7 +60,7 @@ def _sqlite_text_at(element: _TextAt, compiler: SQLCompiler, **options: object) 
 @compiles(_TextAt, "postgresql")
 def _postgres_text_at(element: _TextAt, compiler: SQLCompiler, **options: object) -> str:
     found, place = (compiler.process(each, **options) for each in element.clauses)
-    return f"({found} ->> {place})"
+    return f"(CAST({found} AS JSON) ->> {place})"
 
 
 _PAIRS: Final[BindParameter[str]] = bindparam("pairs", type_=Text)
@@ -84,7 +87,8 @@ def given(left: str, right: str) -> Subquery:
 
 def _texts() -> tuple[ColumnElement[str], ColumnElement[str]]:
     """Both texts of each pair that a statement is executed with."""
-    value = _Elements(_PAIRS).table_valued("value").alias("given").c.value
+    lines = _Lines(_PAIRS).table_valued("value").alias("value")  # Postgres names the column so, too
+    value = lines.c.value
     return _TextAt(value, literal_column("0")), _TextAt(value, literal_column("1"))
 
 
@@ -98,4 +102,4 @@ def of_pairs(
 
 def in_pairs(values: Collection[tuple[str, str]]) -> dict[str, str]:
     """The parameter of a statement with `pairs` or `given`."""
-    return {"pairs": json.dumps(list(values))}
+    return {"pairs": "\n".join(json.dumps(each) for each in values)}
