@@ -27,6 +27,11 @@ from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
 from vde_dagster.ports.state import LeaseLost
 
 EVER = 10_000
+CHANGES = [
+    pytest.param(at, marks=[] if at in (1, len(SHOP)) else pytest.mark.full)
+    for at in range(1, len(SHOP) + 1)
+]
+"""The requests that change a view each: the first and the last one, and in the full form all."""
 
 
 @pytest.fixture
@@ -83,7 +88,7 @@ def test_all_views_show_what_is_promoted_and_each_is_replaced_by_one_request(sho
 
 
 @pytest.mark.parametrize("answers", [False, True], ids=["a lost request", "a lost answer"])
-@pytest.mark.parametrize("at", range(1, len(SHOP) + 1))
+@pytest.mark.parametrize("at", CHANGES)
 def test_a_promotion_that_is_cut_at_any_change_leaves_old_or_new_views_and_is_finished(
     shop: Shop, at: int, answers: bool
 ) -> None:
@@ -138,7 +143,7 @@ def test_a_lost_answer_to_a_replacement_is_looked_up_and_not_asked_again(shop: S
     assert shop.shown() == shop.second
 
 
-@pytest.mark.parametrize("at", range(1, len(SHOP) + 1))
+@pytest.mark.parametrize("at", CHANGES)
 def test_a_request_that_arrives_after_another_promotion_changes_nothing(
     shop: Shop, at: int
 ) -> None:
@@ -241,7 +246,13 @@ def test_who_holds_the_environment_overtakes_numbers_that_a_lost_state_gave(shop
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    "call", ["begin_promotion", "next_view_number", "swap_views", "finish_promotion"]
+    "call",
+    [
+        "begin_promotion",
+        pytest.param("next_view_number", marks=pytest.mark.full),
+        "swap_views",
+        pytest.param("finish_promotion", marks=pytest.mark.full),
+    ],
 )
 def test_a_process_that_dies_at_a_call_leaves_old_or_new_views_and_the_next_one_goes_on(
     shop: Shop, call: str, after: bool
