@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
 
 from tests.worlds.rest_server import Json, RestServer
 from tests.worlds.rest_views import NotDone
@@ -92,6 +93,8 @@ class JavaRestServer(RestServer):
         util = jvm.org.apache.iceberg.CatalogUtil
         self._catalog = util.buildIcebergCatalog("server", settings, configuration)
         self._handlers = jvm.org.apache.iceberg.rest.CatalogHandlers
+        modes = self._named("org.apache.iceberg.rest.RESTCatalogProperties$SnapshotMode")
+        self._snapshots = modes.ALL
         self._mapper = self._new_mapper()
 
     def _new_mapper(self) -> Any:
@@ -119,8 +122,11 @@ class JavaRestServer(RestServer):
             return super()._answer(method, parts, body)
         try:
             return self._handled(method, parts, body)
-        except Py4JJavaError as error:
-            raised = error.java_exception
+        except (
+            Py4JJavaError,
+            CapturedException,
+        ) as error:
+            raised = error._origin if isinstance(error, CapturedException) else error.java_exception
             name = str(raised.getClass().getSimpleName())
             raise NotDone(_STATUS.get(name, 500), f"{name}: {raised.getMessage()}") from error
 
@@ -155,7 +161,8 @@ class JavaRestServer(RestServer):
                 create = handlers.stageTableCreate if staged else handlers.createTable
                 return 200, self._json(create(catalog, namespace, request))
             case ["GET" | "HEAD", name]:
-                return 200, self._json(handlers.loadTable(catalog, self._identifier(of, name)))
+                found = handlers.loadTable(catalog, self._identifier(of, name), self._snapshots)
+                return 200, self._json(found)
             case ["POST", name]:
                 request = self._read("UpdateTableRequest", body)
                 identifier = self._identifier(of, name)
