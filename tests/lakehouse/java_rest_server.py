@@ -25,6 +25,8 @@ from vde_dagster.lakehouse.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_FROM_JAVA: Final = (Py4JJavaError, CapturedException)
+"""An error of Java's, as it comes and as pyspark makes another one of it."""
 _STATUS: Final = {
     "NoSuchNamespaceException": 404,
     "NoSuchTableException": 404,
@@ -122,10 +124,7 @@ class JavaRestServer(RestServer):
             return super()._answer(method, parts, body)
         try:
             return self._handled(method, parts, body)
-        except (
-            Py4JJavaError,
-            CapturedException,
-        ) as error:
+        except _FROM_JAVA as error:
             raised = error._origin if isinstance(error, CapturedException) else error.java_exception
             name = str(raised.getClass().getSimpleName())
             raise NotDone(_STATUS.get(name, 500), f"{name}: {raised.getMessage()}") from error
