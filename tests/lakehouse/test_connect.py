@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse.connect import (
+    _expect_pinned_settings,
     analysed_once,
     end,
     end_with_this_process,
@@ -238,6 +240,17 @@ class OfServer(PySparkException):
 def test_the_cause_of_an_error_on_the_server_is_what_people_read() -> None:
     error = OfServer("Job aborted due to stage failure: Task 0 failed\nDriver stacktrace:")
     assert first_useful_line(error) == "rows share the key (id) = (1): 2 of them."
+
+
+def test_nobody_is_warned_of_a_deprecated_setting_that_each_session_gets() -> None:
+    told = "The SQL config '{}' has been deprecated in Spark v4.0 and may be removed"
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        _expect_pinned_settings()
+        warnings.warn(told.format("spark.sql.parser.escapedStringLiterals"), stacklevel=1)
+        assert shown == []
+        warnings.warn(told.format("spark.sql.parser.theirs"), stacklevel=1)
+    assert len(shown) == 1
 
 
 def test_importing_the_module_loads_no_pyspark() -> None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import socket
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -19,7 +21,7 @@ from uuid import uuid4
 
 from vde_dagster.core.connect_address import ConnectAddress
 from vde_dagster.core.errors import SetupError
-from vde_dagster.core.model.session_settings import may_change_results
+from vde_dagster.core.model.session_settings import PINNED, may_change_results
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def open_remote(remote: str, conf: Mapping[str, str]) -> SparkSession:
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         end_with_this_process(session)
+        _expect_pinned_settings()
         _require_what_models_need(session, server, conf)
     except ImportError as error:
         raise SetupError(
@@ -73,6 +76,16 @@ def open_remote(remote: str, conf: Mapping[str, str]) -> SparkSession:
             "parameters that it asks for, such as use_ssl and token.",
         ) from error
     return session
+
+
+def _expect_pinned_settings() -> None:
+    """Show no warning that a setting is deprecated which each session of models gets.
+
+    It gets Spark's default, so that what somebody else has set changes no rows.
+    """
+    for key in PINNED:
+        told = f"The SQL config '{re.escape(key)}' has been deprecated"
+        warnings.filterwarnings("ignore", message=told, category=UserWarning)
 
 
 def require_catalog(session: SparkSession, name: str) -> None:
