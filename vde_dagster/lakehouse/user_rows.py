@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vde_dagster.lakehouse.connect import is_remote
 from vde_dagster.lakehouse.evaluation import table_sql
 from vde_dagster.lakehouse.recomputing import inside
 from vde_dagster.lakehouse.tables import quoted
@@ -26,4 +27,8 @@ def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> Data
         rows = pinned.format("iceberg").load(name)
     if wanted.axis is not None:
         rows = inside(rows, wanted.axis, wanted.intervals)
-    return rows.select(*map(quoted, wanted.columns)) if wanted.columns else rows
+    if wanted.columns:
+        rows = rows.select(*map(quoted, wanted.columns))
+    if is_remote(rows):
+        _ = rows.schema  # else what is missing is only found where the rows are used
+    return rows

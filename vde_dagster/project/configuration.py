@@ -32,7 +32,6 @@ from vde_dagster.core.secrets import (
     secrets_in,
     secrets_of,
 )
-from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.clean_up_settings import read_clean_up
 from vde_dagster.project.concurrency_settings import read_concurrency
 from vde_dagster.project.defaults import Defaults, defaults_of
@@ -49,6 +48,7 @@ from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.remote_setting import read_remote
 from vde_dagster.project.schedule_settings import CleanUpSchedules, read_schedules
+from vde_dagster.project.variables import read_variables
 from vde_dagster.project.yaml_document import Entry, Reader
 
 _POOL: Final = re.compile(r"\S*")
@@ -373,24 +373,6 @@ def _algorithm(entry: Entry | None, reader: Reader) -> str:
     return written
 
 
-def read_variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
-    """Variables for macros and Python models: texts, numbers, flags, lists and nothing."""
-    if entry is not None and not entry.is_mapping:
-        reader.add(entry.place, "variables is a mapping of names to values", "Write `name: value`.")
-        return {}
-    found: dict[str, object] = {}
-    for key, child in (entry.children if entry else {}).items():
-        name = key.lower()
-        if not _VARIABLE.fullmatch(name) or name in TIME_MACROS:
-            message = f"{key!r} is no name of a variable"
-            reader.add(child.place, message, "Use letters, digits and _, and no time macro's name.")
-        elif name in found:
-            reader.add(child.place, f"the variable {name!r} is given twice", "Remove one of them.")
-        else:
-            found[name] = reader.plain(child)
-    return found
-
-
 def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
     """The project's variables; one from an environment variable may be a secret by its name."""
     found = read_variables(entry, reader)
@@ -407,6 +389,3 @@ def _outside_session(spark: Entry | None) -> frozenset[str]:
     conf = spark.children.get("conf") if spark is not None else None
     children = conf.children if conf is not None else {}
     return frozenset(key for key, child in children.items() if child.from_outside)
-
-
-_VARIABLE: Final = re.compile(r"[a-z_][a-z0-9_]*")

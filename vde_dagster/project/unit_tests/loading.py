@@ -13,12 +13,13 @@ from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.unit_tests.column_types import typed_columns
 from vde_dagster.core.unit_tests.definition import Expected, Given, UnitTest
-from vde_dagster.project.configuration import Configuration, read_variables
+from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.problems import message_and_advice, suggestion
 from vde_dagster.project.unit_tests.checks import check_expected, check_inputs, check_times
 from vde_dagster.project.unit_tests.entries import TIMES, expected_of, times_of
 from vde_dagster.project.unit_tests.inputs import given_of
 from vde_dagster.project.unit_tests.variables import with_variables
+from vde_dagster.project.variables import read_variables
 from vde_dagster.project.yaml_document import Entry, Reader
 
 FOLDER: Final = "tests"

@@ -1,0 +1,40 @@
+"""Variables in `vde.yaml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.project.configuration import read_configuration
+
+
+def written(folder: Path, text: str) -> dict[str, object]:
+    (folder / "vde.yaml").write_text(f"name: shop\n{text}\n", encoding="utf-8")
+    return dict(read_configuration(folder).variables)
+
+
+def test_names_are_in_lower_case_and_values_keep_their_types(tmp_path: Path) -> None:
+    text = "variables: {Country: nl, rate: 0.5, top: 10, big: true, none: null, ids: [1, two]}"
+    found = {"country": "nl", "rate": 0.5, "top": 10, "big": True, "none": None, "ids": [1, "two"]}
+    assert written(tmp_path, text) == found
+    assert written(tmp_path, "") == {}
+
+
+def test_all_wrong_names_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
+    text = "variables:\n  a-b: 1\n  start_ts: 2\n  top: 3\n  Top: 4"
+    with pytest.raises(ProjectInvalid) as caught:
+        written(tmp_path, text)
+    said = str(caught.value)
+    for line, message in (
+        (3, "'a-b' is no name of a variable"),
+        (4, "'start_ts' is no name of a variable"),
+        (6, "the variable 'top' is given twice"),
+    ):
+        assert f"vde.yaml:{line}: {message}" in said
+
+
+def test_what_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProjectInvalid, match=r"vde\.yaml:2: variables is a mapping"):
+        written(tmp_path, "variables: [1, 2]")
