@@ -125,7 +125,9 @@ class JavaRestServer(RestServer):
         try:
             return self._handled(method, parts, body)
         except _FROM_JAVA as error:
-            raised = error._origin if isinstance(error, CapturedException) else error.java_exception
+            raised: Any = (
+                error._origin if isinstance(error, CapturedException) else error.java_exception
+            )
             name = str(raised.getClass().getSimpleName())
             raise NotDone(_STATUS.get(name, 500), f"{name}: {raised.getMessage()}") from error
 
