@@ -88,6 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=10_000_000, help="of dsha and growth")
+    parser.add_argument("--source-rows", type=int, default=200_000, help="of concurrency")
     parser.add_argument("--folder", type=Path, help="keeps the projects for the next time")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in BENCHMARKS]
@@ -97,7 +98,11 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch)
         settings = Settings(
-            shapes=given.shapes, rounds=given.rounds, folder=folder, rows=given.rows
+            shapes=given.shapes,
+            rounds=given.rounds,
+            folder=folder,
+            rows=given.rows,
+            source_rows=given.source_rows,
         )
         for name in names:
             BENCHMARKS[name](settings)

@@ -2,9 +2,10 @@
 
 The script is what somebody would write by hand with PySpark and plain Iceberg: CREATE TABLE AS
 SELECT for each query, one after the other or a layer at a time in a pool of threads. It has no
-branches, audits, digests, state or views. Both sides have the same rows, queries, Spark settings
-and catalog, and start Spark themselves; each run is a process and a lake of its own, and runs
-alternate.
+branches, audits, digests, state or views. SQLMesh has state and views (`spark_peer`); what is
+timed of it is what is timed of ours: the start of Spark and a plan's application, not its loading
+and planning. All sides have the same rows, queries, Spark settings and kind of catalog, and start
+Spark themselves; each run is a process and a lake of its own, and runs alternate.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.measuring import Settings, Step, alternating, measured, print_table
 from benchmarks.processes import timed
+from benchmarks.spark_peer import NAME as THEIRS
+from benchmarks.spark_peer import run_theirs, why_not
 
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
 
 LAYERS: Final = 4
 WIDTH: Final = 10
-ROWS: Final = 200_000
 AT_ONCE: Final = (1, 2, 4)
 _SOURCE: Final = "raw.events"
 _START: Final = datetime(2024, 1, 1, tzinfo=UTC)
@@ -44,6 +46,7 @@ _EXTERNAL: Final = f"- name: {_SOURCE}\n  columns: {{id: bigint, ts: timestamp, 
 OURS: Final = "vde"
 IN_DAGSTER: Final = "vde, a Dagster run"
 SCRIPT: Final = "the script"
+_ROWS_OF_A_TRIAL: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ def tables() -> Iterator[Table]:
             yield Table(layer, f"l{layer}.m{place}", query)
 
 
-def prepare(folder: Path) -> VdeProject:
-    """A project with its source, in which nothing was computed."""
+def prepare(folder: Path, rows: int) -> VdeProject:
+    """A project with so many rows in its source, in which nothing was computed."""
     import pyarrow as pa
 
     from vde_dagster.composition import VdeProject
@@ -86,27 +89,26 @@ def prepare(folder: Path) -> VdeProject:
     project = VdeProject.load(folder)
     catalog = project.iceberg_catalog()
     catalog.create_namespace("raw")
-    rows = pa.table(
+    events = pa.table(
         {
-            "id": pa.array(range(ROWS), pa.int64()),
+            "id": pa.array(range(rows), pa.int64()),
             "ts": pa.array(
-                [_START + timedelta(seconds=number) for number in range(ROWS)],
+                [_START + timedelta(seconds=number) for number in range(rows)],
                 pa.timestamp("us", "UTC"),
             ),
-            "amount": pa.array((number % 997 for number in range(ROWS)), pa.int64(), size=ROWS),
+            "amount": pa.array((number % 997 for number in range(rows)), pa.int64(), size=rows),
         }
     )
-    catalog.create_table(_SOURCE, rows.schema).append(rows)
+    catalog.create_table(_SOURCE, events.schema).append(events)
     return project
 
 
-def ours(folder: Path, at_once: int, *, in_dagster: bool) -> Step:
+def ours(project: VdeProject, at_once: int, *, in_dagster: bool) -> Step:
     """Plan and build the project; the plan is made before, since the script has none."""
     from vde_dagster.app.apply.applying import apply_plan
     from vde_dagster.app.plan.planning import plan_environment
     from vde_dagster.core.planning.scheduling import Concurrency
 
-    project = prepare(folder)
     services, concurrency = project.services, Concurrency(models=at_once)
     plan = plan_environment(services, project.files.graph, "prod")
 
@@ -122,9 +124,8 @@ def ours(folder: Path, at_once: int, *, in_dagster: bool) -> Step:
     return step | {"amount": _sum(project, f"l{LAYERS - 1}.m0")}
 
 
-def script(folder: Path, at_once: int) -> Step:
+def script(project: VdeProject, at_once: int) -> Step:
     """What somebody would write by hand."""
-    project = prepare(folder)
     written = list(tables())
 
     def build() -> None:
@@ -153,19 +154,22 @@ def _sum(project: VdeProject, name: str) -> float:
     return float(row[0])
 
 
-def run(side: str, at_once: int) -> Step:
+def run(side: str, at_once: int, rows: int) -> Step:
     """One process."""
-    return measured([sys.executable, "-m", "benchmarks.concurrency", side, str(at_once)])
+    asked = [side, str(at_once), str(rows)]
+    return measured([sys.executable, "-m", "benchmarks.concurrency", *asked])
 
 
 def main(settings: Settings) -> None:
     """Print a line for each side and number of models at once, and how it compares."""
+    prevented = why_not(partial(run, THEIRS, AT_ONCE[-1], _ROWS_OF_A_TRIAL))
+    sides = (OURS, SCRIPT) if prevented else (OURS, SCRIPT, THEIRS)
+    asked = [(side, at_once) for at_once in AT_ONCE for side in sides]
+    asked += [(IN_DAGSTER, at_once) for at_once in (AT_ONCE[0], AT_ONCE[-1])]
     runs: dict[tuple[str, ...], Callable[[], Step]] = {
-        (side, str(at_once)): partial(run, side, at_once)
-        for at_once in AT_ONCE
-        for side in (OURS, SCRIPT)
+        (side, str(at_once)): partial(run, side, at_once, settings.source_rows)
+        for side, at_once in asked
     }
-    runs |= {(IN_DAGSTER, str(n)): partial(run, IN_DAGSTER, n) for n in (AT_ONCE[0], AT_ONCE[-1])}
     found = alternating(settings.rounds, runs)
     sums = {each["amount"] for each in found.values()}
     if len(sums) != 1:
@@ -183,17 +187,22 @@ def main(settings: Settings) -> None:
                 found[side, str(AT_ONCE[0])]["wall"] / each["wall"],
             ]
         )
-    print(f"{LAYERS * WIDTH} models in {LAYERS} layers, {ROWS:,} rows; seconds, medians")
+    of_each = f"{LAYERS * WIDTH} models in {LAYERS} layers, {settings.source_rows:,} rows"
+    print(f"{of_each}; seconds, medians of {settings.rounds}; wall as times of the script's")
     print_table(["", "at once", "CPU", "wall", "of the script", "faster than one"], rows)
+    if prevented:
+        print(prevented)
+
+
+def _one(side: str, at_once: int, rows: int) -> Step:
+    with tempfile.TemporaryDirectory() as made:
+        project = prepare(Path(made) / "lake", rows)
+        if side == SCRIPT:
+            return script(project, at_once)
+        if side == THEIRS:
+            return run_theirs(project, f"{_START:%Y-%m-%d}", at_once, f"l{LAYERS - 1}.m0")
+        return ours(project, at_once, in_dagster=side == IN_DAGSTER)
 
 
 if __name__ == "__main__":
-    asked, number = sys.argv[1], int(sys.argv[2])
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(made) / "lake"
-        found_step = (
-            script(place, number)
-            if asked == SCRIPT
-            else ours(place, number, in_dagster=asked == IN_DAGSTER)
-        )
-        print(json.dumps(found_step))
+    print(json.dumps(_one(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))

@@ -33,6 +33,7 @@ class Settings:
     rounds: int
     folder: Path
     rows: int
+    source_rows: int
 
 
 def cpu_seconds() -> float:
@@ -49,9 +50,16 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
 
 
-def measured(command: Sequence[str]) -> Step:
+def measured(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Step:
     """What a new process prints as JSON in its last line."""
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, cwd=folder
+    )
     if answer.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{answer.stdout}{answer.stderr}")
     step: Step = json.loads(answer.stdout.splitlines()[-1])
