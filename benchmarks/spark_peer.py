@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "SQLMesh"
 _ROOT: Final = Path(__file__).parent.parent
-_AN_ERROR: Final = re.compile(r"^[\w.]*(?:Error|Exception|Exit)\b.*$", re.MULTILINE)
+_AN_ERROR: Final = re.compile(r"^ *([\w.]*(?:Error|Exception)):\s+(\S.*)$", re.MULTILINE)
+"""The last line of a traceback, or what SQLMesh says of a model: its message may begin below."""
 _LONGEST: Final = 300
 
 
@@ -34,8 +35,8 @@ def why_not(trial: Callable[[], Step]) -> str:
     except (SystemExit, subprocess.CalledProcessError) as error:
         # The first one in a chain of tracebacks is the cause of the others.
         found = _AN_ERROR.search(str(error))
-        reason = found.group() if found else str(error).strip().splitlines()[-1]
-        return f"{NAME} {VERSION} on Spark: does not run: {reason[:_LONGEST]}"
+        reason = ": ".join(found.groups()) if found else str(error).strip().splitlines()[-1]
+        return f"{NAME} {VERSION} on Spark: does not run: {reason.strip()[:_LONGEST]}"
     return ""
 
 
