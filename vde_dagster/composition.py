@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.ports.catalog import Catalog
+    from vde_dagster.ports.engine import Engine
+    from vde_dagster.ports.late_tables import LateTables
     from vde_dagster.ports.local_queries import LocalQueries
     from vde_dagster.state.sql_state import SqlState
     from vde_dagster.state.stored_state import StoredState
@@ -96,14 +99,13 @@ class VdeProject:
 
     @cached_property
     def services(self) -> Services:
-        """All ports of this project, as the configuration says."""
-        from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
-        from vde_dagster.lakehouse.late_tables import IcebergLateTables
+        """All ports of this project, as the configuration says; the catalog is not opened yet."""
+        from vde_dagster.lakehouse.opening import opened_when_used
 
         return Services(
             state=self.state,
-            catalog=IcebergCatalog(self.iceberg_catalog(), state=self._state_id),
-            engine=self.engine,
+            catalog=opened_when_used(self._catalog),
+            engine=opened_when_used(self._engine),
             clock=SystemClock(),
             ids=RandomIds(),
             clock_sources=self.configuration.clock_sources,
@@ -111,12 +113,22 @@ class VdeProject:
             models=self.models,
             algorithm=self.configuration.dsha_algorithm,
             author=author(),
-            late_tables=IcebergLateTables(
-                self.iceberg_catalog,
-                sessions=self.configuration.late_data.sessions,
-                marks=self.configuration.late_data.marks,
-            ),
+            late_tables=opened_when_used(self._late_tables),
         )
+
+    def _engine(self) -> Engine:
+        return self.engine
+
+    def _catalog(self) -> Catalog:
+        from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+
+        return IcebergCatalog(self.iceberg_catalog(), state=self._state_id)
+
+    def _late_tables(self) -> LateTables:
+        from vde_dagster.lakehouse.late_tables import IcebergLateTables
+
+        listed = self.configuration.late_data
+        return IcebergLateTables(self.iceberg_catalog, sessions=listed.sessions, marks=listed.marks)
 
     @cached_property
     def state(self) -> SqlState:
@@ -220,6 +232,7 @@ class VdeProject:
             "type": "sql",
             "uri": f"sqlite:///{self.configuration.database}",
             "warehouse": f"file://{self.configuration.warehouse}",
+            "py-io-impl": "vde_dagster.lakehouse.local_files.LocalMetadataIO",
         }
 
 

@@ -102,11 +102,14 @@ def test_where_all_is_current_it_only_hands_over(
     assert done.stdout.split("|")[:-1] == [program, str(folder), *handed_over]
 
 
-def test_processes_of_tests_keep_what_python_compiled(clone: Path) -> None:
+@pytest.mark.parametrize("command", ["test", "bench"])
+def test_processes_of_tests_and_benchmarks_keep_what_python_compiled(
+    clone: Path, command: str
+) -> None:
     (clone / ".venv" / "bin" / "python").write_text("#!/bin/sh\nenv\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-        assert "PYTHONDONTWRITEBYTECODE" not in call(clone, "test").stdout
+        assert "PYTHONDONTWRITEBYTECODE" not in call(clone, command).stdout
 
 
 def test_lint_runs_all_three(clone: Path) -> None:

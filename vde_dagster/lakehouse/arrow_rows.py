@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 from pyiceberg.expressions import (
     AlwaysFalse,
     AlwaysTrue,
@@ -27,6 +26,7 @@ from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.ports.engine import TableRows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyiceberg.table import Table
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from pyarrow import fs as arrow
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
@@ -27,6 +27,9 @@ from vde_dagster.lakehouse.stray_files import (
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import STATE, StoredTable
+
+if TYPE_CHECKING:
+    from pyarrow import fs as arrow
 
 
 def dropped_views(

@@ -9,9 +9,8 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pyarrow import fs as arrow
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.table import Table
 
@@ -23,6 +22,9 @@ from vde_dagster.lakehouse.reachable import reached
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, target_of
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import StoredTable
+
+if TYPE_CHECKING:
+    from pyarrow import fs as arrow
 
 _NUMBERED: Final = re.compile(r"\d+-.*\.metadata\.json")
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)

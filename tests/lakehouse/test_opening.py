@@ -1,0 +1,73 @@
+"""Adapters that the first use of them opens."""
+
+from __future__ import annotations
+
+from threading import Barrier, Thread
+
+import pytest
+
+from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse.opening import opened_when_used
+
+
+class Opened:
+    """Something to open that counts how often it was."""
+
+    times = 0
+
+    def __init__(self) -> None:
+        type(self).times += 1
+        self.name = "lake"
+
+    def called(self, word: str) -> str:
+        return f"{self.name}: {word}"
+
+
+@pytest.fixture(autouse=True)
+def _never_yet() -> None:
+    Opened.times = 0
+
+
+def test_nothing_is_opened_before_it_is_used() -> None:
+    opened_when_used(Opened)
+    assert Opened.times == 0
+
+
+def test_it_is_what_was_opened_and_that_once() -> None:
+    late = opened_when_used(Opened)
+    assert (late.name, late.called("a"), late.called("b")) == ("lake", "lake: a", "lake: b")
+    assert Opened.times == 1
+
+
+def test_what_it_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'Opened' object has no attribute 'other'"):
+        _ = opened_when_used(Opened).other  # type: ignore[attr-defined]
+
+
+def test_threads_share_what_one_of_them_opens() -> None:
+    ready, late = Barrier(8), opened_when_used(Opened)
+
+    def use() -> None:
+        ready.wait(timeout=60)
+        assert late.called("a") == "lake: a"
+
+    threads = [Thread(target=use) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert Opened.times == 1
+
+
+def test_what_cannot_be_opened_is_reported_by_each_use_until_it_can() -> None:
+    answers = iter([SetupError("no catalog"), None])
+
+    def opens() -> Opened:
+        if error := next(answers):
+            raise error
+        return Opened()
+
+    late = opened_when_used(opens)
+    with pytest.raises(SetupError, match="no catalog"):
+        late.called("a")
+    assert late.called("b") == "lake: b"

@@ -1,0 +1,95 @@
+"""Iceberg's metadata files on this machine, opened without Arrow.
+
+Importing Arrow's way to open files takes longer than a command that reads metadata alone: it loads
+pandas. pyiceberg reads and writes all files by the class that a catalog's property ``py-io-impl``
+names; the embedded catalog, whose files are on this machine, names the one below.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlparse
+
+from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
+
+_METADATA: Final = (".metadata.json", ".avro")
+"""How names of metadata files, manifests and lists of manifests end."""
+
+
+class LocalMetadataIO(FileIO):
+    """Opens metadata files by their path; Arrow opens all others, so rows are read as ever."""
+
+    def new_input(self, location: str) -> InputFile:
+        """A file to read."""
+        path = _path(location)
+        return self._others.new_input(location) if path is None else _LocalFile(location, path)
+
+    def new_output(self, location: str) -> OutputFile:
+        """A file to write."""
+        path = _path(location)
+        return self._others.new_output(location) if path is None else _LocalFile(location, path)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """Delete a file.
+
+        Raises:
+            FileNotFoundError: There is none.
+        """
+        named = location if isinstance(location, str) else location.location
+        path = _path(named)
+        if path is None:
+            self._others.delete(named)
+        else:
+            path.unlink()
+
+    @cached_property
+    def _others(self) -> FileIO:
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+
+        return PyArrowFileIO(self.properties)
+
+
+class _LocalFile(InputFile, OutputFile):
+    """A file on this machine."""
+
+    def __init__(self, location: str, path: Path) -> None:
+        super().__init__(location)
+        self._path = path
+
+    def __len__(self) -> int:
+        return self._path.stat().st_size
+
+    def exists(self) -> bool:
+        """Whether there is such a file."""
+        return self._path.exists()
+
+    def open(self, seekable: bool = True) -> InputStream:
+        """Open it for reading; it is sought in either case.
+
+        Raises:
+            FileNotFoundError: There is none. It is said as pyiceberg says it of other files.
+        """
+        try:
+            return self._path.open("rb")
+        except FileNotFoundError as error:
+            what = f"Cannot open file, does not exist: {self.location}"
+            raise FileNotFoundError(what) from error
+
+    def create(self, overwrite: bool = False) -> OutputStream:
+        """Open it for writing; folders that are missing are made."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        return self._path.open("wb" if overwrite else "xb")
+
+    def to_input_file(self) -> InputFile:
+        """The same file, to read."""
+        return self
+
+
+def _path(location: str) -> Path | None:
+    """The path of a metadata file on this machine, as pyiceberg finds it; None for another file."""
+    parsed = urlparse(location)
+    if parsed.scheme != "file" or not parsed.path.endswith(_METADATA):
+        return None
+    return Path(f"{parsed.netloc}{parsed.path}")
