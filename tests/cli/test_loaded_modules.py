@@ -19,6 +19,8 @@ from vde_dagster.composition import VdeProject
 
 HEAVY: Final = ("dagster", "pyspark", "py4j")
 OF_CATALOGS: Final = (*HEAVY, "pyiceberg", "sqlalchemy", "pyarrow")
+OF_ROWS: Final = (*HEAVY, "pyiceberg.io.pyarrow", "pyarrow", "pandas", "numpy", "duckdb")
+OF_TABLES: Final = (*OF_ROWS, "pyiceberg")
 OF_ANY: Final = (*OF_CATALOGS, "sqlglot", "rich", "yaml")
 CODE: Final = """
 import json, sys
@@ -61,12 +63,24 @@ def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_ne
         (["--help"], OF_ANY),
         (["compare", "main", *files], OF_CATALOGS),
         (["fingerprint", *files], OF_CATALOGS),
-        (["run", *shown], HEAVY),
-        (["status", *shown], HEAVY),
-        (["plan", "--auto-apply", "--project", str(sources)], HEAVY),
+        (["history", *shown], OF_TABLES),
+        (["environments", *shown], OF_TABLES),
+        (["run", *shown], OF_ROWS),
+        (["status", *shown], OF_ROWS),
+        (["plan", "--auto-apply", "--project", str(sources)], OF_ROWS),
     )
     assert found == {
-        name: [] for name in ("--help", "compare", "fingerprint", "run", "status", "plan")
+        name: []
+        for name in (
+            "--help",
+            "compare",
+            "fingerprint",
+            "history",
+            "environments",
+            "run",
+            "status",
+            "plan",
+        )
     }
     assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
 
@@ -81,9 +95,9 @@ def test_an_environment_is_made_promoted_and_rolled_back_by_views_alone(tmp_path
     first = versions(tmp_path, "prod")
     there = ["--auto-apply", "--project", str(tmp_path)]
     found = loaded(
-        (["plan", "other", *there], HEAVY),
-        (["promote", "dev", *there], HEAVY),
-        (["rollback", "prod", *there], HEAVY),
+        (["plan", "other", *there], OF_ROWS),
+        (["promote", "dev", *there], OF_ROWS),
+        (["rollback", "prod", *there], OF_ROWS),
     )
     assert found == {"plan": [], "promote": [], "rollback": []}
     assert versions(tmp_path, "other") == versions(tmp_path, "dev") != first

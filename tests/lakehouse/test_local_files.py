@@ -66,9 +66,26 @@ def test_a_file_that_is_gone_is_said_by_its_name(io: FileIO, tmp_path: Path, nam
     assert f"{tmp_path}/{name}" in str(at.value)
 
 
-@pytest.mark.parametrize("location", ["s3://b/0.metadata.json", "file:///t/0.parquet", "/t/0.avro"])
+@pytest.mark.parametrize("start", ["", "file:", "file://"])
+def test_a_place_may_be_written_in_each_way(io: FileIO, tmp_path: Path, start: str) -> None:
+    location = f"{start}{tmp_path}/0.metadata.json"
+    with io.new_output(location).create() as stream:
+        stream.write(b"{}")
+    assert (tmp_path / "0.metadata.json").read_bytes() == b"{}"
+    assert io.new_input(location).location == location
+    assert isinstance(io.new_input(location), PyArrowFile) == isinstance(io, PyArrowFileIO)
+
+
+@pytest.mark.parametrize(
+    "location", ["s3://b/0.metadata.json", "file:///t/0.parquet", "/t/0.parquet", "0.avro"]
+)
 def test_all_other_files_are_arrows(location: str) -> None:
     properties = {"s3.region": "eu-west-1", "s3.endpoint": "http://127.0.0.1:1"}
     io = LocalMetadataIO(properties)
     assert isinstance(io.new_input(location), PyArrowFile)
     assert isinstance(io.new_output(location), PyArrowFile)
+
+
+def test_a_path_may_stand_for_a_place_elsewhere() -> None:
+    io = LocalMetadataIO({"DEFAULT_SCHEME": "s3", "s3.region": "eu-west-1"})
+    assert isinstance(io.new_input("/bucket/0.metadata.json"), PyArrowFile)

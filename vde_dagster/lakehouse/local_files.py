@@ -16,6 +16,8 @@ from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStrea
 
 _METADATA: Final = (".metadata.json", ".avro")
 """How names of metadata files, manifests and lists of manifests end."""
+_ELSEWHERE: Final = ("DEFAULT_SCHEME", "DEFAULT_NETLOC")
+"""Properties with which pyiceberg takes a path without a scheme for one on another machine."""
 
 
 class LocalMetadataIO(FileIO):
@@ -23,12 +25,12 @@ class LocalMetadataIO(FileIO):
 
     def new_input(self, location: str) -> InputFile:
         """A file to read."""
-        path = _path(location)
+        path = self._path(location)
         return self._others.new_input(location) if path is None else _LocalFile(location, path)
 
     def new_output(self, location: str) -> OutputFile:
         """A file to write."""
-        path = _path(location)
+        path = self._path(location)
         return self._others.new_output(location) if path is None else _LocalFile(location, path)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
@@ -38,11 +40,21 @@ class LocalMetadataIO(FileIO):
             FileNotFoundError: There is none.
         """
         named = location if isinstance(location, str) else location.location
-        path = _path(named)
+        path = self._path(named)
         if path is None:
             self._others.delete(named)
         else:
             path.unlink()
+
+    def _path(self, location: str) -> Path | None:
+        """The path of a metadata file here, as pyiceberg finds it; None for another file."""
+        if not location.endswith(_METADATA):
+            return None
+        if location.startswith("/") and not any(each in self.properties for each in _ELSEWHERE):
+            return Path(location)
+        parsed = urlparse(location)
+        is_here = parsed.scheme == "file" and parsed.path.endswith(_METADATA)
+        return Path(f"{parsed.netloc}{parsed.path}") if is_here else None
 
     @cached_property
     def _others(self) -> FileIO:
@@ -85,11 +97,3 @@ class _LocalFile(InputFile, OutputFile):
     def to_input_file(self) -> InputFile:
         """The same file, to read."""
         return self
-
-
-def _path(location: str) -> Path | None:
-    """The path of a metadata file on this machine, as pyiceberg finds it; None for another file."""
-    parsed = urlparse(location)
-    if parsed.scheme != "file" or not parsed.path.endswith(_METADATA):
-        return None
-    return Path(f"{parsed.netloc}{parsed.path}")
