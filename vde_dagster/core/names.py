@@ -101,7 +101,8 @@ class ModelName:
         return replace(self, catalog="") if self.catalog == catalog.lower() else self
 
     def __str__(self) -> str:
-        return ".".join(part for part in (self.catalog, self.schema, self.name) if part)
+        own = f"{self.schema}.{self.name}"
+        return f"{self.catalog}.{own}" if self.catalog else own
 
 
 def _without_quotes(part: str) -> str:

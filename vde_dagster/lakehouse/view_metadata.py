@@ -66,7 +66,8 @@ class MetadataFiles:
             self._create(location, content)
 
     def _create(self, location: str, content: bytes) -> None:
-        with self._io(location).new_output(location).create() as stream:
+        # No other file has its name, which is made for it: nobody has to look.
+        with self._io(location).new_output(location).create(overwrite=True) as stream:
             stream.write(content)
 
     def _io(self, location: str) -> FileIO:

@@ -259,12 +259,11 @@ class SqlViews:
         found: dict[TableName, _Entry] = {}
         keys = sorted(places)
         for first in range(0, len(keys), AT_ONCE):
-            for row in connection.execute(lookup(keys[first : first + AT_ONCE])):
-                wanted = places[row.catalog_name, row.table_namespace]
-                if row.table_name in wanted:
-                    found[wanted[row.table_name]] = _Entry(
-                        is_view=row.iceberg_type == _VIEW, location=row.metadata_location
-                    )
+            rows = connection.execute(lookup(keys[first : first + AT_ONCE])).all()
+            for catalog, namespace, table, kind, location in rows:
+                name_of = places[catalog, namespace]
+                if table in name_of:
+                    found[name_of[table]] = _Entry(is_view=kind == _VIEW, location=location)
         return found
 
     def _key(self, name: TableName) -> str:

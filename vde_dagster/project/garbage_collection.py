@@ -1,4 +1,4 @@
-"""Tunes Python's garbage collector while a project is read.
+"""Tunes Python's garbage collector while a project is read, planned or promoted.
 
 Syntax trees have reference cycles, and nearly all of them stay alive. The collector would walk
 through them again and again, for a fifth of the time, and find nothing.

@@ -160,7 +160,7 @@ def encode_holding(holding: Holding) -> str:
 
 
 @lru_cache(maxsize=8192)
-def decode_holding(text: str, *, number: int, removed: int) -> Holding:
+def decode_holding(text: str, number: int, removed: int) -> Holding:
     """A ledger's summary after the change of this number. Equal texts give one shared value."""
     return _CODEC.read(Holding, json.loads(text), number=number, removed=removed)
 

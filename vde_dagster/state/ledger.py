@@ -101,11 +101,13 @@ def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[Version
 
 
 def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
-    found: dict[VersionKey, Holding] = {}
-    for row in of_pairs(connection, _HOLDINGS, codec.encode_keys(keys)):
-        key = VersionKey(codec.decode_model(row.model), row.version)
-        found[key] = codec.decode_holding(row.holding_json, number=row.number, removed=row.removed)
-    return found
+    key_of = {(codec.encode_model(key.model), key.version): key for key in keys}
+    return {
+        key_of[row.model, row.version]: codec.decode_holding(
+            row.holding_json, row.number, row.removed
+        )
+        for row in of_pairs(connection, _HOLDINGS, key_of)
+    }
 
 
 def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, bindparam, delete, select
@@ -31,7 +32,7 @@ _RELEASE: Final = delete(_owners).where(
     _owners.c.model == bindparam("of_model"), _owners.c.version == bindparam("of_version")
 )
 
-_COLUMNS: Final = tuple(each.name for each in _snapshots.c if each.name != "digest")
+_COLUMNS: Final = attrgetter(*(each.name for each in _snapshots.c if each.name != "digest"))
 
 SnapshotId = tuple[ModelName, str]
 """A model's name and its fingerprint's digest."""
@@ -150,26 +151,13 @@ def decode(row: Row[Any]) -> ModelSnapshot:
 
     Equal rows give one shared value: a plan reads what it shows several times.
     """
-    shown: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
-    return _decoded(**shown)
+    return _decoded(_COLUMNS(row))
 
 
 @lru_cache(maxsize=8192)
-def _decoded(
-    *,
-    model: str,
-    data: str,
-    parent_data: str,
-    metadata: str,
-    parent_metadata: str,
-    version: str,
-    category: str | None,
-    reasons_json: str,
-    source_json: str,
-    decided_by: str,
-    decided_from: str,
-    drifted: bool,
-) -> ModelSnapshot:
+def _decoded(columns: tuple[Any, ...]) -> ModelSnapshot:
+    model, data, parent_data, metadata, parent_metadata, version, category, *rest = columns
+    reasons_json, source_json, decided_by, decided_from, drifted = rest
     return ModelSnapshot(
         name=codec.decode_model(model),
         fingerprint=Fingerprint(

@@ -11,7 +11,7 @@ caller visits, and visiting a stage gets what was done for its model (docs/concu
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, StoppableClock
@@ -38,6 +38,7 @@ from vde_dagster.core.planning.stages import (
 )
 from vde_dagster.core.planning.timeline import row_name
 from vde_dagster.core.spans import Recording
+from vde_dagster.project.garbage_collection import looking_at_new_values_only
 
 Report = Callable[[Evaluated], None]
 RunStage = Callable[[Applying, Stage], Iterator[Evaluated]]
@@ -110,13 +111,14 @@ def walking(
             possible in the current state.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
-    check_plan(services, plan)
+    with _not_collecting(plan):
+        check_plan(services, plan)
     if recording is not None:
         run_stage = _recorded(run_stage, recording)
     clock = StoppableClock(services.clock)
     if concurrency.models > 1:
         services = replace(services, clock=clock)
-    with applying(services, plan) as work:
+    with _not_collecting(plan), applying(services, plan) as work:
         stages: list[WorkStage | Closing] = []
         for stage in stages_of(plan):
             if isinstance(stage, Opening):
@@ -139,6 +141,11 @@ def walking(
     errors = [*walk.errors, *what_stayed_undone(plan)]
     if errors:
         raise_stopped(plan, errors, walk.failed, walk.not_begun)
+
+
+def _not_collecting(plan: Plan) -> AbstractContextManager[None]:
+    """Where nothing is computed: it is over soon, and Python need not look at all values for it."""
+    return nullcontext() if plan.backfills else looking_at_new_values_only()
 
 
 def _recorded(run_stage: RunStage, recording: Recording) -> RunStage:

@@ -151,7 +151,7 @@ def _touched(
     if mark is None or not loaded:
         return None
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
-    look = input_look(binding.graph, states, node, ()).by_times(binding.graph)
+    look = input_look(binding.graph, states, node, ()).by_times()
     if mark.source not in look.bounds:
         return None
     column = look.bounds[mark.source].column

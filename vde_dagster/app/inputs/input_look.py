@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from vde_dagster.app.inputs.input_moves import InputMoves, InputStates
 from vde_dagster.core.graph.graph import Graph, Node
@@ -27,28 +28,34 @@ from vde_dagster.core.sql.reads.input_ranges import Reads, WholeTable
 from vde_dagster.core.time.intervals import Interval, common
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class InputLook:
     """Entries of a version, together with what its model reads.
 
-    ``bounds`` are the sources of which it reads a bounded time, and ``reads`` has that time.
+    ``bounds`` are the sources of which it reads a bounded time.
     """
 
+    graph: Graph
     states: InputStates
     node: Node
-    reads: Reads
     entries: Sequence[LedgerEntry]
     bounds: Mapping[ModelName, SourceTime]
 
-    def by_times(self, graph: Graph) -> InputLook:
+    @cached_property
+    def reads(self) -> Reads:
+        """What the model reads, for any interval. Most looks end without asking for it."""
+        return read_by_times(reads_of(self.graph, self.node.name), self.bounds)
+
+    def by_times(self) -> InputLook:
         """The same look, with the time columns by which the model reads its sources."""
-        bounds = source_times(graph, self.node)
-        return replace(self, bounds=bounds, reads=read_by_times(self.reads, bounds))
+        return replace(self, bounds=source_times(self.graph, self.node))
 
     def stale(self, *, is_sequential: bool, until: datetime | None = None) -> Iterator[Stale]:
         """The entries whose inputs have other rows now; see `stale_entries`."""
+        if not self.entries:
+            return
         self.states.expect(self.reads, self.entries)
-        return stale_entries(
+        yield from stale_entries(
             self.entries, self.reads, self._moves, is_sequential=is_sequential, until=until
         )
 
@@ -122,5 +129,4 @@ def input_look(
     graph: Graph, states: InputStates, node: Node, entries: Sequence[LedgerEntry]
 ) -> InputLook:
     """A look at entries in which sources count as read whole; see `InputLook.by_times`."""
-    reads = reads_of(graph, node.name)
-    return InputLook(states=states, node=node, reads=reads, entries=entries, bounds={})
+    return InputLook(graph=graph, states=states, node=node, entries=entries, bounds={})

@@ -110,7 +110,7 @@ class StaleLooks:
             entries = self.state.ledger([key]).get(key, ())
         else:
             entries = self.state.entries_within(key, times)
-        look = _stale(self.graph, replace(inputs, entries=entries))
+        look = _stale(replace(inputs, entries=entries))
         return look, replace(now, stale=merge(each.entry.interval for each in look.stale))
 
     def _now(self, node: Node) -> LastLook:
@@ -157,7 +157,7 @@ class StaleLooks:
     ) -> tuple[Interval, ...] | None:
         """The times of a version that read changed rows of an input; None for all of them."""
         if self.states.is_source(name):
-            look = look.by_times(self.graph)
+            look = look.by_times()
             changed = self._source_changes(look, name, last)
         else:
             changed = self._changes(name, last)
@@ -243,7 +243,7 @@ def look_at(
     graph: Graph, states: InputStates, name: ModelName, entries: Sequence[LedgerEntry]
 ) -> StaleLook:
     """A look at entries that a version has, or would have."""
-    return _stale(graph, input_look(graph, states, graph[name], entries))
+    return _stale(input_look(graph, states, graph[name], entries))
 
 
 def entries_since(
@@ -273,7 +273,7 @@ def _tables(look: LastLook) -> dict[ModelName, str]:
     return {name: each.table for name, each in look.inputs.items()}
 
 
-def _stale(graph: Graph, look: InputLook) -> StaleLook:
+def _stale(look: InputLook) -> StaleLook:
     """The entries of a look that are stale.
 
     A kind that builds on its own rows reads an unbounded table again with its next interval, so no
@@ -284,5 +284,5 @@ def _stale(graph: Graph, look: InputLook) -> StaleLook:
     ):  # in this first look sources count as read without a bound
         return StaleLook(inputs=look, stale=())
     is_sequential = look.node.model.kind.is_sequential
-    by_times = look.by_times(graph)
+    by_times = look.by_times()
     return StaleLook(inputs=by_times, stale=tuple(by_times.stale(is_sequential=is_sequential)))

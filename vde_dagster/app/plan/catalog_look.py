@@ -72,10 +72,17 @@ def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[L
 
 
 def look_at_versions(
-    services: Services, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    loaded: Holdings | None = None,
 ) -> CatalogLook:
-    """The dropped tables and physical views of versions that are loaded; no environment's views."""
-    loaded = services.state.holdings(each.key for each in snapshots.values())
+    """The dropped tables and physical views of versions that are loaded; no environment's views.
+
+    ``loaded`` is what is loaded of these versions, and maybe of others, if it was just read.
+    """
+    if loaded is None:
+        loaded = services.state.holdings(each.key for each in snapshots.values())
     return look_at_catalog(services, graph, snapshots, loaded, shown=None, naming=None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from vde_dagster.app.evaluate.evolution import readers_of_views
 from vde_dagster.app.inputs.input_moves import InputStates
@@ -10,8 +11,9 @@ from vde_dagster.app.inputs.staying import look_at
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.services import VALID_TO, Services, valid_to_of
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.gaps import find_gaps
@@ -34,7 +36,8 @@ def check_plan(services: Services, plan: Plan) -> None:
     """
     work = work_stages(plan)
     own = services.state.environment(plan.environment) if plan.refuses_loss else None
-    look = look_at_versions(services, plan.graph, plan.snapshots)
+    held = held_now(services, plan, own)
+    look = look_at_versions(services, plan.graph, plan.snapshots, held.loaded)
     lost = lost_for(services, plan.environment, look)
     found = [
         *lost_problems(plan, _not_expected(plan, lost)),
@@ -45,7 +48,7 @@ def check_plan(services: Services, plan: Plan) -> None:
         *_loss_problems(plan),
         *_expired_problems(services, plan),
         *_pause_problems(plan),
-        *gap_problems(plan, _unpaused(plan, gaps_after(services, plan, own, work))),
+        *gap_problems(plan, _unpaused(plan, gaps_after(plan, held, work))),
     ]
     if found:
         refuse_dropped(services, plan)
@@ -91,33 +94,49 @@ def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
         yield Refused("\n".join([*lost_problems(plan, lost), "What reads it waits."]))
 
 
-def gaps_after(
-    services: Services, plan: Plan, own: Environment | None, work: Iterable[WorkStage] = ()
-) -> tuple[Gap, ...]:
-    """What is shown now and will not be loaded when the work is done.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What is loaded by now of a plan's versions, and of those that its environment shows.
 
-    This is checked for production, and if the option ``no_gaps`` asks for it.
+    ``shown`` is None if nothing is shown, or if the plan may show less than that.
+    """
+
+    shown: Environment | None
+    loaded: Mapping[VersionKey, Holding]
+
+
+def held_now(services: Services, plan: Plan, own: Environment | None) -> Held:
+    """What is loaded by now, in one look at the state.
 
     Args:
         services: The ports.
         plan: The plan.
         own: What its environment shows; for a new one it is what production shows.
+    """
+    shown = (own or services.state.environment(PRODUCTION)) if plan.refuses_loss else None
+    every = (*plan.snapshots.values(), *(shown.snapshots.values() if shown is not None else ()))
+    return Held(shown=shown, loaded=services.state.holdings(each.key for each in every))
+
+
+def gaps_after(plan: Plan, held: Held, work: Iterable[WorkStage] = ()) -> tuple[Gap, ...]:
+    """What is shown now and will not be loaded when the work is done.
+
+    This is checked for production, and if the option ``no_gaps`` asks for it.
+
+    Args:
+        plan: The plan.
+        held: What is shown and loaded.
         work: What is done first.
     """
-    if not plan.refuses_loss:
+    if held.shown is None:
         return ()
-    shown = own or services.state.environment(PRODUCTION)
-    if shown is None:
-        return ()
-    keys = [each.key for each in (*shown.snapshots.values(), *plan.snapshots.values())]
-    loaded_now = services.state.holdings(keys)
     kept = {each.model for each in work if not isinstance(each, EmptyBackfill)}
     filled = {each.name: each.to_evaluate for each in plan.backfills if each.name in kept}
     loaded: Mapping[ModelName, tuple[Interval, ...]] = {
-        name: (*loaded_now.get(each.key, NOTHING).computed, *filled.get(name, ()))
+        name: (*held.loaded.get(each.key, NOTHING).computed, *filled.get(name, ()))
         for name, each in plan.snapshots.items()
     }
-    return tuple(find_gaps(plan.graph, shown.snapshots, plan.snapshots, loaded_now, loaded))
+    return tuple(find_gaps(plan.graph, held.shown.snapshots, plan.snapshots, held.loaded, loaded))
 
 
 def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:

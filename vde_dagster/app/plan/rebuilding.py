@@ -82,7 +82,7 @@ def _is_uncovered(services: Services, planned: Planned, name: ModelName) -> bool
     node = planned.graph[name]
     states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
     entries = planned.entries(name)
-    look = input_look(planned.graph, states, node, entries).by_times(planned.graph)
+    look = input_look(planned.graph, states, node, entries).by_times()
     inputs = tuple(look.bounds)
     if not inputs:
         return False

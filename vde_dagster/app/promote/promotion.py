@@ -18,7 +18,7 @@ from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
-from vde_dagster.app.plan.plan_checks import gap_problems, gaps_after, lost_problems
+from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
 from vde_dagster.app.promote.swapping import is_embedded, swap
 from vde_dagster.app.publish.shown_views import settle, views_of
@@ -56,8 +56,9 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     """
     before = services.state.environment(plan.environment)
     _check_names(services, plan, before)
-    _check_targets(services, plan)
-    lacking = [*gap_problems(plan, gaps_after(services, plan, before))]
+    held = held_now(services, plan, before)
+    _check_targets(services, plan, held)
+    lacking = [*gap_problems(plan, gaps_after(plan, held))]
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
     looks = None
@@ -291,9 +292,9 @@ def _lacks(
     return not there.issuperset(columns)
 
 
-def _check_targets(services: Services, plan: Plan) -> None:
+def _check_targets(services: Services, plan: Plan, held: Held) -> None:
     """Refuse, before anything is recorded, if somebody dropped what a view would show."""
-    look = look_at_versions(services, plan.graph, plan.snapshots)
+    look = look_at_versions(services, plan.graph, plan.snapshots, held.loaded)
     if lost := lost_for(services, plan.environment, look):
         raise Refused("\n".join([*lost_problems(plan, lost), "No view was moved."]))
     if look.versions:

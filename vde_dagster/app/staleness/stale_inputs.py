@@ -104,7 +104,7 @@ def late_rows(
         case Stop(reason=reason):
             return StaleInput(node=node, intervals=loaded, reason=reason)
         case Load() as load:
-            look = input_look(binding.graph, states, node, entries).by_times(binding.graph)
+            look = input_look(binding.graph, states, node, entries).by_times()
             late = look.late_by(load)
             if not late:
                 return None

@@ -14,8 +14,8 @@ from typing import Final
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.version_behind import UNCOVERED, Planned, look_at
-from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import reads_of, tables_read
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.restatement import Restatement, read_again, units_reading
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, common, merge, subtract
@@ -34,8 +34,10 @@ def computed_first(
     session has late rows to load. If the rows turn out equal, nothing downstream is computed, since
     traces are compared then.
     """
-    read = {name for each in readers for name in reads_of(planned.graph, each).demands}
-    written = sorted(read & planned.holdings.writes)
+    graph = planned.graph
+    # Their queries say exactly what they read, and most plans end without a look at those.
+    near = {name for each in readers for name in _may_read(graph, graph[each])}
+    written = sorted(near & planned.holdings.writes)
     begun = services.state.unfinished(planned.snapshots[name].key for name in written)
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for name in written:
@@ -50,7 +52,17 @@ def computed_first(
                 found[name] = late.intervals
         elif times := _made_again(planned, node):
             found[name] = times
-    return found
+    read = {name for each in readers for name in reads_of(graph, each).demands} if found else ()
+    return {name: times for name, times in found.items() if name in read}
+
+
+def _may_read(graph: Graph, node: Node) -> Iterator[ModelName]:
+    """All that `reads_of` may say that a model reads, and maybe more, without a look at its query.
+
+    A Python model is given the views among its parents as they are.
+    """
+    yield from node.model.parents
+    yield from tables_read(graph, node)
 
 
 def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:

@@ -318,7 +318,7 @@ def look_at(services: Services, planned: Planned, states: InputStates, node: Nod
     look = VersionLook(services=services, planned=planned, inputs=inputs)
     if node.model.stateless is None and not look.has_moved():
         return replace(look, moved=False)
-    return replace(look, inputs=inputs.by_times(planned.graph))
+    return replace(look, inputs=inputs.by_times())
 
 
 def _since(planned: Planned, states: InputStates, node: Node) -> tuple[Interval, ...] | None:

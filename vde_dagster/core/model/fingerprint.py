@@ -43,7 +43,6 @@ from vde_dagster.core.sql.data_names import (
     takes_all_names,
     words_of,
 )
-from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.table_names import definition_of
 from vde_dagster.core.time.intervals import format_instant
 
@@ -243,10 +242,7 @@ def _range_part(model: Model) -> str:
     body = model.body
     if not isinstance(body, PythonFunction | Query):
         return ""
-    query = (body.expression,) if isinstance(body, Query) else ()
-    written = (*body.before, *query, *body.after)
-    timed = isinstance(body, PythonFunction) or any(any(macros_in(each)) for each in written)
-    if not timed:
+    if isinstance(body, Query) and not body.is_timed:
         return ""
     ends = model.end is not None and not _is_incremental(model)
     end = format_instant(model.end) if ends and model.end is not None else ""

@@ -19,6 +19,7 @@ from vde_dagster.core.model.kinds import Kind
 from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.core.time.windows import Window
 
@@ -68,6 +69,7 @@ class Query(Deferred):
 
     ``before`` and ``after`` are the pre- and post-statements.
     ``text`` is what runs; None in other dialects than Spark's, whose statements are translated.
+    ``timed`` says whether one of them has a time macro; None if nobody has looked, see `is_timed`.
     """
 
     expression: exp.Query
@@ -75,6 +77,15 @@ class Query(Deferred):
     before: tuple[exp.Expr, ...] = ()
     after: tuple[exp.Expr, ...] = ()
     text: AuthorsText | None = None
+    timed: bool | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a statement has a time macro; a kept query knows without its syntax trees."""
+        if self.timed is not None:
+            return self.timed
+        every = (*self.before, self.expression, *self.after)
+        return any(any(macros_in(each)) for each in every)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

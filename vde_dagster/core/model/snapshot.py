@@ -53,6 +53,10 @@ class VersionKey:
     model: ModelName
     version: str
 
+    def __hash__(self) -> int:
+        """By the version alone, which hardly two models share: states are full of these keys."""
+        return hash(self.version)
+
     @property
     def table(self) -> TableName:
         """The physical table or view of this version."""

@@ -175,7 +175,7 @@ def _packed_model(model: Model, source: ModelSource) -> Parts:
     stars = list(text.stars) if text is not None else []
     facts: dict[str, object] = {
         "model": CODEC.write(Model, model),
-        "query": [body.dialect, len(body.before), len(body.after)]
+        "query": [body.dialect, body.is_timed, len(body.before), len(body.after)]
         if isinstance(body, Query)
         else None,
         "text": [text.catalog, text.query, text.before, text.after] if text is not None else None,
@@ -213,10 +213,10 @@ def _unpacked_body(facts: Mapping[str, Plain], trees: bytes, source: ModelSource
     seed = facts["seed"]
     if facts["query"] is None:
         return SeedRows(text=source.attachments[cast("str", seed)]) if seed is not None else None
-    dialect, before, after = cast("tuple[str, int, int]", facts["query"])
+    dialect, timed, before, after = cast("tuple[str, bool, int, int]", facts["query"])
     last = before + 1 + after
     makers: dict[str, Callable[[], object]] = {"expression": lambda: unpack_trees(trees)[before]}
-    known: dict[str, object] = {"dialect": dialect}
+    known: dict[str, object] = {"dialect": dialect, "timed": timed}
     if before:
         makers["before"] = lambda: tuple(unpack_trees(trees)[:before])
     else:
