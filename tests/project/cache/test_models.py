@@ -18,7 +18,7 @@ from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.model.fingerprint import statement_parts
+from vde_dagster.core.model.fingerprint import follows_from_range, statement_parts
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.cache.models import ModelCache
@@ -414,3 +414,26 @@ def test_a_query_without_other_statements_stays_packed_when_these_are_asked_for(
     assert alone.text is not None  # what runs: it has no macro whose tree is needed
     assert alone.text.query == "SELECT 1 AS one"
     assert is_packed(alone, "expression")
+
+
+def test_whether_rows_follow_from_time_macros_is_known_without_a_tree(
+    tmp_path: Path, cache: ModelCache
+) -> None:
+    queries = {
+        "never": "SELECT 1 AS one",
+        "in_query": "SELECT @start_ds AS one",
+        "before": "SET a = @end_ds; SELECT 1 AS one",
+        "after": "SELECT 1 AS one; INSERT INTO log SELECT @execution_ds",
+    }
+    files = {"vde.yaml": "name: x\n"} | {
+        f"models/m/{name}.sql": f"MODEL (name m.{name}, kind FULL); {query}"
+        for name, query in queries.items()
+    }
+    folder = put(tmp_path / "p", files)
+    load(folder, cache)
+    found = {node.name.name: node.model for node in load(folder, cache).graph}
+    timed = {name: follows_from_range(model) for name, model in found.items()}
+    assert timed == {"never": False, "in_query": True, "before": True, "after": True}
+    for model in found.values():
+        assert isinstance(model.body, Query)
+        assert is_packed(model.body, "expression")

@@ -93,7 +93,7 @@ def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[In
     interval was evaluated, so changes of such an input do not count.
     """
     node = planned.graph[name]
-    if node.model.kind.is_sequential:
+    if changed and node.model.kind.is_sequential:
         demands = reads_of(planned.graph, name).demands
         bounded = {each for each, (axis, _) in demands.items() if axis is not None}
         changed = {each: times for each, times in changed.items() if each in bounded}

@@ -222,6 +222,8 @@ def units_reading(
     loaded: Sequence[Interval],
 ) -> tuple[Interval, ...]:
     """The units of what a model holds that read something that changed, views looked through."""
+    if not any(changed.values()):
+        return ()  # without a look at the model's query
     reads, unit = reads_of(graph, node.name), node.model.unit
     within = Interval(loaded[0].start, loaded[-1].end)
     return merge(
