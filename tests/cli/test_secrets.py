@@ -139,7 +139,7 @@ def test_no_error_shows_the_secret_of_a_setting_not_even_to_those_who_debug(
     folder = written(
         tmp_path, settings + "\n", {"models/a/signed.sql": "MODEL (name a.b); SELECT 1 AS n"}
     )
-    done = called("status", "--debug", "--project", folder)
+    done = called("plan", "dev", "--debug", "--project", folder)
     assert done.returncode != 0
     assert done.stderr.strip()
     assert seen(shown_by(done)) == [], shown_by(done)
@@ -156,7 +156,7 @@ def test_a_catalog_that_repeats_our_token_is_quoted_with_stars(
     with catalog_that_repeats_what_it_is_sent() as address:
         settings = f"catalog: {{properties: {{type: rest, uri: '{address}', {credentials}}}}}\n"
         folder = written(tmp_path, settings, {"models/a/b.sql": "MODEL (name a.b); SELECT 1 AS n"})
-        done = called("status", "--debug", "--project", folder)
+        done = called("plan", "dev", "--debug", "--project", folder)
     assert done.returncode != 0
     assert STARS in done.stderr
     assert seen(shown_by(done)) == [], shown_by(done)
