@@ -101,7 +101,7 @@ class ModelName:
         return replace(self, catalog="") if self.catalog == catalog.lower() else self
 
     def __str__(self) -> str:
-        own = f"{self.schema}.{self.name}"
+        own = f"{self.schema}.{self.name}" if self.schema else self.name
         return f"{self.catalog}.{own}" if self.catalog else own
 
 
