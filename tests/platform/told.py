@@ -167,7 +167,7 @@ def kill_once_published(lake: OnSpark) -> None:
 def head_of(lake: OnSpark, name: ModelName) -> Callable[[], int | None]:
     """Looks at the Iceberg snapshot of a model's table in production, as often as it is asked.
 
-    The project is opened once: a database has only so many connections, and whoever opened it anew
+    The project is opened once: a database has only so many connections, and whoever opened it again
     for each look would soon have all of them (Postgres: 100), and none would be left for the run.
     """
     services = lake.services

@@ -32,7 +32,11 @@ _RELEASE: Final = delete(_owners).where(
     _owners.c.model == bindparam("of_model"), _owners.c.version == bindparam("of_version")
 )
 
-_COLUMNS: Final = attrgetter(*(each.name for each in _snapshots.c if each.name != "digest"))
+_COLUMNS: Final = attrgetter(
+    *("model", "data", "parent_data", "metadata", "parent_metadata", "version", "category"),
+    *("reasons_json", "source_json", "decided_by", "decided_from", "drifted"),
+)
+"""In the order in which `_decoded` takes them."""
 
 SnapshotId = tuple[ModelName, str]
 """A model's name and its fingerprint's digest."""

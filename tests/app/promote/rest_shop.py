@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import RESTError
 from requests import RequestException
 
 from tests.app.memory_world import MemoryWorld, graph_of
+from tests.app.promote.iceberg_views import IcebergViews
 from tests.app.shop_world import EDITED, SALES, SHOP, done
-from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.taking import plan_promotion
@@ -24,58 +23,16 @@ from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.lakehouse import rest_views
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.ports.catalog import ViewDefinition
+from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 
 AGAIN: Final = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
 VIEWS: Final = tuple(TableName("mart", name) for name in SHOP)
 FAILED: Final = (VdeError, RequestException, RESTError)
-_TYPES: Final = {"bigint": pa.int64(), "date": pa.date32()}
 
 
-class RestViewsCatalog(MemoryCatalog):
-    """Tables in memory; views behind REST, where each target is a table."""
-
-    def __init__(self, server: RestServer) -> None:
-        super().__init__()
-        self.server = server
-        self._rest = IcebergCatalog(open_iceberg_catalog("lake", server.properties))
-
-    @property
-    def swaps_at_once(self) -> bool:
-        return self._rest.swaps_at_once
-
-    def view(self, name: TableName) -> ViewDefinition | None:
-        return self._rest.view(name)
-
-    def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
-        return dict(self._rest.views(names))
-
-    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
-        return super().present(names).union(self._rest.present(names))
-
-    def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
-        return tuple(self._rest.taken(names))
-
-    def swap_views(
-        self,
-        views: Sequence[ViewDefinition],
-        drops: Sequence[TableName],
-        *,
-        number: int = 0,
-        again: bool = False,
-    ) -> None:
-        for view in views:
-            self._create(view)
-        self._rest.swap_views(views, drops, number=number, again=again)
-
-    def _create(self, view: ViewDefinition) -> None:
-        """The target at the server, without a request."""
-        at = (view.target.namespace, view.target.name)
-        if not self.server.tables.table_exists(at):
-            self.server.tables.create_namespace_if_not_exists(at[0])
-            fields = [(each.name, _TYPES.get(each.type, pa.float64())) for each in view.columns]
-            self.server.tables.create_table(at, pa.schema(fields))
+def _views_behind(server: RestServer) -> IcebergViews:
+    """Views behind REST; their targets are made at the server, without a request."""
+    return IcebergViews(open_iceberg_catalog("lake", server.properties), server.tables)
 
 
 class Shop:
@@ -83,7 +40,7 @@ class Shop:
 
     def __init__(self, server: RestServer) -> None:
         self.server = server
-        self.world = MemoryWorld(catalog=RestViewsCatalog(server))
+        self.world = MemoryWorld(catalog=_views_behind(server))
         self.world.land((1, 10), (30, 5), (50, 7), until=72)
         for environment, project in (("prod", SHOP), ("dev", EDITED), ("other", AGAIN)):
             done(self.world.services(), graph_of(project), environment)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
 import pytest
 from _pytest.mark import ParameterSet
 
@@ -25,6 +24,7 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
+from tests.app.promote.iceberg_views import IcebergViews
 from tests.app.read_models import reading_once
 from tests.depth import cuts
 from tests.worlds.catalog import MemoryCatalog
@@ -39,8 +39,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNaming, environment_view
 from vde_dagster.core.planning.stages import opening_of, work_stages
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.ports.catalog import ViewDefinition
+from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 
 GRAPH = graph_of(PROJECT)
 MODELS = [node.name for node in GRAPH if node.name != SOURCE]
@@ -76,52 +75,18 @@ def moves(*before: str) -> list[ParameterSet]:
 MOVES = moves()
 
 
-class IcebergViews(MemoryCatalog):
-    """Tables in memory, views in a SQL catalog of pyiceberg's, where each target is a table."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        uri = f"sqlite:///{folder}/lake.db"
-        properties = {"type": "sql", "uri": uri, "warehouse": str(folder / "warehouse")}
-        self.lake = open_iceberg_catalog("lake", properties)
-        self._iceberg = IcebergCatalog(self.lake)
-
-    def view(self, name: TableName) -> ViewDefinition | None:
-        return self._iceberg.view(name)
-
-    def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
-        return dict(self._iceberg.views(names))
-
-    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
-        return super().present(names).union(self._iceberg.present(names))
-
-    def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
-        return tuple(self._iceberg.taken(names))
-
-    def swap_views(
-        self,
-        views: Sequence[ViewDefinition],
-        drops: Sequence[TableName],
-        *,
-        number: int = 0,
-        again: bool = False,
-    ) -> None:
-        types = {"bigint": pa.int64(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32()}
-        for view in views:
-            at = (view.target.namespace, view.target.name)
-            if not self.lake.table_exists(at):
-                self.lake.create_namespace_if_not_exists(at[0])
-                fields = [(each.name, types.get(each.type, pa.float64())) for each in view.columns]
-                self.lake.create_table(at, pa.schema(fields))
-        self._iceberg.swap_views(views, drops)
+def views_in(folder: Path) -> IcebergViews:
+    """Views in a SQL catalog."""
+    uri = f"sqlite:///{folder}/lake.db"
+    properties = {"type": "sql", "uri": uri, "warehouse": str(folder / "warehouse")}
+    lake = open_iceberg_catalog("lake", properties)
+    return IcebergViews(lake, lake)
 
 
 @pytest.fixture(params=["memory", "iceberg"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryWorld:
     """A source with rows of two days; views in memory, or in a SQL catalog."""
-    made: MemoryWorld = landed(
-        MemoryCatalog() if request.param == "memory" else IcebergViews(tmp_path)
-    )
+    made: MemoryWorld = landed(MemoryCatalog() if request.param == "memory" else views_in(tmp_path))
     return made
 
 

@@ -203,7 +203,7 @@ class StageThreads:
             thread.start()
 
     def _receive(self) -> _Done | _Ended | None:
-        """Wait for what is told next; None if all have ended and nothing more is told."""
+        """Wait for the next result of a thread; None if all have ended and there is none left."""
         told = None if self._is_over else self._told.get()
         match told:
             case _Done(model=model, unit=unit):

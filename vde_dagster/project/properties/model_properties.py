@@ -113,10 +113,7 @@ def read_properties(
     schedule = read_schedule(values, defaults, place, problems)
     named = (name or _NAMELESS).within(defaults.catalog)
     tags = read_words(values.get("tags"), "the tag", problems)
-    if not isinstance(kind, View | Embedded | Seed):  # these have no intervals
-        if partial:
-            _reject_partials(values["allow_partials"], problems)
-        warn_of_borders(values, schedule, problems)
+    _check_intervals(kind, schedule, values, problems, partial=partial)
     return Properties(
         kind_is_known=kind is not None,
         maybe_columns=_maybe_columns(values["kind"]) if kind is None else frozenset(),
@@ -213,6 +210,21 @@ def _check_kind(
     if lacks is not None and "partitioned_by" not in values:
         where = values["kind"].place if "kind" in values else place
         problems.add(where, lacks, "Write `partitioned_by (column)`.")
+
+
+def _check_intervals(
+    kind: Kind | None,
+    schedule: Schedule,
+    values: Mapping[str, Value],
+    problems: Problems,
+    *,
+    partial: bool,
+) -> None:
+    if isinstance(kind, View | Embedded | Seed):  # these have no intervals
+        return
+    if partial:
+        _reject_partials(values["allow_partials"], problems)
+    warn_of_borders(values, schedule, problems)
 
 
 def _reject_partials(value: Value, problems: Problems) -> None:
