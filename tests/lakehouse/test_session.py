@@ -20,6 +20,7 @@ from vde_dagster.lakehouse.session import (
     SparkSettings,
     _session_conf,
     open_session,
+    settings_of,
 )
 from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 
@@ -68,6 +69,18 @@ def test_a_second_request_returns_the_running_session_with_the_new_settings(
     again.sql("create namespace second.n")
     assert again.sparkContext is spark.sparkContext
     assert [row.namespace for row in again.sql("show namespaces in second").collect()] == ["n"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("value", ["", "a = b, c", "{two: [lines,\n 'ä', 😀]}", "a\0b", "\0"])
+def test_what_is_set_in_a_session_is_what_pyspark_says(spark: SparkSession, value: str) -> None:
+    spark.conf.set("vde.of_this_test", value)
+    try:
+        found = settings_of(spark)
+        assert found["vde.of_this_test"] == value
+        assert found == dict(spark.conf.getAll)
+    finally:
+        spark.conf.unset("vde.of_this_test")
 
 
 @pytest.mark.spark

@@ -85,11 +85,16 @@ class Branch:
         """The branch as a table that statements may write."""
         return _child(self._table, f"branch_{self._name}")
 
-    def open(self) -> None:
-        """Begin an attempt: put the branch at the base, whatever an earlier attempt left."""
+    def open(self, found: Table) -> None:
+        """Begin an attempt: put the branch at the base, whatever an earlier attempt left.
+
+        Args:
+            found: The table as it is; nobody else changes a branch of this unit of work.
+        """
         if self.staging.base is None:
             # A table without any snapshot refuses to replace a branch.
-            self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH IF EXISTS {self._quoted}")
+            if self._name in found.metadata.refs:
+                self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH {self._quoted}")
             self.spark.sql(f"ALTER TABLE {self.table} CREATE BRANCH {self._quoted}")
             self._look()
         else:
@@ -154,14 +159,14 @@ class Branch:
         pinned = self.spark.read.option("versionAsOf", str(snapshot_id)).table(self.table)
         return with_columns_of(pinned, now.schema)
 
-    def added_since(self, before: int | None) -> DataFrame:
-        """The rows that were appended after an Iceberg snapshot."""
-        if before is None or before == self.head:
-            return self.rows() if before is None else self.rows().where(F.lit(False))
+    def added_between(self, before: int | None, until: int | None) -> DataFrame:
+        """The rows that were appended after an Iceberg snapshot, up to another one."""
+        if before is None or before == until:
+            return self.at(until) if before is None else self.at(until).where(F.lit(False))
         return (
             self.spark.read.format("iceberg")
             .option("start-snapshot-id", str(before))
-            .option("end-snapshot-id", str(self.head))
+            .option("end-snapshot-id", str(until))
             .load(self.table)
         )
 

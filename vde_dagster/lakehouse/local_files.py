@@ -7,6 +7,7 @@ names; the embedded catalog, whose files are on this machine, names the one belo
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,8 @@ from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStrea
 
 _METADATA: Final = (".metadata.json", ".avro")
 """How names of metadata files, manifests and lists of manifests end."""
+_PLAIN: Final = re.compile(r"file://(/[^?#\t\r\n]*)")
+"""How catalogs write a file here: none of its characters means something else in an address."""
 _ELSEWHERE: Final = ("DEFAULT_SCHEME", "DEFAULT_NETLOC")
 """Properties with which pyiceberg takes a path without a scheme for one on another machine."""
 
@@ -50,6 +53,8 @@ class LocalMetadataIO(FileIO):
         """The path of a metadata file here, as pyiceberg finds it; None for another file."""
         if not location.endswith(_METADATA):
             return None
+        if plain := _PLAIN.fullmatch(location):
+            return Path(plain[1])
         if location.startswith("/") and not any(each in self.properties for each in _ELSEWHERE):
             return Path(location)
         parsed = urlparse(location)
@@ -91,8 +96,12 @@ class _LocalFile(InputFile, OutputFile):
 
     def create(self, overwrite: bool = False) -> OutputStream:
         """Open it for writing; folders that are missing are made."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        return self._path.open("wb" if overwrite else "xb")
+        mode: Final = "wb" if overwrite else "xb"
+        try:
+            return self._path.open(mode)
+        except FileNotFoundError:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            return self._path.open(mode)
 
     def to_input_file(self) -> InputFile:
         """The same file, to read."""

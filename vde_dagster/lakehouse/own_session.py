@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.lakehouse.connect import end, end_with_this_process, is_remote
-from vde_dagster.lakehouse.session import settle
+from vde_dagster.lakehouse.session import settings_of, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,8 +42,8 @@ def session_for_users(main: SparkSession) -> SparkSession:
             found = another(main)
             alike(main, found)
             _OF_USERS[main] = found
-        present = found.conf.getAll
-        for key, value in main.conf.getAll.items():
+        present = settings_of(found)
+        for key, value in settings_of(main).items():
             if key not in present:
                 _try_to_set(found, key, value)
         return found
@@ -124,7 +124,7 @@ _SESSION_CATALOG: Final = "spark_catalog"
 
 def alike(main: SparkSession, own: SparkSession) -> None:
     """Give a session the settings that the main one got while it ran."""
-    wanted, present = dict(main.conf.getAll), dict(own.conf.getAll)
+    wanted, present = settings_of(main), settings_of(own)
     for key, value in wanted.items():
         if present.get(key) != value:
             _try_to_set(own, key, value)

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
 from vde_dagster.core.secrets import PATTERN
 from vde_dagster.lakehouse.class_archive import archive_options
-from vde_dagster.lakehouse.connect import open_remote
+from vde_dagster.lakehouse.connect import is_remote, open_remote
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS, jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java
 from vde_dagster.lakehouse.java_home import environment_for
@@ -127,9 +127,29 @@ def settle(session: SparkSession) -> None:
         session.conf.set(key, value)
 
 
+def settings_of(session: SparkSession) -> dict[str, str]:
+    """What is set in a session, in as few questions to the JVM as can be.
+
+    pyspark asks for each setting by itself, which takes as long as a small query.
+    """
+    if is_remote(session):
+        return dict(session.conf.getAll)
+    found = session.conf._jconf.getAllAsJava()  # noqa: SLF001 - what pyspark's `getAll` reads
+    keys, values = (
+        str(session._jvm.java.lang.String.join(_BETWEEN, each)).split(_BETWEEN)  # noqa: SLF001
+        for each in (found.keySet(), found.values())
+    )
+    if len(keys) != len(values):  # one has the separator in it
+        return dict(found)
+    return dict(zip(keys, values, strict=True))
+
+
+_BETWEEN: Final = "\0"
+
+
 def result_settings(session: SparkSession) -> dict[str, str]:
     """The settings of a session that may change results, as far as somebody has set them."""
-    return {key: value for key, value in session.conf.getAll.items() if may_change_results(key)}
+    return {key: value for key, value in settings_of(session).items() if may_change_results(key)}
 
 
 def restore(session: SparkSession, settings: Mapping[str, str]) -> None:
@@ -170,7 +190,7 @@ def add_catalog(session: SparkSession, own: str, name: str) -> None:
     prefix, other = f"spark.sql.catalog.{own}", f"spark.sql.catalog.{name}"
     settings = {
         key.removeprefix(prefix): value
-        for key, value in session.conf.getAll.items()
+        for key, value in settings_of(session).items()
         if key == prefix or key.startswith(f"{prefix}.")
     }
     if "" not in settings:

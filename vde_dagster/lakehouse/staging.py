@@ -114,7 +114,7 @@ class Stage:
         ]
         # A table that is rebuilt in several batches is audited as a whole.
         audits = self._audit(
-            branch, [branch.rows()] if staging.rebuilds else [each.rows for each in written]
+            branch, [branch.rows] if staging.rebuilds else [each.rows for each in written]
         )
         if not any(each.stops for each in audits):
             self._run(staging.after, branch.rows, "behind")
@@ -195,7 +195,7 @@ class Stage:
         # A kept version may have been created with other partitions: those count for writes.
         storage = replace(staging.storage, partitioned_by=partitions_of(found))
         branch = Branch(self._spark, self._catalog, replace(staging, storage=storage), self._load)
-        branch.open()
+        branch.open(found)
         if staging.rebuilds:
             branch.clear()
         return branch
@@ -216,12 +216,14 @@ class Stage:
             )
             self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
 
-    def _audit(self, branch: Branch, staged: Sequence[DataFrame]) -> tuple[AuditResult, ...]:
+    def _audit(
+        self, branch: Branch, staged: Sequence[Callable[[], DataFrame]]
+    ) -> tuple[AuditResult, ...]:
         """What the audits find among the rows of all batches."""
         staging = self._staging
         if not staging.audits:
             return ()
-        rows = reduce(lambda left, right: left.unionByName(right), staged)
+        rows = reduce(lambda left, right: left.unionByName(right), (each() for each in staged))
         with ExitStack() as views:
             inputs = {
                 name: views.enter_context(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -42,7 +43,12 @@ def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteInterv
         branch.run(exp.delete(branch.target).where(condition).sql("spark", identify=True))
         branch.committed()
     added, seen = _put(branch, frame.where(spark_column(condition)), write, act)
-    return _written(branch, branch.rows().where(spark_column(condition)), write, added, seen)
+    head = branch.head
+
+    def rows() -> DataFrame:
+        return branch.at(head).where(spark_column(condition))
+
+    return _written(branch, rows, write, added, seen)
 
 
 def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToIntervals) -> Written:
@@ -54,7 +60,8 @@ def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToInterva
     before = branch.head
     rows = rows_inside(frame, write.axis, write.intervals)
     added, seen = _put(branch, rows, write, _append)
-    return _written(branch, branch.added_since(before), write, added, seen)
+    new = partial(branch.added_between, before, branch.head)
+    return _written(branch, new, write, added, seen)
 
 
 def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:
@@ -91,7 +98,7 @@ def _put(
 
 def _written(
     branch: Branch,
-    rows: DataFrame,
+    rows: Callable[[], DataFrame],
     write: OverwriteIntervals | AppendToIntervals,
     added: int,
     seen: RowSum | None,
@@ -110,10 +117,13 @@ def _written(
 
 
 def _sums(
-    branch: Branch, rows: DataFrame, write: OverwriteIntervals | AppendToIntervals, added: int
+    branch: Branch,
+    rows: Callable[[], DataFrame],
+    write: OverwriteIntervals | AppendToIntervals,
+    added: int,
 ) -> Mapping[Interval | None, RowSum]:
     """The sums of the rows that were written, by their units; no job if there are none."""
-    return unit_sums(rows, write.axis, branch.staging.algorithm) if added else {}
+    return unit_sums(rows(), write.axis, branch.staging.algorithm) if added else {}
 
 
 def _units(write: OverwriteIntervals | AppendToIntervals) -> list[Interval]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 def replace_table(branch: Branch, frame: DataFrame, write: ReplaceTable) -> Written:
     """Replace all rows."""
     added, seen = put(branch, frame, lambda writer: writer.overwrite(F.lit(True)))
-    return _written(branch, branch.rows(), write, added, seen)
+    return _written(branch, partial(branch.at, branch.head), write, added, seen)
 
 
 def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
@@ -28,16 +30,17 @@ def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
     added, seen = put(branch, frame, lambda writer: writer.append())
     if not added and before is not None:
         branch.go_back(before)  # so the table does not count as changed
-    return _written(branch, branch.added_since(before), write, added, seen)
+    new = partial(branch.added_between, before, branch.head)
+    return _written(branch, new, write, added, seen)
 
 
 def _written(
     branch: Branch,
-    rows: DataFrame,
+    rows: Callable[[], DataFrame],
     write: ReplaceTable | AppendRows,
     added: int,
     seen: RowSum | None,
 ) -> Written:
-    found = seen if seen is not None else whole_sum(rows, branch.staging.algorithm)
+    found = seen if seen is not None else whole_sum(rows(), branch.staging.algorithm)
     check_count([found], added)
     return Written(rows=rows, sums={write.interval: found})

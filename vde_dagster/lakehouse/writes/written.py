@@ -22,9 +22,13 @@ _NOT_ALONE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The staged rows of what was processed, read lazily, and the sums of the intervals."""
+    """The staged rows of what was processed, and the sums of the intervals.
 
-    rows: DataFrame
+    Whoever wants the rows calls for a frame of them: to make one takes Spark as long as a small
+    query.
+    """
+
+    rows: Callable[[], DataFrame]
     sums: Mapping[Interval, RowSum]
 
 
@@ -101,7 +105,7 @@ def exchanged(
         )
     if change == RowSum() and branch.head != before:
         branch.go_back(before)
-    return Written(rows=rows, sums={interval: change})
+    return Written(rows=lambda: rows, sums={interval: change})
 
 
 def check_count(sums: Iterable[RowSum], committed: int) -> None:
