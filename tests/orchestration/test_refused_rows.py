@@ -167,3 +167,23 @@ def test_a_managed_table_is_rebuilt_again_only_when_its_source_or_its_audit_has_
     build_due(shop.world.services(), shop.project().files.graph)
     refresh(shop)
     assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 7, 10, 100]
+
+
+def test_what_the_sensor_of_managed_tables_leaves_is_rebuilt_by_the_command_that_it_names(
+    tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "SECONDS", 0)
+    called = "accepted_range (column := amount, max_v := 50)"
+    text = managed()["kept"].replace(called, "settled")
+    shop = in_production(tmp_path, instance, {"kept": f"{text};\n{SETTLED}"})
+    shop.world.land((7.5, 100), until=48)
+    refresh(shop, fails=True)
+    shop.world.clock.advance(hour_of(55) - shop.world.clock.now())
+    reported = shop.skipped(MANAGED)
+    assert "settled refused its rows, and neither what they follow from nor its audits" in reported
+    (command,) = advised(reported)
+    serve(shop.world, monkeypatch)
+    done = call(*command, "--project", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 10, 100]
+    assert "refused" not in shop.skipped(MANAGED)
