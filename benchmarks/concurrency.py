@@ -6,6 +6,8 @@ branches, audits, digests, state or views. SQLMesh has state and views (`spark_p
 timed of it is what is timed of ours: the start of Spark and a plan's application, not its loading
 and planning. All sides have the same rows, queries, Spark settings and kind of catalog, and start
 Spark themselves; each run is a process and a lake of its own, and runs alternate.
+
+`python -m benchmarks.concurrency RESULTS.json FILE.svg` draws what a run has written.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.measuring import Settings, Step, alternating, measured, print_table
+from benchmarks.pictures import BLUE, GRAY, GREEN, STEP, Bar, chart, page
 from benchmarks.processes import timed
 from benchmarks.spark_peer import NAME as THEIRS
 from benchmarks.spark_peer import run_theirs, why_not
@@ -46,6 +49,8 @@ _EXTERNAL: Final = f"- name: {_SOURCE}\n  columns: {{id: bigint, ts: timestamp, 
 OURS: Final = "vde"
 IN_DAGSTER: Final = "vde, a Dagster run"
 SCRIPT: Final = "the script"
+RESULTS: Final = "concurrency.json"
+_COLORS: Final = {SCRIPT: GRAY, THEIRS: BLUE}
 _ROWS_OF_A_TRIAL: Final = 100
 
 
@@ -192,6 +197,29 @@ def main(settings: Settings) -> None:
     print_table(["", "at once", "CPU", "wall", "of the script", "faster than one"], rows)
     if prevented:
         print(prevented)
+    settings.folder.mkdir(parents=True, exist_ok=True)
+    results = settings.folder / RESULTS
+    results.write_text(json.dumps([[*key, step] for key, step in found.items()]))
+    print(f"The numbers are in {results}, which --folder keeps.")
+
+
+def picture(found: Sequence[tuple[str, str, Step]]) -> str:
+    """Wall and CPU seconds of each side, by how many models are evaluated at once, as SVG."""
+    order = sorted(found, key=lambda each: int(each[1]))
+    parts: list[str] = []
+    for place, of in enumerate(("wall", "CPU")):
+        values = [
+            Bar(
+                label=f"{side}, {at_once} at once",
+                value=step[of],
+                shown=f"{step[of]:.1f}",
+                color=_COLORS.get(side, GREEN),
+            )
+            for side, at_once, step in order
+        ]
+        title = f"{LAYERS * WIDTH} models, {of} seconds"
+        parts += chart(title, values, left=20 + place * 440, top=40, labels=180, longest=180)
+    return page(parts, width=880, height=50 + len(order) * STEP)
 
 
 def _one(side: str, at_once: int, rows: int) -> Step:
@@ -205,4 +233,7 @@ def _one(side: str, at_once: int, rows: int) -> Step:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_one(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
+    if len(sys.argv) == 3:
+        Path(sys.argv[2]).write_text(picture(json.loads(Path(sys.argv[1]).read_text())))
+    else:
+        print(json.dumps(_one(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))

@@ -37,6 +37,7 @@ from sqlalchemy import create_engine, text
 
 from benchmarks.filled import HOUR, fill
 from benchmarks.measuring import Settings, Step, alternating, cpu_seconds, measured, print_table
+from benchmarks.pictures import GRAY, GREEN, STEP, Bar, chart, page
 from benchmarks.staleness import LAYERS, Size, write
 from tests.postgres_server import postgres_programs, running_server
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
@@ -268,37 +269,27 @@ def _compare(settings: Settings, name: str, sizes: Sequence[Size], head: str) ->
 
 
 def picture(found: Sequence[tuple[str, str, Step]]) -> str:
-    """CPU milliseconds of each operation by size, as bars in SVG; those of a database together."""
+    """CPU milliseconds of each operation by size, those of a database together, as SVG."""
     parts: list[str] = []
+    height = 60 + len(found) * STEP
     for place, name in enumerate(("plan", "status", "step", "tick")):
         of = f"{name} CPU"
-        values = [(state, size, step[of]) for state, size, step in found if of in step]
-        parts += _bars(name, values, left=20 + place % 2 * 440, top=40 + place // 2 * _HEIGHT)
-    height = 2 * _HEIGHT + 20
-    body = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 {height}" '
-        'font-family="sans-serif" font-size="12">\n'
-        f'<rect width="880" height="{height}" fill="white"/>\n{body}\n</svg>\n'
-    )
+        values = [
+            Bar(
+                label=f"{state} {size}",
+                value=step[of],
+                shown=f"{step[of]:,.1f}",
+                color=_COLORS[state],
+            )
+            for state, size, step in found
+            if of in step
+        ]
+        left, top = 20 + place % 2 * 440, 40 + place // 2 * height
+        parts += chart(f"{name}: ms of CPU", values, left=left, top=top, labels=170, longest=180)
+    return page(parts, width=880, height=2 * height)
 
 
-_HEIGHT: Final = 300
-_COLORS: Final = {"SQLite": "#2a6f4e", "Postgres": "#b0b7c3"}
-
-
-def _bars(
-    name: str, values: Sequence[tuple[str, str, float]], *, left: int, top: int
-) -> Iterator[str]:
-    most = max(value for _, _, value in values) or 1
-    yield f'<text x="{left}" y="{top - 14}" font-weight="bold">{name}: ms of CPU</text>'
-    for number, (state, size, value) in enumerate(values):
-        y, width = top + number * 22, max(1, round(value / most * 180))
-        yield f'<text x="{left + 170}" y="{y + 13}" text-anchor="end">{state} {size}</text>'
-        yield (
-            f'<rect x="{left + 178}" y="{y}" width="{width}" height="16" fill="{_COLORS[state]}"/>'
-        )
-        yield f'<text x="{left + 186 + width}" y="{y + 13}">{value:,.1f}</text>'
+_COLORS: Final = {"SQLite": GREEN, "Postgres": GRAY}
 
 
 @contextmanager

@@ -16,12 +16,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from benchmarks.measuring import Settings, Step, cpu_seconds, measured, print_table
+from benchmarks.pictures import GRAY, GREEN, Bar, chart, page
 
 DAYS: Final = 14
 LOOKBACKS: Final = (6, 12, 24)
@@ -128,28 +128,19 @@ def title(strategy: str) -> str:
 
 def picture(found: dict[str, Step]) -> str:
     """Rows that are read and rows that are missed, as bars in SVG."""
-    read = [("rows read", name, step["rows"]) for name, step in found.items()]
-    lost = [("rows missed", name, step["missed"]) for name, step in found.items()]
-    parts = [*_bars(read, top=40), *_bars(lost, top=200)]
-    body = "\n".join(parts)
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 350" font-family="sans-serif" '
-        f'font-size="13">\n<rect width="640" height="350" fill="white"/>\n{body}\n</svg>\n'
-    )
-
-
-def _bars(values: Sequence[tuple[str, str, float]], *, top: int) -> list[str]:
-    most = max(value for _, _, value in values) or 1
-    parts = [f'<text x="10" y="{top - 14}" font-weight="bold">{values[0][0]}</text>']
-    for number, (_, name, value) in enumerate(values):
-        y, width = top + number * 28, max(1, round(value / most * 400))
-        color = "#2a6f4e" if name == SESSIONS else "#b0b7c3"
-        parts += [
-            f'<text x="120" y="{y + 14}" text-anchor="end">{title(name)}</text>',
-            f'<rect x="130" y="{y}" width="{width}" height="18" fill="{color}"/>',
-            f'<text x="{138 + width}" y="{y + 14}">{value:,.0f}</text>',
+    parts: list[str] = []
+    for place, (what, of) in enumerate((("rows read", "rows"), ("rows missed", "missed"))):
+        values = [
+            Bar(
+                label=title(name),
+                value=step[of],
+                shown=f"{step[of]:,.0f}",
+                color=GREEN if name == SESSIONS else GRAY,
+            )
+            for name, step in found.items()
         ]
-    return parts
+        parts += chart(what, values, left=10, top=40 + place * 160, labels=110, longest=400)
+    return page(parts, width=640, height=320)
 
 
 if __name__ == "__main__":
