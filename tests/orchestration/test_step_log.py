@@ -18,7 +18,7 @@ from tests.worlds.engine import MemoryEngine
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.orchestration import step_log
-from vde_dagster.orchestration.step_log import logged_progress, progress_text
+from vde_dagster.orchestration.step_log import logged_progress
 from vde_dagster.ports.engine import EngineProgress, StageProgress
 
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
@@ -199,9 +199,3 @@ def test_lines_about_the_engine_are_in_the_log_of_runs(shop: Launchpad) -> None:
     loaded_again = Working(shop.folder, shop.instance, shop.world)
     lines = materialize(loaded_again, "mart", "totals", force=True)
     assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in lines)
-
-
-def test_many_stages_are_counted() -> None:
-    stages = tuple(StageProgress(stage=each, tasks=2, done=1) for each in range(5))
-    text = progress_text(EngineProgress(stages=stages))
-    assert text.endswith("stage 2 has done 1 of 2 tasks; and 2 more stages")

@@ -25,18 +25,31 @@ WORKERS: Final = ("127.0.0.2", "127.0.0.3")
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """The master's URL, while it and two workers of two cores and 1 GB each run."""
-    port = free_port()
-    url = f"spark://{LOOPBACK}:{port}"
+    """The master's URL, while it and two workers run."""
     with ExitStack() as programs:
-        at = ["--host", LOOPBACK, "--port", str(port), "--webui-port", "0"]
-        master = _of_spark(folder, LOOPBACK, "master", _deployed("Master", at))
-        programs.enter_context(master).wait_until_it_answers(port)
+        url = programs.enter_context(master(folder))
         for host in WORKERS:
-            work = ["--work-dir", str(folder / host), "--cores", "2", "--memory", "1g"]
-            at = ["--host", host, "--webui-port", "0", *work, url]
-            programs.enter_context(_of_spark(folder, host, "worker", _deployed("Worker", at)))
+            programs.enter_context(worker(folder, host, url))
         yield url
+
+
+@contextmanager
+def master(folder: Path) -> Iterator[str]:
+    """The URL of a master without workers, while it runs."""
+    port = free_port()
+    at = ["--host", LOOPBACK, "--port", str(port), "--webui-port", "0"]
+    with _of_spark(folder, LOOPBACK, "master", _deployed("Master", at)) as program:
+        program.wait_until_it_answers(port)
+        yield f"spark://{LOOPBACK}:{port}"
+
+
+@contextmanager
+def worker(folder: Path, host: str, url: str) -> Iterator[None]:
+    """A worker of two cores and 1 GB for a master, while it runs."""
+    work = ["--work-dir", str(folder / host), "--cores", "2", "--memory", "1g"]
+    at = ["--host", host, "--webui-port", "0", *work, url]
+    with _of_spark(folder, host, "worker", _deployed("Worker", at)):
+        yield
 
 
 @contextmanager

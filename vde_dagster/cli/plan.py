@@ -297,7 +297,7 @@ def apply(
 
     at_once = models if models is not None else project.configuration.concurrency
     concurrency = Concurrency(models=at_once, fail_fast=fail_fast)
-    with applying(plan) as report:
+    with applying(plan, project.services.engine) as report:
         if not plan.backfills:
             return apply_plan(project.services, plan, report)
         from vde_dagster.orchestration.jobs import run_plan

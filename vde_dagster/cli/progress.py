@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Final
 
+from vde_dagster.app.inspect.engine_watch import progress_text, watched
 from vde_dagster.cli.printing import console, note
 from vde_dagster.core.planning.plan_text import work_units
 from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from vde_dagster.app.apply.applying import Report
     from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.core.planning.plan import Plan
+    from vde_dagster.ports.engine import Engine, EngineProgress
+
+
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked what the engine is doing."""
+LINE_LOOKS: Final = 30
+"""Without a terminal: every how many looks at an engine at work there is a line."""
+_Shown = tuple["Report", Callable[["EngineProgress"], None]]
+"""What is called with a unit of work that is done, and with what the engine is doing."""
 
 
 @contextmanager
-def applying(plan: Plan) -> Iterator[Report]:
-    """Reports each unit of work while a plan is applied."""
+def applying(plan: Plan, engine: Engine) -> Iterator[Report]:
+    """Reports each unit of work while a plan is applied, and meanwhile what the engine is doing."""
     screen = console(err=True)
-    if not screen.is_terminal:
-        yield lambda done: note(_line(done))
-        return
+    shown = _on_terminal(plan, screen) if screen.is_terminal else _in_lines()
+    with ExitStack() as stack:
+        report, seen = stack.enter_context(shown)
+        if plan.backfills:
+            stack.enter_context(watched(engine.progress, seen, seconds=LOOK_SECONDS))
+        yield report
+
+
+@contextmanager
+def _in_lines() -> Iterator[_Shown]:
+    looks = count(1)
+
+    def seen(found: EngineProgress) -> None:
+        line = progress_text(found)
+        if line and next(looks) % LINE_LOOKS == 0:
+            note(line)
+
+    yield lambda done: note(_line(done)), seen
+
+
+@contextmanager
+def _on_terminal(plan: Plan, screen: Console) -> Iterator[_Shown]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     bar = Progress(
@@ -41,7 +73,12 @@ def applying(plan: Plan) -> Iterator[Report]:
             message = f"{done.key.model}{' (reused)' if done.reused else ''}"
             bar.update(task, advance=len(done.entries), description=message)
 
-        yield report
+        def seen(found: EngineProgress) -> None:
+            line = progress_text(found, most=1)
+            if line:
+                bar.update(task, description=line)
+
+        yield report, seen
 
 
 def _line(done: Evaluated) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vde_dagster.ports.engine import EngineProgress, StageProgress
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 
 def progress_of(session: object) -> EngineProgress | None:
@@ -17,6 +22,7 @@ def progress_of(session: object) -> EngineProgress | None:
         tracker = context.statusTracker()
         found = [tracker.getStageInfo(each) for each in sorted(tracker.getActiveStageIds())]
         address = context.uiWebUrl or ""
+        waits_for = _waits_for(context) if found else ""
     except Py4JError:  # the JVM has gone
         return None
     stages = [
@@ -29,4 +35,18 @@ def progress_of(session: object) -> EngineProgress | None:
         for each in found
         if each is not None
     ]
-    return EngineProgress(address=address, stages=tuple(stages))
+    return EngineProgress(address=address, waits_for=waits_for, stages=tuple(stages))
+
+
+def _waits_for(context: SparkContext) -> str:
+    """What the stages that run wait for; empty where there is somebody to compute them."""
+    if context.master.startswith("local"):
+        return ""
+    tracker = context._jsc.sc().statusTracker()  # noqa: SLF001 - pyspark's own tracker lists none
+    present = len(tracker.getExecutorInfos()) - 1  # the driver is among them
+    if present > 0:
+        return ""
+    return (
+        f"executors: {context.master} has given it none so far. Perhaps other applications have "
+        "all of its cores; its own page shows that"
+    )
