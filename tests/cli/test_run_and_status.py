@@ -15,9 +15,13 @@ from tests.cli.changing import Changing, InMemory, OnSpark, facts, write_files
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.kept_folder import KeptFolder
+from vde_dagster.app.apply import running
+from vde_dagster.app.apply.running import Wanted
+from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
-from vde_dagster.ports.state import environment_resource
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.ports.state import environment_resource, version_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -280,6 +284,49 @@ def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Chan
     assert found["built"] == []
     state.release_lease(lease)
     assert built(changing.folder)["staging.events"] == 1
+
+
+@pytest.mark.spark
+@with_dagster
+def test_a_model_that_another_process_writes_fails_a_run_that_computes_the_others(
+    changing: Changing,
+) -> None:
+    changing.land((5.25, 4), until=48)
+    state = VdeProject.load(changing.folder).services.state
+    shown = state.environment("prod")
+    assert shown is not None
+    resource = version_resource(shown.snapshots[ModelName("mart", "total")].key)
+    lease = state.acquire_lease(resource, holder="somebody", ttl=timedelta(hours=1))
+    failed = call("run", "--project", changing.folder)
+    assert failed.exit_code == 1
+    assert "somebody" in failed.stderr
+    assert behind(changing.folder).keys() == {"mart.total"}
+    state.release_lease(lease)
+    assert built(changing.folder) == {"mart.total": 1}
+    assert status(changing.folder)["up_to_date"]
+
+
+@pytest.mark.spark
+def test_a_run_whose_environment_has_changed_since_it_was_planned_does_nothing_and_says_so(
+    changing: Changing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changing.land((5.25, 4), until=48)
+    plan_run = running.plan_run
+
+    def late(services: Services, environment: str, *arguments: Wanted) -> Plan:
+        made = plan_run(services, environment, *arguments)
+        edited = changing.folder / "models" / "total.sql"
+        edited.write_text(edited.read_text().replace("COUNT(*)", "COUNT(*) + 0"))
+        planned = call("plan", "prod", "--auto-apply", "--project", changing.folder)
+        assert planned.exit_code == 0, planned.stderr
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "plan_run", late)
+        done = call("run", "--project", changing.folder)
+    assert done.exit_code == 3, done.stderr
+    assert "prod was changed since this plan was made" in done.stderr
+    assert "`vde run prod`" in done.stderr
 
 
 @pytest.mark.spark

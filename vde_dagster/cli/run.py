@@ -11,7 +11,6 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.plan import apply, built_facts
 from vde_dagster.cli.printing import console, print_json
-from vde_dagster.core.errors import Conflict
 
 if TYPE_CHECKING:
     from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     Waiting = tuple[ModelName, tuple[Wait, ...]]
 
 BUSY: Final = 3
-"""The exit code if another run or plan is under way in the environment: nothing was done."""
+"""The exit code if somebody else changes the environment, or just has: nothing was done."""
 
 
 @click.command("run", short_help="Compute what is due, and what is late or changed upstream.")
@@ -57,11 +56,13 @@ def command(
     is not started.
 
     Exit codes: 0 if all that is ready is computed, 1 if something failed (the rest is done), 3 if a
-    plan or another run of ENV is under way. It is safe to run it twice at once.
+    plan or another run of ENV is under way or has just changed it, so that nothing was done. It is
+    safe to run it twice at once.
     """
     if no_stale and only_stale:
         raise click.UsageError("--no-stale and --only-stale exclude each other.")
     from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
+    from vde_dagster.app.apply.visitor import EnvironmentBusy
     from vde_dagster.app.plan.plan_checks import what_stayed_undone
     from vde_dagster.composition import VdeProject
 
@@ -76,8 +77,8 @@ def command(
     if not (plan.is_empty or explain):
         try:
             done = apply(project, plan, models=models, fail_fast=fail_fast)
-        except Conflict as conflict:
-            busy = str(conflict)
+        except EnvironmentBusy as somebody:
+            busy = str(somebody)
             click.echo(f"vde: {busy}", err=True)
     if output == "json":
         print_json(_facts(project, plan, waiting, done, busy))

@@ -60,7 +60,14 @@ from vde_dagster.core.planning.stages import (
 from vde_dagster.core.planning.workload import restatement
 from vde_dagster.core.time.intervals import ALWAYS, Interval, common, merge
 from vde_dagster.core.time.schedule import batches
-from vde_dagster.ports.state import Lease, environment_resource
+from vde_dagster.ports.state import Lease, LeaseHeld, environment_resource
+
+
+class EnvironmentBusy(Conflict):
+    """Somebody changes an environment, or has changed it since the plan was made; it is not begun.
+
+    So nothing was done. Any other `Conflict` is about a part of a plan that was begun.
+    """
 
 
 @contextmanager
@@ -111,7 +118,8 @@ class Applying:
         """Run a stage; each evaluation is yielded when it is done.
 
         Raises:
-            Conflict: The plan is stale, or another process writes the same right now.
+            EnvironmentBusy: Another process changes the environment, or the plan is stale.
+            Conflict: Another process writes the same right now.
             Refused: An evaluation is not possible in the current state.
             EvaluationFailed: A query failed.
         """
@@ -151,17 +159,15 @@ class Applying:
 
     def _reserve(self, stage: Reserve) -> None:
         state, resource = self.services.state, environment_resource(stage.environment)
-        self._lease = self.leases.enter_context(
-            leased(
-                state,
-                resource,
-                holder=holder_of(self.services.ids, f"plan {self.plan.plan_id}"),
-                ttl=self.services.lease_ttl,
-            )
-        )
+        holder = holder_of(self.services.ids, f"plan {self.plan.plan_id}")
+        lease = leased(state, resource, holder=holder, ttl=self.services.lease_ttl)
+        try:
+            self._lease = self.leases.enter_context(lease)
+        except LeaseHeld as held:
+            raise EnvironmentBusy(held.message, advice=held.advice) from held
         revision = state.revision(stage.environment)
         if revision != stage.base_revision:
-            raise Conflict(
+            raise EnvironmentBusy(
                 f"{stage.environment} was changed since this plan was made (revision {revision}, "
                 f"the plan was made at {stage.base_revision}). Nothing was done",
                 advice=self.plan.again,
