@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,9 +12,12 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call
+from tests.cli.changing import InMemory, facts, write_files
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.inspect import local_answers
 from vde_dagster.cli.commands import vde
 from vde_dagster.composition import VdeProject
@@ -173,3 +177,31 @@ def test_a_table_whose_columns_changed_since_its_last_rows_goes_to_spark(
     sql = "SELECT id FROM raw.plain"
     done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
     assert "raw.plain has rows or columns that Spark reads" in done.stderr
+
+
+def test_spark_reads_the_versions_of_one_promotion_although_another_one_comes_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changing = InMemory(write_files(tmp_path / "changing"), MemoryWorld()).serve(monkeypatch)
+    changing.land((0.5, 10), (5.5, 5), until=24)
+    promote = ("plan", "--auto-apply", "--project", changing.folder)
+    assert call(*promote).exit_code == 0
+    for model, old, new in (("total", "COUNT(*)", "1 + COUNT(*)"), ("best", "MAX(", "2 * MAX(")):
+        file = changing.folder / "models" / f"{model}.sql"
+        file.write_text(file.read_text().replace(old, new))
+    fetch, sql = MemoryEngine.fetch, "SELECT events, best FROM mart.total CROSS JOIN mart.best"
+    asked = ("query", sql, "--engine", "spark", "--project", changing.folder)
+    before = facts(*asked)["rows"]
+
+    def promoted_first(
+        engine: MemoryEngine, query: str, *, limit: int
+    ) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
+        done = call(*promote)
+        assert done.exit_code == 0, done.stderr
+        return fetch(engine, query, limit=limit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryEngine, "fetch", promoted_first)
+        assert facts(*asked)["rows"] == before
+    ((events, best),) = before
+    assert facts(*asked)["rows"] == [[events + 1, 2 * best]]

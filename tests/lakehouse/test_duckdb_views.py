@@ -29,15 +29,15 @@ def sales(lake: Lake) -> TableName:
 
 
 def answer(lake: Lake, sql: str, views: dict[ModelName, TableName]) -> LocalAnswer | LeftToSpark:
-    read = [*views] or [ModelName(lake.schema, "sales")]
+    services = lake.services()
     return answer_locally(
-        lake.services(),
+        services,
         DuckDbQueries(),
         sql,
         catalog="lake",
-        read=read,
         views=views,
         limit=100,
+        whole=services.catalog.views(views.values()),
     )
 
 

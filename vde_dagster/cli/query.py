@@ -172,7 +172,7 @@ def answer_on_views(
     engine: Engine = "auto",
     whole: Mapping[TableName, ViewDefinition] | None = None,
 ) -> Answer:
-    """The rows of a query in which names stand for views.
+    """The rows of a query in which names stand for views, all of one promotion.
 
     Args:
         project: The project.
@@ -181,10 +181,11 @@ def answer_on_views(
         views: What names stand for; others are tables of the catalog.
         limit: At most how many rows.
         engine: Who answers.
-        whole: The views of one revision, where they move one by one.
+        whole: The views of one revision, where they move one by one; else they are looked up here,
+            all at once.
 
     Raises:
-        Conflict: One of those cannot be read as it was.
+        Conflict: A view cannot be read as it was.
         Refused: DuckDB has to answer what is left to Spark.
         EvaluationFailed: The query failed.
     """
@@ -192,8 +193,10 @@ def answer_on_views(
     from vde_dagster.core.sql.places import placed
 
     catalog, why = project.configuration.catalog.name, ""
+    if whole is None:
+        whole = project.services.catalog.views([views[each] for each in read if each in views])
     if engine != "spark":
-        found = _answer_locally(project, sql, read=read, views=views, limit=limit + 1, whole=whole)
+        found = _answer_locally(project, sql, views=views, limit=limit + 1, whole=whole)
         if isinstance(found, LocalAnswer):
             return _cut(found.columns, found.rows, limit, engine="duckdb")
         why = found.reason
@@ -204,9 +207,9 @@ def answer_on_views(
             )
     if any(view.catalog for view in views.values()):
         project.open_spark(reading=views.values())  # the session that the engine finds, too
-    tables = views if whole is None else _pinned(project, read, views, whole)
+    tables = _pinned(project, read, views, whole)
     bound = placed(sql, catalog=catalog).with_tables(tables.get).text
-    columns, rows = project.engine.fetch(bound, limit=limit + 1)
+    columns, rows = project.services.engine.fetch(bound, limit=limit + 1)
     return _cut(columns, rows, limit, engine="spark", why=why)
 
 
@@ -214,10 +217,9 @@ def _answer_locally(
     project: VdeProject,
     sql: str,
     *,
-    read: Sequence[ModelName],
     views: Mapping[ModelName, TableName],
     limit: int,
-    whole: Mapping[TableName, ViewDefinition] | None,
+    whole: Mapping[TableName, ViewDefinition],
 ) -> LocalAnswer | LeftToSpark:
     from vde_dagster.app.inspect.local_answers import answer_locally
     from vde_dagster.core.sql.duckdb.translating import LeftToSpark
@@ -229,7 +231,6 @@ def _answer_locally(
         project.local_queries,
         sql,
         catalog=project.configuration.catalog.name,
-        read=read,
         views=views,
         limit=limit,
         whole=whole,

@@ -48,7 +48,7 @@ def audited(
     ) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
         del read
         local = DuckDbQueries()
-        found = answer_locally(services, local, sql, catalog="lake", read=(), views={}, limit=most)
+        found = answer_locally(services, local, sql, catalog="lake", views={}, limit=most, whole={})
         if isinstance(found, LocalAnswer):
             engines.add("duckdb")
             return found.columns, found.rows

@@ -47,9 +47,9 @@ class Asking:
             DuckDbQueries(),
             sql,
             catalog="lake",
-            read=[*views],
             views=views,
             limit=most,
+            whole=self.services.catalog.views(views.values()),
         )
         if isinstance(found, LocalAnswer):
             self.engines.add("duckdb")

@@ -403,10 +403,9 @@ def test_a_query_reads_one_revision_while_views_show_two(shop: Shop) -> None:
         DuckDbQueries(),
         "SELECT t.amount AS t, s.amount AS s FROM mart.total AS t CROSS JOIN mart.sales AS s",
         catalog="lake",
-        read=read,
         views=names,
         limit=9,
-        whole=whole_views(services, revision, read),
+        whole=whole_views(services, revision, read) or {},
     )
     assert isinstance(found, LocalAnswer)
     assert sorted(tuple(row) for row in found.rows) == [(66, 5), (66, 7), (66, 10)]

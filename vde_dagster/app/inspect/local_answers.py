@@ -1,7 +1,7 @@
 """Queries on an environment that need no engine: rows are read by the catalog and kept in memory.
 
-All views are looked up at once, so they are those of one promotion (`whole_views` has them if the
-catalog moves them one by one), and each table is read at the Iceberg snapshot that it had then.
+The views are those of one promotion, and each table is read at the Iceberg snapshot that it had
+when it was looked up.
 """
 
 from __future__ import annotations
@@ -81,10 +81,9 @@ def answer_locally(
     sql: str,
     *,
     catalog: str,
-    read: Sequence[ModelName],
     views: Mapping[ModelName, TableName],
     limit: int,
-    whole: Mapping[TableName, ViewDefinition] | None = None,
+    whole: Mapping[TableName, ViewDefinition],
 ) -> LocalAnswer | LeftToSpark:
     """The rows of a query, if it is certain that they are those that Spark would give.
 
@@ -93,13 +92,10 @@ def answer_locally(
         local: Where it is answered.
         sql: A SELECT over models in Spark's dialect.
         catalog: The project's own.
-        read: The models and tables that the query names.
         views: The view of each model that the environment shows.
         limit: At most how many rows.
-        whole: The views of one revision, where looking them up at once is not enough for that.
+        whole: Those of them that are read, all of one promotion.
     """
-    if whole is None:
-        whole = services.catalog.views([views[each] for each in read if each in views])
     look = _Look(services, whole)
     query = in_duckdb(sql, catalog=catalog, tables=lambda name: look.named(name, views.get(name)))
     if isinstance(query, LeftToSpark):
