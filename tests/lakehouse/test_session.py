@@ -8,10 +8,11 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from py4j.clientserver import JavaClient
 from pyiceberg.catalog.sql import SqlCatalog
 
 from vde_dagster.core.errors import SetupError
@@ -81,6 +82,23 @@ def test_what_is_set_in_a_session_is_what_pyspark_says(spark: SparkSession, valu
         assert found == dict(spark.conf.getAll)
     finally:
         spark.conf.unset("vde.of_this_test")
+
+
+@pytest.mark.spark
+def test_settings_are_asked_for_in_a_handful_of_questions_however_many_there_are(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    send = JavaClient.send_command
+
+    def noted(client: JavaClient, command: str, *arguments: Any, **named: Any) -> Any:
+        asked.append(command)
+        return send(client, command, *arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JavaClient, "send_command", noted)
+        found = settings_of(spark)
+    assert len(asked) < 20 < len(found)
 
 
 @pytest.mark.spark

@@ -128,16 +128,19 @@ def settle(session: SparkSession) -> None:
 
 
 def settings_of(session: SparkSession) -> dict[str, str]:
-    """What is set in a session, in as few questions to the JVM as can be.
+    """What is set in a session, in a handful of questions to the JVM.
 
     pyspark asks for each setting by itself, which takes as long as a small query.
     """
     if is_remote(session):
         return dict(session.conf.getAll)
+    from py4j.java_gateway import get_method
+
     found = session.conf._jconf.getAllAsJava()  # noqa: SLF001 - what pyspark's `getAll` reads
     keys, values = (
-        str(session._jvm.java.lang.String.join(_BETWEEN, each)).split(_BETWEEN)  # noqa: SLF001
-        for each in (found.keySet(), found.values())
+        # The map's own methods: py4j has a `values` that fetches them one by one.
+        str(session._jvm.java.lang.String.join(_BETWEEN, get_method(found, name)())).split(_BETWEEN)  # noqa: SLF001
+        for name in ("keySet", "values")
     )
     if len(keys) != len(values):  # one has the separator in it
         return dict(found)

@@ -23,7 +23,7 @@ def progress_of(session: object) -> EngineProgress | None:
         found = [tracker.getStageInfo(each) for each in sorted(tracker.getActiveStageIds())]
         address = context.uiWebUrl or ""
         waits_for = _waits_for(context) if found else ""
-    except Py4JError:  # the JVM has gone
+    except (Py4JError, OSError, AttributeError):  # the JVM has gone, or a user's code stopped it
         return None
     stages = [
         StageProgress(
@@ -47,6 +47,6 @@ def _waits_for(context: SparkContext) -> str:
     if present > 0:
         return ""
     return (
-        f"executors: {context.master} has given it none so far. Perhaps other applications have "
-        "all of its cores; its own page shows that"
+        f"executors: it has none of {context.master} now. Perhaps other applications have all of "
+        "its cores; its own page shows that"
     )

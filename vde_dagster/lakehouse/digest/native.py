@@ -60,10 +60,19 @@ def halves(frame: DataFrame, *, apart: Collection[str] = ()) -> tuple[Column, Co
     """
     fields = [each for each in frame.schema.fields if each.name not in apart]
     names = [quoted(each.name) for each in fields]
-    words = [F.expr(_flags_text(each)) for each in _words(names)]
+    texts = [_flags_text(each) for each in _words(names)]
+    if not any(_is_encoded(each.dataType) for each in fields):
+        upper, lower = (F.expr(_hash_text(salt, [*texts, *names])) for salt in _SALTS)
+        return upper, lower
+    words = [F.expr(each) for each in texts]
     values = [(frame[name], each.dataType) for name, each in zip(names, fields, strict=True)]
     upper, lower = (_hash(salt, words, values) for salt in _SALTS)
     return upper, lower
+
+
+def _hash_text(salt: int, values: Sequence[str]) -> str:
+    """What `_hash` gives, as SQL: made of columns it takes several calls for each of them."""
+    return f"xxhash64({', '.join([f'{salt}L', *values])})"
 
 
 def _hash(salt: int, words: Sequence[Column], values: Sequence[_Value]) -> Column:
@@ -96,6 +105,13 @@ def _flags(values: Sequence[_Value]) -> Column:
         for number, (value, _) in enumerate(values)
     ]
     return reduce(lambda one, other: one.bitwiseOR(other), flags)
+
+
+def _is_encoded(of: DataType) -> bool:
+    """Whether `_hashable` makes something else of values of a type."""
+    if isinstance(of, StringType):
+        return not of.isUTF8BinaryCollation()
+    return isinstance(of, StructType | ArrayType | MapType | VariantType)
 
 
 def _hashable(salt: int, value: Column, of: DataType) -> Column:
