@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
@@ -136,10 +136,11 @@ def settings_of(session: SparkSession) -> dict[str, str]:
         return dict(session.conf.getAll)
     from py4j.java_gateway import get_method
 
+    jvm: Any = session._jvm  # noqa: SLF001 - pyspark has no other way to Java's own methods
     found = session.conf._jconf.getAllAsJava()  # noqa: SLF001 - what pyspark's `getAll` reads
+    # The map's own methods: py4j has a `values` that fetches them one by one.
     keys, values = (
-        # The map's own methods: py4j has a `values` that fetches them one by one.
-        str(session._jvm.java.lang.String.join(_BETWEEN, get_method(found, name)())).split(_BETWEEN)  # noqa: SLF001
+        str(jvm.java.lang.String.join(_BETWEEN, get_method(found, name)())).split(_BETWEEN)
         for name in ("keySet", "values")
     )
     if len(keys) != len(values):  # one has the separator in it

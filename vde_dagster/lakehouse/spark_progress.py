@@ -40,13 +40,14 @@ def progress_of(session: object) -> EngineProgress | None:
 
 def _waits_for(context: SparkContext) -> str:
     """What the stages that run wait for; empty where there is somebody to compute them."""
-    if context.master.startswith("local"):
+    master = context.master or ""
+    if master.startswith("local"):
         return ""
     tracker = context._jsc.sc().statusTracker()  # noqa: SLF001 - pyspark's own tracker lists none
     present = len(tracker.getExecutorInfos()) - 1  # the driver is among them
     if present > 0:
         return ""
     return (
-        f"executors: it has none of {context.master} now. Perhaps other applications have all of "
+        f"executors: it has none of {master} now. Perhaps other applications have all of "
         "its cores; its own page shows that"
     )
