@@ -38,7 +38,8 @@ from sqlalchemy import create_engine, text
 from benchmarks.filled import HOUR, fill
 from benchmarks.measuring import Settings, Step, alternating, cpu_seconds, measured, print_table
 from benchmarks.pictures import GRAY, GREEN, STEP, Bar, chart, page
-from benchmarks.staleness import LAYERS, Size, write
+from benchmarks.projects import LAYERS
+from benchmarks.staleness import Size, write
 from tests.postgres_server import postgres_programs, running_server
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication

@@ -119,9 +119,9 @@ def detected(folder: Path) -> Step:
 
     catalog.history(_NAME, mark(-2))  # modules that are imported when they are needed
     step: Step = {}
-    for name, place in (("first", 0), ("newest", -2)):
+    for name, at in (("first", 0), ("newest", -2)):
         before = cpu_seconds()
-        found = catalog.history(_NAME, mark(place))
+        found = catalog.history(_NAME, mark(at))
         step[f"since the {name}"] = cpu_seconds() - before
         step[f"files, {name}"] = sum(uri.files for each in found.changes for uri in each.added)
     return step

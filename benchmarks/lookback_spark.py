@@ -147,7 +147,12 @@ def main(settings: Settings) -> None:
     rows: list[list[str | float]] = []
     for each in (SESSIONS, *map(str, LOOKBACKS)):
         found = measured([sys.executable, "-m", "benchmarks.lookback_spark", each])
-        counts = [f"{found['rows']:,.0f}", found["CPU"], found["wall"], f"{found['missed']:,.0f}"]
+        counts: list[str | float] = [
+            f"{found['rows']:,.0f}",
+            found["CPU"],
+            found["wall"],
+            f"{found['missed']:,.0f}",
+        ]
         rows.append([title(each), *counts])
         print(f"{title(each)}: {json.dumps(found)}", flush=True)
     print(f"Two facts of real flights on Spark, {DAYS} days hour by hour")

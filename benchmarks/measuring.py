@@ -9,9 +9,11 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.projects import Shape
 
+_Name = TypeVar("_Name", bound=tuple[str, ...])
 Step = dict[str, float]
 """What one process measured: seconds by step."""
 
@@ -66,11 +68,9 @@ def measured(
     return step
 
 
-def alternating(
-    rounds: int, runs: Mapping[tuple[str, ...], Callable[[], Step]]
-) -> dict[tuple[str, ...], Step]:
+def alternating(rounds: int, runs: Mapping[_Name, Callable[[], Step]]) -> dict[_Name, Step]:
     """The medians of several runs that alternate, so that a busy minute affects all of them."""
-    found: dict[tuple[str, ...], list[Step]] = {name: [] for name in runs}
+    found: dict[_Name, list[Step]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
             found[name].append(run())

@@ -16,7 +16,7 @@ Process = tuple[int, int]
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-def timed(run: Callable[[], None]) -> Step:
+def timed(run: Callable[[], object]) -> Step:
     """Seconds that a step takes: wall time, and CPU time of this process and all its descendants.
 
     Each process counts from the beginning of the step on. One that ended meanwhile does not:

@@ -62,7 +62,7 @@ def main(settings: Settings) -> None:
     runs = {(name,): partial(ask, folder, sql) for name, sql in QUERIES.items()}
     found = alternating(settings.rounds, runs)
     print("`vde query` on the example: seconds, medians")
-    rows = [
+    rows: list[list[str | float]] = [
         [name, *each.values(), f"over {MOST_SECONDS} s" if each["wall"] > MOST_SECONDS else ""]
         for (name,), each in found.items()
     ]

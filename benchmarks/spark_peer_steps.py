@@ -27,7 +27,7 @@ def main(folder: Path, name: str) -> None:
     conf = SparkConf().setAll(list(connection["config"].items()))
     # What SQLMesh does itself while it loads, which is not measured: it then finds this session.
     builder = SparkSession.builder.config(conf=conf).enableHiveSupport()
-    started = timed(lambda: builder.getOrCreate() and None)
+    started = timed(builder.getOrCreate)
     context = Context(paths=[folder])
     plan = context.plan_builder("prod", skip_tests=True).build()
     applied = timed(lambda: context.apply(plan))
