@@ -142,9 +142,10 @@ class MemoryWorld(World):
 
 
 class IcebergWorld(World):
-    """Others write with pyiceberg."""
+    """Others write with pyiceberg. Its files are in ``warehouse`` of its folder."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._database = folder / "folder" / "lake.db"
         settings = {"type": "sql", "uri": f"sqlite:///{self._database}"}
         settings["warehouse"] = f"{folder}/warehouse"
@@ -291,6 +292,7 @@ class RestWorld(IcebergWorld):
 
     def __init__(self, server: RestServer) -> None:
         self.server = server
+        self.folder = server.folder
         self._numbers = itertools.count(NUMBERS_OF_A_SWAP, NUMBERS_OF_A_SWAP)
         self._tables = open_iceberg_catalog("lake", server.properties)
         for namespace in ("raw", "vde__s"):

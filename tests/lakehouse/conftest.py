@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
+    from sqlalchemy import Engine
 
     from tests.conftest import SparkLake
     from tests.lakehouse.catalog_worlds import IcebergWorld, World
@@ -176,6 +177,15 @@ def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
         engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: iceberg),
         schema=f"m{uuid.uuid4().hex[:10]}",
     )
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server: str) -> Iterator[Engine]:
+    """A database for the catalogs of a file's tests, one after the other."""
+    from tests.lakehouse.postgres_worlds import postgres_database
+
+    with postgres_database(postgres_server) as engine:
+        yield engine
 
 
 @pytest.fixture

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+import pytest
 from sqlalchemy import Engine, create_engine, inspect, text
 
 from tests.lakehouse.catalog_worlds import IcebergWorld
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 
+IN_POSTGRES: Final = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.full])
+"""A parameter of fixtures; the fixture `postgres` is the database."""
 _TABLES: Final = ("iceberg_tables", "iceberg_namespace_properties")
 
 
@@ -27,11 +30,9 @@ class PostgresWorld(IcebergWorld):
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
+        self.folder = folder
         self._engine = engine
-        with engine.begin() as connection:
-            for each in set(_TABLES) & set(inspect(connection).get_table_names()):
-                connection.execute(text(f"DELETE FROM {each}"))
-        address = engine.url.render_as_string(hide_password=False)
+        address = emptied(engine)
         settings = {"type": "sql", "uri": address, "warehouse": f"{folder}/warehouse"}
         self._tables = open_iceberg_catalog("lake", settings)
         for namespace in ("raw", "vde__s"):
@@ -47,6 +48,24 @@ class PostgresWorld(IcebergWorld):
         opened = getattr(self._tables, "engine", None)
         if isinstance(opened, Engine):
             opened.dispose()
+
+
+def emptied(engine: Engine) -> str:
+    """Take all tables and views out of the catalogs in a database; its address."""
+    with engine.begin() as connection:
+        for each in set(_TABLES) & set(inspect(connection).get_table_names()):
+            connection.execute(text(f"DELETE FROM {each}"))
+    return engine.url.render_as_string(hide_password=False)
+
+
+@contextmanager
+def postgres_world(engine: Engine, folder: Path) -> Iterator[PostgresWorld]:
+    """A new world in a database, whose connections are closed at the end."""
+    world = PostgresWorld(engine, folder)
+    try:
+        yield world
+    finally:
+        world.close()
 
 
 @contextmanager

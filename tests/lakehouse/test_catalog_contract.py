@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
 
 from tests.lakehouse.catalog_worlds import (
     AT,
@@ -21,7 +20,7 @@ from tests.lakehouse.catalog_worlds import (
     World,
     world_of,
 )
-from tests.lakehouse.postgres_worlds import PostgresWorld, postgres_database
+from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
@@ -41,15 +40,6 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
     return KeptIceberg(tmp_path_factory.mktemp("iceberg"), TABLE)
 
 
-@pytest.fixture(scope="module")
-def postgres(postgres_server: str) -> Iterator[Engine]:
-    with postgres_database(postgres_server) as engine:
-        yield engine
-
-
-IN_POSTGRES = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.full])
-
-
 @pytest.fixture(params=["memory", "iceberg", "rest", IN_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     match request.param:
@@ -57,10 +47,9 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
             kept: KeptIceberg = request.getfixturevalue("kept")
             yield kept.put_back()
         case "postgres":
-            there = PostgresWorld(request.getfixturevalue("postgres"), tmp_path)
-            there.create(TABLE)
-            yield there
-            there.close()
+            with postgres_world(request.getfixturevalue("postgres"), tmp_path) as there:
+                there.create(TABLE)
+                yield there
         case other:
             with world_of(other, tmp_path) as found:
                 found.create(TABLE)

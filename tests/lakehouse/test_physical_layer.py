@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.lakehouse.catalog_worlds import (
     World,
     world_of,
 )
+from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
 from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
@@ -37,21 +39,38 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
 
 
 @pytest.fixture
-def warehouse(kept: KeptIceberg) -> Path:
-    return kept.folder / "warehouse"
+def warehouse(iceberg: IcebergWorld) -> Path:
+    return iceberg.folder / "warehouse"
 
 
-@pytest.fixture
-def iceberg(kept: KeptIceberg) -> IcebergWorld:
-    return kept.put_back()
+@pytest.fixture(params=["sqlite", IN_POSTGRES])
+def iceberg(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IcebergWorld]:
+    """A SQL catalog."""
+    with of_kind(request, tmp_path) as found:
+        assert isinstance(found, IcebergWorld)
+        yield found
 
 
-@pytest.fixture(params=["memory", "iceberg", "rest"])
+@pytest.fixture(params=["memory", "sqlite", "rest", IN_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    if request.param == "iceberg":
-        yield request.getfixturevalue("iceberg")
+    with of_kind(request, tmp_path) as found:
+        yield found
+
+
+@contextmanager
+def of_kind(request: pytest.FixtureRequest, folder: Path) -> Iterator[World]:
+    """The world that a fixture's parameter names, with both tables."""
+    if request.param == "sqlite":
+        kept: KeptIceberg = request.getfixturevalue("kept")
+        yield kept.put_back()
         return
-    with world_of(request.param, tmp_path) as found:
+    is_there = request.param == "postgres"
+    opened: AbstractContextManager[World] = (
+        postgres_world(request.getfixturevalue("postgres"), folder)
+        if is_there
+        else world_of(request.param, folder)
+    )
+    with opened as found:
         for name in (ONE, TWO):
             found.create(name)
             found.append(name, [(1, START)])

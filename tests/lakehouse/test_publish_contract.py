@@ -14,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy.exc import OperationalError
 
+from tests.lakehouse.postgres_worlds import IN_POSTGRES, emptied
 from tests.worlds.rest_server import LoseAnswer, LoseRequest, rest_server
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyiceberg.table import CommitTableResponse, Table
+    from sqlalchemy import Engine
 
 TABLE = TableName("raw", "t")
 
@@ -45,14 +47,14 @@ class Interrupted(Catalog):
 
 
 class InterruptedSql(Interrupted, SqlCatalog):
-    """One in a SQLite file."""
+    """One in a SQLite file, or in Postgres."""
 
 
 class InterruptedRest(Interrupted, RestCatalog):
     """One behind a server."""
 
 
-@pytest.fixture(params=["sql", "rest"])
+@pytest.fixture(params=["sql", "rest", IN_POSTGRES])
 def catalog(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Interrupted]:
@@ -60,15 +62,25 @@ def catalog(
     if request.param == "sql":
         yield filled(in_sqlite(tmp_path))
         return
+    if request.param == "postgres":
+        there = in_postgres(request.getfixturevalue("postgres"), tmp_path)
+        yield filled(there)
+        there.engine.dispose()
+        return
     with rest_server(tmp_path) as server:
         yield filled(InterruptedRest("lake", **server.properties))
 
 
 def in_sqlite(folder: Path) -> InterruptedSql:
-    properties = {
-        "uri": f"sqlite:///{folder}/lake.db?timeout=0",
-        "warehouse": f"{folder}/warehouse",
-    }
+    return in_sql(f"sqlite:///{folder}/lake.db?timeout=0", folder)
+
+
+def in_postgres(database: Engine, folder: Path) -> InterruptedSql:
+    return in_sql(emptied(database), folder)
+
+
+def in_sql(uri: str, folder: Path) -> InterruptedSql:
+    properties = {"uri": uri, "warehouse": f"{folder}/warehouse"}
     open_iceberg_catalog("lake", {"type": "sql", **properties})
     return InterruptedSql("lake", **properties)
 

@@ -202,5 +202,10 @@ def _is_named(row: Row[Any], key: Mapping[str, object]) -> bool:
 
 
 def _begin(connection: Connection) -> None:
+    """Take SQLite's lock for writers where waiting is possible; Postgres locks the row by itself.
+
+    The deletion requires the metadata file that was read, and Postgres looks at the row again when
+    it has waited for somebody who changes it.
+    """
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
