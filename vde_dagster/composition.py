@@ -122,6 +122,8 @@ class VdeProject:
     def _catalog(self) -> Catalog:
         from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
 
+        if self.configuration.catalog.properties:  # what Spark cannot be told is refused here
+            spark_conf(self.configuration)
         return IcebergCatalog(self.iceberg_catalog(), state=self._state_id)
 
     def _late_tables(self) -> LateTables:
@@ -239,12 +241,17 @@ class VdeProject:
 def spark_conf(configuration: Configuration) -> dict[str, str]:
     """Spark's own settings in vde.yaml, and those of the project's catalog.
 
-    A Spark Connect server knows a catalog that is not embedded by its own settings.
+    A Spark Connect server knows a catalog that is not embedded by its own settings, but for one:
+    tables that it keeps would hide what this process commits.
 
     Raises:
         SetupError: Spark cannot be told of this catalog.
     """
-    from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf, spark_catalog_conf
+    from vde_dagster.lakehouse.spark_catalog import (
+        embedded_catalog_conf,
+        spark_catalog_conf,
+        uncached,
+    )
 
     given, catalog = dict(configuration.spark.conf), configuration.catalog
     if not catalog.properties:
@@ -253,7 +260,7 @@ def spark_conf(configuration: Configuration) -> dict[str, str]:
         )
         return {**embedded, **given}
     if configuration.spark.remote is not None:
-        return given
+        return {**uncached(catalog.name), **given}
     return {**spark_catalog_conf(catalog.name, catalog.properties, given), **given}
 
 

@@ -153,10 +153,21 @@ def test_what_pyspark_says_becomes_one_line(
 
 
 def test_a_catalog_that_the_server_does_not_know_is_refused() -> None:
-    session = cast("SparkSession", SimpleNamespace(conf=Conf({"spark.sql.catalog.lake": "a.B"})))
+    settings = {"spark.sql.catalog.lake": "a.B", "spark.sql.catalog.lake.cache-enabled": "false"}
+    session = cast("SparkSession", SimpleNamespace(conf=Conf(settings)))
     require_catalog(session, "lake")
     with pytest.raises(SetupError, match=r"does not know the catalog 'other'.*catalog\.other and"):
         require_catalog(session, "other")
+
+
+@pytest.mark.parametrize("cached", [{}, {"spark.sql.catalog.lake.cache-enabled": "true"}])
+def test_a_server_that_keeps_tables_of_the_catalog_is_refused(cached: dict[str, str]) -> None:
+    """It would not see what a model of the same run has published."""
+    settings = {"spark.sql.catalog.lake": "a.B", **cached}
+    session = cast("SparkSession", SimpleNamespace(conf=Conf(settings)))
+    start = re.escape("start it with --conf spark.sql.catalog.lake.cache-enabled=false, and leave")
+    with pytest.raises(SetupError, match=rf"keeps the tables of the catalog 'lake'.*{start}"):
+        require_catalog(session, "lake")
 
 
 def remote_class(name: str) -> Any:

@@ -95,11 +95,34 @@ def test_a_rest_catalog_has_the_same_credentials_in_both() -> None:
     assert told({"uri": "http://h:8181"}) == {"type": "rest", "uri": "http://h:8181"}
 
 
-def test_hive_and_glue_are_named_as_they_are() -> None:
-    uri = "thrift://metastore:9083"
-    assert told({"uri": uri, "warehouse": "/w"}) == {"type": "hive", "uri": uri, "warehouse": "/w"}
-    glue = told({"type": "glue", "warehouse": "s3://b/w", "glue.id": "12"})
-    assert (glue["type"], glue["glue.id"], glue["warehouse"]) == ("glue", "12", "s3://b/w")
+def test_a_rest_catalog_whose_requests_are_signed_has_the_keys_of_aws_in_both() -> None:
+    signed = {
+        "type": "rest",
+        "uri": "https://glue.eu-central-1.amazonaws.com/iceberg",
+        "warehouse": "123456789012",
+        "rest.sigv4-enabled": "true",
+        "rest.signing-name": "glue",
+    }
+    keys = {
+        "client.region": "eu-central-1",
+        "client.access-key-id": "k",
+        "client.secret-access-key": "s",
+        "client.session-token": "t",
+    }
+    assert told(signed | keys) == {
+        **signed,
+        "rest.signing-region": "eu-central-1",
+        "rest.access-key-id": "k",
+        "rest.secret-access-key": "s",
+        "rest.session-token": "t",
+        "client.region": "eu-central-1",
+        "s3.access-key-id": "k",
+        "s3.secret-access-key": "s",
+        "s3.session-token": "t",
+    }
+    there = keys | {"rest.signing-region": "us-east-1"}
+    assert told(signed | there)["rest.signing-region"] == "us-east-1"
+    assert needed_jars(spark_catalog_conf("lake", signed, {}))[1:] == (ICEBERG_AWS_BUNDLE,)
 
 
 def test_tables_in_s3_are_reached_with_the_same_keys() -> None:
@@ -123,6 +146,10 @@ def test_tables_in_s3_are_reached_with_the_same_keys() -> None:
         "client.region": "eu-west-1",
         "s3.path-style-access": "true",
     }
+    of_aws = {"uri": POSTGRES, "client.region": "eu-west-1", "client.access-key-id": "k"}
+    both = told(of_aws | {"s3.access-key-id": "of s3", "s3.region": "us-east-1"})
+    assert (both["s3.access-key-id"], both["client.region"]) == ("of s3", "us-east-1")
+    assert told(of_aws)["s3.access-key-id"] == "k"
     named = told(properties | {"s3.force-virtual-addressing": "true"})
     assert named["s3.path-style-access"] == "false"
     assert "s3.path-style-access" not in told({"uri": POSTGRES, "warehouse": "s3://bucket/w"})
@@ -145,7 +172,7 @@ def test_what_spark_is_told_itself_wins() -> None:
     [
         ({"warehouse": "/w"}, "neither a type nor an address"),
         ({"py-catalog-impl": "ours.Catalog"}, "py-catalog-impl"),
-        ({"type": "dynamodb"}, "its type is dynamodb"),
+        ({"type": "nonsense"}, "its type is nonsense"),
         ({"type": "sql", "uri": "mysql://h/d"}, "its database is mysql"),
         ({"type": "sql", "uri": "nonsense"}, "no address of a database"),
         ({"uri": "postgresql:///d?host=/run/postgresql"}, "does not know its host"),
@@ -176,7 +203,6 @@ def test_only_the_drivers_of_the_catalogs_are_needed() -> None:
     postgres = spark_catalog_conf("lake", {"uri": POSTGRES, "warehouse": "s3://b/w"}, {})
     assert needed_jars(postgres)[1:] == (POSTGRESQL_JDBC, ICEBERG_AWS_BUNDLE)
     assert needed_jars(embedded | {f"{PREFIX}.uri": "http://h"})[1:] == ()
-    assert needed_jars({f"{PREFIX}.type": "glue"})[1:] == (ICEBERG_AWS_BUNDLE,)
     assert needed_jars({"spark.other.uri": "jdbc:postgresql://h/d"})[1:] == ()
 
 

@@ -89,10 +89,13 @@ def _expect_pinned_settings() -> None:
 
 
 def require_catalog(session: SparkSession, name: str) -> None:
-    """Refuse a server that does not know the project's catalog.
+    """Refuse a server that does not know the project's catalog, or keeps its tables.
+
+    A table that Iceberg keeps in the server hides what is committed to it without the server: a
+    model would not see what was published before it, in the same run.
 
     Raises:
-        SetupError: It does not.
+        SetupError: It does not know it, or keeps them.
     """
     key = f"spark.sql.catalog.{name}"
     if not session.conf.get(key, ""):
@@ -100,6 +103,14 @@ def require_catalog(session: SparkSession, name: str) -> None:
             f"the Spark Connect server does not know the catalog {name!r}",
             advice=f"set {key} and what belongs to it in `spark.conf` of vde.yaml, or on the "
             "server.",
+        )
+    cached = f"{key}.cache-enabled"
+    if session.conf.get(cached, "true").lower() != "false":
+        raise SetupError(
+            f"the Spark Connect server keeps the tables of the catalog {name!r}, so it would not "
+            "see what is committed to them",
+            advice=f"start it with --conf {cached}=false, and leave {cached} out of `spark.conf` "
+            "of vde.yaml.",
         )
 
 

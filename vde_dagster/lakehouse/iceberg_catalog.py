@@ -25,6 +25,7 @@ from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.spans import Kind, spent_on
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
+from vde_dagster.lakehouse.catalog_properties import refuse_without_views
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.maintenance import IcebergMaintenance
@@ -59,8 +60,10 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
         properties: pyiceberg's own (``type``, ``uri``, ``warehouse``, ...).
 
     Raises:
-        SetupError: The catalog cannot be opened, or leaves Iceberg snapshots out of tables.
+        SetupError: The catalog cannot be opened, has no views in pyiceberg, or leaves Iceberg
+            snapshots out of tables.
     """
+    refuse_without_views(name, properties)
     settings = dict(properties)
     uri = settings.get("uri", "")
     if uri.startswith("sqlite:"):

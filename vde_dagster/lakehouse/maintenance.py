@@ -140,6 +140,7 @@ class IcebergMaintenance:
 
     def _unsupported(self) -> Refused:
         return Refused(
-            f"views in a catalog of type {type(self._catalog).__name__} are not supported yet",
+            f"the catalog {self._catalog.name!r} is a {type(self._catalog).__name__}, whose views "
+            "cannot be replaced, and environments are views",
             advice="use a SQL catalog (SQLite or Postgres) or a REST catalog",
         )

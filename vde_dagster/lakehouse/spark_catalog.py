@@ -18,6 +18,16 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse.catalog_properties import CATALOG_PREFIX as _PREFIX
+from vde_dagster.lakehouse.catalog_properties import (
+    OF_S3,
+    OF_SIGNATURES,
+    SAME_OVER_REST,
+    first_of,
+    kind_of,
+    refuse_unknown,
+    refuse_without_views,
+)
 from vde_dagster.lakehouse.jars import (
     ICEBERG_AWS_BUNDLE,
     ICEBERG_SPARK_RUNTIME,
@@ -28,34 +38,8 @@ from vde_dagster.lakehouse.jars import (
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-_PREFIX: Final = "spark.sql.catalog."
 _S3_FILE_IO: Final = "org.apache.iceberg.aws.s3.S3FileIO"
 _S3_SCHEMES: Final = ("s3", "s3a", "s3n")
-
-_OF_S3: Final = {
-    "s3.endpoint": "s3.endpoint",
-    "s3.access-key-id": "s3.access-key-id",
-    "s3.secret-access-key": "s3.secret-access-key",
-    "s3.session-token": "s3.session-token",
-    "s3.region": "client.region",
-    "client.region": "client.region",
-}
-"""Names in pyiceberg to those in Iceberg's Java library."""
-
-_OF_REST: Final = (
-    "audience",
-    "credential",
-    "oauth2-server-uri",
-    "prefix",
-    "resource",
-    "rest.signing-name",
-    "rest.signing-region",
-    "rest.sigv4-enabled",
-    "scope",
-    "token",
-    "view-endpoints-supported",
-)
-"""What a REST catalog is told by the same names in both, beside ``header.*``."""
 
 _OF_POSTGRES: Final = {
     "application_name": "ApplicationName",
@@ -91,16 +75,23 @@ def spark_catalog_conf(
         given: Spark's own settings, as in ``spark.conf`` of vde.yaml.
 
     Raises:
-        SetupError: There is nothing in Spark that is known to be the same catalog.
+        SetupError: There is nothing in Spark that is known to be the same catalog, or to mean the
+            same as one of its properties.
     """
     own = f"{_PREFIX}{name}"
-    # A table that Spark keeps hides what pyiceberg or another process commits to it.
-    derived = (
-        {f"{own}.cache-enabled": "false"}
-        if own in given
-        else _settings(name, _derived(name, properties))
-    )
+    if own in given:
+        return {key: value for key, value in uncached(name).items() if key not in given}
+    derived = _settings(name, _derived(name, properties))
+    refuse_unknown(name, derived[f"{own}.type"], properties, given)
     return {key: value for key, value in derived.items() if key not in given}
+
+
+def uncached(name: str) -> dict[str, str]:
+    """Return the setting with which Spark keeps no table of a catalog.
+
+    It would keep a loaded one and not see what pyiceberg or another process commits.
+    """
+    return {f"{_PREFIX}{name}.cache-enabled": "false"}
 
 
 def needed_jars(conf: Mapping[str, str]) -> tuple[str, ...]:
@@ -115,7 +106,8 @@ def needed_jars(conf: Mapping[str, str]) -> tuple[str, ...]:
         SQLITE_JDBC: any(each.startswith("jdbc:sqlite:") for each in values),
         POSTGRESQL_JDBC: any(each.startswith("jdbc:postgresql:") for each in values),
         ICEBERG_AWS_BUNDLE: any(
-            value == _S3_FILE_IO or (key.endswith(".type") and value == "glue")
+            value == _S3_FILE_IO
+            or (key.endswith(".rest.sigv4-enabled") and value.lower() == "true")
             for key, value in of_catalogs.items()
         ),
     }
@@ -128,9 +120,7 @@ def _settings(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     return {
         own: "org.apache.iceberg.spark.SparkCatalog",
         **{f"{own}.{key}": value for key, value in settings.items()},
-        # Spark would keep a loaded table for ever in an open session and not see what pyiceberg or
-        # another process commits: wrong rows, silently.
-        f"{own}.cache-enabled": "false",
+        **uncached(name),
     }
 
 
@@ -139,14 +129,9 @@ def _derived(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     uri = properties.get("uri", "")
     match kind:
         case "rest":
-            found = {"type": "rest", "uri": uri, **_same(properties, _OF_REST)}
-            found |= {key: properties[key] for key in properties if key.startswith("header.")}
+            found = {"type": "rest", "uri": uri, **_over_rest(properties)}
         case "sql":
             found = _sql(name, uri)
-        case "hive":
-            found = {"type": "hive", "uri": uri}
-        case "glue":
-            found = {"type": "glue", **_same(properties, ("glue.id", "glue.endpoint"))}
         case _:
             raise _unknown(name, f"its type is {kind}")
     warehouse = properties.get("warehouse")
@@ -156,23 +141,29 @@ def _derived(name: str, properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _kind(name: str, properties: Mapping[str, str]) -> str:
-    if named := properties.get("type"):
-        return named.lower()
-    if "py-catalog-impl" in properties:
+    refuse_without_views(name, properties)
+    kind = kind_of(name, properties)
+    if kind is None and "py-catalog-impl" in properties:
         raise _unknown(name, "it is made by py-catalog-impl")
-    from pyiceberg.catalog import infer_catalog_type
-
-    try:
-        inferred = infer_catalog_type(name, dict(properties))
-    except ValueError:
-        inferred = None
-    if inferred is None:
+    if kind is None:
         raise _unknown(name, "it names neither a type nor an address that has one")
-    return inferred.value
+    return kind
 
 
-def _same(properties: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    return {key: properties[key] for key in names if key in properties}
+def _over_rest(properties: Mapping[str, str]) -> dict[str, str]:
+    """What a REST catalog is told beside its address."""
+    found = {
+        key: value
+        for key, value in properties.items()
+        if key in SAME_OVER_REST or key.startswith("header.")
+    }
+    if _is_true(properties, "rest.sigv4-enabled"):
+        found |= first_of(properties, OF_SIGNATURES)
+    return found
+
+
+def _is_true(properties: Mapping[str, str], key: str) -> bool:
+    return properties.get(key, "false").lower() == "true"
 
 
 def _place(warehouse: str) -> str:
@@ -183,12 +174,11 @@ def _place(warehouse: str) -> str:
 def _storage(properties: Mapping[str, str]) -> dict[str, str]:
     """How files are reached in object storage. Elsewhere Iceberg chooses by their addresses."""
     in_s3 = urlsplit(properties.get("warehouse", "")).scheme in _S3_SCHEMES
-    if not in_s3 and not any(key.startswith("s3.") for key in properties):
-        return {}
-    found = {"io-impl": _S3_FILE_IO}
-    found |= {_OF_S3[key]: value for key, value in properties.items() if key in _OF_S3}
+    found = first_of(properties, OF_S3)
+    if in_s3 or any(key.startswith("s3.") for key in properties):
+        found["io-impl"] = _S3_FILE_IO
     if "s3.endpoint" in properties:  # a server of one's own has no host name for each bucket
-        virtual = properties.get("s3.force-virtual-addressing", "false").lower() == "true"
+        virtual = _is_true(properties, "s3.force-virtual-addressing")
         found["s3.path-style-access"] = str(not virtual).lower()
     return found
 
