@@ -192,8 +192,13 @@ def postgres_server(postgres_programs: Path) -> Iterator[str]:
 
 @pytest.fixture
 def postgres_on_loopback(postgres_programs: Path) -> Iterator[str]:
-    """A server that Java reaches, too: the URL has ``{database}`` to fill in."""
-    with running_server(postgres_programs, port=free_port()) as url:
+    """A server that Java reaches, too: the URL has ``{database}`` to fill in, and a password.
+
+    It answers nobody without that, which stands nowhere else.
+    """
+    from tests.platform.canaries import canary
+
+    with running_server(postgres_programs, port=free_port(), password=canary()) as url:
         yield url
 
 

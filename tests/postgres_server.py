@@ -24,11 +24,11 @@ def _release(program: Path) -> int:
 
 
 @contextmanager
-def running_server(programs: Path, *, port: int | None = None) -> Iterator[str]:
+def running_server(programs: Path, *, port: int | None = None, password: str = "") -> Iterator[str]:
     """A new server, as long as the block runs; the URL has ``{database}`` to fill in.
 
     It listens on a Unix socket, and on this port of the loopback device, and does not wait for the
-    disk.
+    disk. With a password it answers nobody without it.
     """
     folder = Path(tempfile.mkdtemp(prefix="vde-pg-"))
     user = None
@@ -41,15 +41,21 @@ def running_server(programs: Path, *, port: int | None = None) -> Iterator[str]:
         command = [str(programs / program), *arguments]
         subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
 
-    run("initdb", "-D", str(data), "-U", "vde", "--auth=trust", "-E", "UTF8", "--no-sync")
+    ways = ["--auth=trust"]
+    if password:
+        words = folder / "password"
+        words.write_text(password, encoding="utf-8")
+        ways = ["--auth=scram-sha-256", f"--pwfile={words}"]
+    run("initdb", "-D", str(data), "-U", "vde", *ways, "-E", "UTF8", "--no-sync")
     on = "-c listen_addresses=''" if port is None else f"-c listen_addresses=127.0.0.1 -p {port}"
     options = f"-k {folder} {on} -c fsync=off"
     run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
+    who = f"vde:{password}" if password else "vde"
     try:
         if port is None:
-            yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
+            yield f"postgresql+psycopg2://{who}@/{{database}}?host={folder}"
         else:
-            yield f"postgresql+psycopg2://vde@127.0.0.1:{port}/{{database}}"
+            yield f"postgresql+psycopg2://{who}@127.0.0.1:{port}/{{database}}"
     finally:
         run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
         shutil.rmtree(folder)

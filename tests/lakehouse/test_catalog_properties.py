@@ -16,7 +16,8 @@ from pyiceberg.catalog import CatalogType
 from pyiceberg.catalog.glue import GlueCatalog
 
 from tests.cli.calling import call
-from vde_dagster.composition import VdeProject
+from tests.platform.processes import ROOT
+from vde_dagster.composition import VdeProject, spark_conf
 from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.catalog_properties import (
@@ -28,6 +29,7 @@ from vde_dagster.lakehouse.catalog_properties import (
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.lakehouse.spark_catalog import spark_catalog_conf
 from vde_dagster.ports.catalog import ViewDefinition
+from vde_dagster.project.configuration import read_configuration
 
 NAME: Final = TableName("dev", "one")
 OWN: Final = "spark.sql.catalog.lake"
@@ -158,6 +160,27 @@ def test_a_plan_is_refused_before_any_work(tmp_path: Path) -> None:
     assert not (tmp_path / "c.db").exists()
     said = planned(tmp_path, {"type": "glue", "glue.endpoint": "http://127.0.0.1:1"})
     assert "is in Glue, where pyiceberg has no views" in said
+
+
+def test_each_catalog_in_the_docs_is_one_that_spark_can_be_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = 0
+    for page in ("deploy.md", "configuration.md"):
+        text = (ROOT / "docs" / page).read_text("utf-8")
+        for example in re.findall(r"```yaml\n((?:.*\n)*?)```", text):
+            if not example.startswith(("catalog:", "name: shop\n")):
+                continue
+            for name in re.findall(r"\$\{(\w+)\}", example):
+                monkeypatch.setenv(name, "of the docs")
+            named = example if example.startswith("name:") else f"name: shop\n{example}"
+            (tmp_path / "vde.yaml").write_text(named, encoding="utf-8")
+            configuration = read_configuration(tmp_path)
+            told = spark_conf(configuration)
+            own = f"spark.sql.catalog.{configuration.catalog.name}"
+            assert told[f"{own}.type"] in ("jdbc", "rest")
+            found += 1
+    assert found >= 6
 
 
 @pytest.mark.parametrize(

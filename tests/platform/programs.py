@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tests.conftest import not_run
 from tests.dagster_server import group
 
 LOOPBACK: Final = "127.0.0.1"
@@ -83,6 +85,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             time.sleep(_LOOK_SECONDS)
     process.wait(timeout=_PATIENCE_SECONDS)
     assert group(process.pid) == []
+
+
+def required(module: str, why: str) -> None:
+    """Leave a test out where a package is missing."""
+    if find_spec(module) is None:
+        not_run(why)
 
 
 def _listens(port: int) -> bool:

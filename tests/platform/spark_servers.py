@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -53,8 +53,11 @@ def worker(folder: Path, host: str, url: str) -> Iterator[None]:
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
-    """The address of a server with Iceberg's jars, while it runs; it knows no catalog."""
+def connect_server(folder: Path, catalog: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The address of a server with Iceberg's jars, while it runs.
+
+    It knows no catalog but by these settings.
+    """
     port = free_port()
     conf = {
         "spark.connect.grpc.binding.address": LOOPBACK,
@@ -65,6 +68,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(folder / "server_warehouse"),
         "spark.ui.enabled": "false",
+        **(catalog or {}),
     }
     settings = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]

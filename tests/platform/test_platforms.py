@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, make_url
 
 from tests.cli.calling import run_vde
-from tests.conftest import not_run
 from tests.flights.lakes import OnSpark, on_spark
 from tests.lakehouse.java_rest_server import JavaRestServer, own_jvm
-from tests.platform.canaries import canary, contents_with, files_with, tables_with
+from tests.platform.canaries import contents_with, files_with, tables_with
 from tests.platform.processes import tell
-from tests.platform.programs import LOOPBACK
+from tests.platform.programs import LOOPBACK, required
 from tests.platform.s3_server import BUCKET, REGION, s3_server
 from tests.platform.spark_servers import cluster, connect_server
 from tests.platform.told import COMMAND_LINES
@@ -31,10 +29,11 @@ def told(lake: OnSpark, settings: str = "", **environment: str) -> None:
     tell("tests.platform.told", lake.folder, **environment)
 
 
-def required(module: str, why: str) -> None:
-    """Leave a test out where a package is missing."""
-    if find_spec(module) is None:
-        not_run(why)
+def seen_by_others(folder: Path) -> str:
+    """The command lines of a run of the story, that of Spark's JVM among them."""
+    lines = (folder / COMMAND_LINES).read_text("utf-8")
+    assert "org.apache.spark.deploy.SparkSubmit" in lines
+    return lines
 
 
 def test_embedded(tmp_path: Path) -> None:
@@ -57,22 +56,19 @@ def test_catalog_state_and_dagster_in_one_postgres(
 ) -> None:
     """Its password is in the environment of the processes, and nowhere else."""
     required("dagster_postgres", "dagster-postgres is not installed")
-    found, password = new_database(postgres_on_loopback), canary()
+    found = new_database(postgres_on_loopback)
+    password = str(make_url(found).password)
     address = "${STORY_DATABASE}"
     lake = on_spark(tmp_path / "flights", uri=address)
     home = lake.folder / ".vde" / "dagster"
     home.mkdir(parents=True)
     (home / "dagster.yaml").write_text(DAGSTER_IN_POSTGRES, encoding="utf-8")
-    told(
-        lake,
-        f"state: {{url: '{address}'}}\n",
-        STORY_DATABASE=found.replace("vde@", f"vde:{password}@"),
-    )
+    told(lake, f"state: {{url: '{address}'}}\n", STORY_DATABASE=found)
     assert not list(home.rglob("*.db")), "Dagster has no file of SQLite"
     assert not (lake.folder / ".vde" / "lake.db").exists()
     assert {"iceberg_tables", "vde_ledger", "runs", "event_logs"} <= tables_with(found, "")
     assert tables_with(found, password) == set()
-    assert (tmp_path / COMMAND_LINES).read_text("utf-8")
+    assert password not in seen_by_others(tmp_path)
     assert files_with(tmp_path, password) == []
 
 
@@ -84,7 +80,7 @@ def test_a_rest_catalog_and_the_state_in_postgres(
     address = new_database(postgres_on_loopback)
     with own_jvm() as gateway, serving(JavaRestServer(tmp_path / "server", gateway)) as server:
         lake = on_spark(tmp_path / "flights", type="rest", uri=server.url)
-        told(lake, f"state: {{url: '{address}'}}\n")
+        told(lake, "state: {url: '${STORY_DATABASE}'}\n", STORY_DATABASE=address)
         moved = ("POST", "/v1/namespaces/staging/views/departures")
         assert server.changes.count(moved) >= 3, "it was promoted, rolled back, and forward again"
 
@@ -125,8 +121,9 @@ spark:
 def test_storage_that_speaks_s3(tmp_path: Path) -> None:
     """Its keys are in the environment of the processes, and nowhere else."""
     required("moto", "moto is not installed")
-    keys = {name: canary() for name in ("STORY_KEY", "STORY_SECRET", "STORY_TOKEN")}
     with s3_server(tmp_path) as storage:
+        own = storage.keys
+        keys = {"STORY_KEY": own.key, "STORY_SECRET": own.secret, "STORY_TOKEN": own.token}
         lake = on_spark(
             tmp_path / "flights",
             **{
@@ -143,7 +140,7 @@ def test_storage_that_speaks_s3(tmp_path: Path) -> None:
         contents = storage.contents()
     assert any(name.endswith(".metadata.json") for name in contents)
     assert contents_with(contents, *keys.values()) == []
-    assert (tmp_path / COMMAND_LINES).read_text("utf-8")
+    assert not any(each in seen_by_others(tmp_path) for each in keys.values())
     assert files_with(tmp_path, *keys.values()) == []
 
     gone = run_vde("query", "SELECT * FROM mart.punctuality", "--project", lake.folder, **keys)

@@ -5,17 +5,19 @@ The files are those of `tests/lakehouse`, in a process whose session is one of a
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.conftest import SPARK_REMOTE, not_run
-from tests.platform.processes import ROOT, environment_for_stories
+from tests.conftest import SPARK_REMOTE
+from tests.platform.processes import ROOT, environment_for_stories, tell
+from tests.platform.programs import required
 from tests.platform.spark_servers import connect_server
+from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
 
@@ -36,8 +38,7 @@ _LINES: Final = 100
 
 def test_the_engine_keeps_its_promises_over_spark_connect(tmp_path: Path) -> None:
     """In the depth of the short form: the other one shows no more of what a server does."""
-    if find_spec("grpc_status") is None:
-        not_run("the packages of the extra `connect` are not installed")
+    required("grpc_status", "the packages of the extra `connect` are not installed")
     options = ["-n", "0", "-q", "-p", "no:cacheprovider", "-m", "not full"]
     options += ["--basetemp", str(tmp_path / "of the files")]
     files = [str(ROOT / "tests" / each) for each in FILES]
@@ -53,3 +54,24 @@ def test_the_engine_keeps_its_promises_over_spark_connect(tmp_path: Path) -> Non
             check=False,
         )
     assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-_LINES:])
+
+
+def test_a_session_sees_what_was_published_in_a_catalog_that_the_server_knows(
+    tmp_path: Path,
+) -> None:
+    """By its own settings the server keeps tables, as Iceberg does where nothing is said."""
+    required("grpc_status", "the packages of the extra `connect` are not installed")
+    database, warehouse = tmp_path / "lake.db", tmp_path / "warehouse"
+    told = embedded_catalog_conf("shared", database, warehouse)
+    own = {key: each for key, each in told.items() if not key.endswith(".cache-enabled")}
+    folder = tmp_path / "project"
+    folder.mkdir()
+    properties = {"type": "sql", "uri": f"sqlite:///{database}", "warehouse": str(warehouse)}
+    with connect_server(tmp_path, own) as address:
+        settings = {
+            "name": "published",
+            "catalog": {"name": "shared", "properties": properties},
+            "spark": {"remote": address},
+        }
+        (folder / "vde.yaml").write_text(json.dumps(settings), encoding="utf-8")
+        tell("tests.platform.published", folder)

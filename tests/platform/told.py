@@ -81,7 +81,8 @@ def plain_names(context):
 def story(lake: OnSpark) -> None:
     """Build, a dev environment, an edit, promotion, rollback, late data, kill and recover.
 
-    At the end a model is added whose function runs on workers.
+    At the end a model is added whose function runs on workers, and all that is not used any more
+    goes.
     """
     meaning = Meaning()
     built_and_shared(lake, meaning)
@@ -89,6 +90,7 @@ def story(lake: OnSpark) -> None:
     late_data(lake, meaning)
     killed(lake, meaning)
     helped(lake)
+    cleaned_up(lake)
 
 
 def built_and_shared(lake: OnSpark, meaning: Meaning) -> None:
@@ -131,7 +133,10 @@ def late_data(lake: OnSpark, meaning: Meaning) -> None:
 
 
 def killed(lake: OnSpark, meaning: Meaning) -> None:
-    """A run dies once it has published something; the next one does the rest, and nothing twice."""
+    """A run dies once it has published something; the next one does the rest, and nothing twice.
+
+    What had been published before it died is not computed again.
+    """
     before, now = FIRST + 3 * HOUR, FIRST + 6 * HOUR
     lake.land(now)
     due = moved(before, now, meaning)
@@ -139,6 +144,7 @@ def killed(lake: OnSpark, meaning: Meaning) -> None:
     rest = lake.run("prod")
     assert rest, "something was left"
     assert all(count <= due.get(name, 0) for name, count in rest.items()), (rest, due)
+    assert rest.get(str(DEPARTURES), 0) < due[str(DEPARTURES)], (rest, due)
     assert lake.shown("prod") == meaning.rows(now)
     assert lake.run("prod") == {}
 
@@ -195,6 +201,19 @@ def helped(lake: OnSpark) -> None:
             for each in csv.DictReader(file)
         ]
     assert lake.rows("dev", _PLAIN_NAMES) == unordered(wanted)
+
+
+def cleaned_up(lake: OnSpark) -> None:
+    """The janitor and the upkeep of tables take nothing away that somebody reads."""
+    environments = {each: lake.shown(each) for each in ("prod", "dev")}
+    used = lake.tables("prod") | lake.tables("dev")
+    assert {each.name for each in lake.services.catalog.physical_layer()} > used
+    lake.clean_up()
+    assert {each.name for each in lake.services.catalog.physical_layer()} == used
+    assert {each: lake.shown(each) for each in environments} == environments
+    lake.maintain()
+    assert {each: lake.shown(each) for each in environments} == environments
+    assert lake.run("prod") == {}
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def require_catalog(session: SparkSession, name: str) -> None:
             "server.",
         )
     cached = f"{key}.cache-enabled"
-    if session.conf.get(cached, "true").lower() != "false":
+    if str(session.conf.get(cached, "true")).lower() != "false":
         raise SetupError(
             f"the Spark Connect server keeps the tables of the catalog {name!r}, so it would not "
             "see what is committed to them",
