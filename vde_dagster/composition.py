@@ -122,9 +122,10 @@ class VdeProject:
     def _catalog(self) -> Catalog:
         from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
 
+        opened = self.iceberg_catalog()
         if self.configuration.catalog.properties:  # what Spark cannot be told is refused here
             spark_conf(self.configuration)
-        return IcebergCatalog(self.iceberg_catalog(), state=self._state_id)
+        return IcebergCatalog(opened, state=self._state_id)
 
     def _late_tables(self) -> LateTables:
         from vde_dagster.lakehouse.late_tables import IcebergLateTables

