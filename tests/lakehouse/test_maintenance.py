@@ -457,6 +457,24 @@ def test_metadata_files_that_a_view_has_moved_on_from_long_ago_are_found(
     assert iceberg.catalog.view(SHOWN) is not None
 
 
+def test_metadata_files_that_a_swap_wrote_and_never_showed_are_found(
+    iceberg: IcebergWorld, tmp_path: Path
+) -> None:
+    """Another one was shown in their place; until then they may be what comes next."""
+    filled(iceberg)
+    show(iceberg, "id")
+    (first,) = view_files(tmp_path)
+    unshown = first.with_name(f"{int(first.name.split('-')[0]) + 1:05d}-cut.metadata.json")
+    unshown.write_text(first.read_text())
+    for each in (first, unshown):
+        aged(each, 30)
+    assert strays(iceberg) == []
+    show(iceberg, "id", "at")
+    assert strays(iceberg) == [unshown]
+    aged(unshown, 1)
+    assert strays(iceberg) == []
+
+
 def test_files_of_an_earlier_view_of_the_name_go_and_those_of_others_stay(
     iceberg: IcebergWorld, tmp_path: Path
 ) -> None:

@@ -71,18 +71,21 @@ def strays_of_view(
     *,
     before: datetime,
 ) -> list[StrayFile]:
-    """The earlier metadata files of a view; see the port.
+    """The metadata files of a view that it has moved on from or never had; see the port.
 
     The name of each begins with a number, one higher than that of the file that it replaced. So one
     is replaced for certain once there is a file two numbers higher, whoever wrote that: it was made
-    from the one between them. Files of an earlier view of the name are replaced once there is one
-    of this view. Files of tables, and of views of others, stay.
+    from the one between them. One with the number of the current file was written for the same
+    change by a process that was killed or came too late: no view ever had it, or can have it any
+    more. Files of an earlier view of the name are replaced once there is one of this view. Files of
+    tables, and of views of others, stay.
 
     Args:
         catalog: Its properties open the files.
         stored: The view.
         current: Finds its metadata file as it is now; None if there is no view any more.
-        before: Files that were replaced at this time or later stay.
+        before: Files that were replaced at this time or later stay, and those that no view ever had
+            and that were written then.
     """
     folder = own_folder(catalog, stored)
     listed = numbered(folder.files())
@@ -98,8 +101,9 @@ def strays_of_view(
         for each, metadata in found
         if is_view_of_ours(metadata) and metadata["view-uuid"] != stored.uuid
     ]
+    numbers = {_number(each) for each in own if each.path == now}
     replaced = [
-        *((each, _first(own, after=_number(each) + 1)) for each in own),
+        *((each, _unused_since(each, own, numbers)) for each in own),
         *((each, _first(own)) for each in former),
     ]
     return [
@@ -173,6 +177,14 @@ def _number(file: arrow.FileInfo) -> int:
 def _first(files: Iterable[arrow.FileInfo], *, after: int = -1) -> datetime:
     """When the first of the files with a higher number was written; never if there is none."""
     return min((written_at(each) for each in files if _number(each) > after), default=_NEVER)
+
+
+def _unused_since(
+    file: arrow.FileInfo, own: Iterable[arrow.FileInfo], current: Collection[int]
+) -> datetime:
+    """Since when a view certainly does not have one of its files; ``current`` is its number."""
+    number = _number(file)
+    return written_at(file) if number in current else _first(own, after=number + 1)
 
 
 def _is_older(file: arrow.FileInfo, before: datetime) -> bool:

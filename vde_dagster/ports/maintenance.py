@@ -116,8 +116,9 @@ class Maintenance(Protocol):
 
         Of a table they are those that no Iceberg snapshot and no metadata file that it still names
         has, written before the given time. Of a view they are its own earlier metadata files, from
-        which it had moved on before that time; of one that is dropped all of them, if the newest
-        was written before that time and there still is no view of its name.
+        which it had moved on before that time, and those that were written before that time for a
+        change that another file was written for as well; of one that is dropped all of them, if
+        the newest was written before that time and there still is no view of its name.
 
         Raises:
             Refused: Its folder is not its own, or lacks files that the table names: then it is not

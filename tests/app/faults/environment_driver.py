@@ -1,7 +1,7 @@
 """A process that moves an environment's views: a fork that calls `act`.
 
-It gets a job and what the job needs. It computes nothing, so it starts no Spark. It says ``ready``
-before what others compete with, and goes on when it gets an answer.
+It gets a job and what the job needs. It computes nothing, or by DuckDB, so it starts no Spark. It
+says ``ready`` before what others compete with, and goes on when it gets an answer.
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from tests.app.faults.clean_up_driver import services_of
 from tests.app.faults.endings import ending
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
+from vde_dagster.cli.query import ask
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import environment_view
-from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.lakehouse.view_metadata import MetadataFiles
+from vde_dagster.lakehouse.views import SqlViews
 
 POINTS: Final = {
     "before the lease": ("state", "acquire_lease", False),
@@ -32,13 +36,23 @@ POINTS: Final = {
     "before it is begun": ("state", "begin_promotion", False),
     "after it is begun": ("state", "begin_promotion", True),
     "before the views": ("catalog", "swap_views", False),
+    "in the middle of the files of the views": ("files", "write", True),
+    "after the files of the views": ("views", "_commit", False),
+    "in the transaction of the views": ("views", "_apply", True),
     "after the views": ("catalog", "swap_views", True),
     "before it is finished": ("state", "finish_promotion", False),
     "after it is finished": ("state", "finish_promotion", True),
     "before the lease is given back": ("state", "release_lease", False),
     "after the lease is given back": ("state", "release_lease", True),
 }
-"""Each point of a promotion: a port, its method, and whether it lies after the call."""
+"""Ten points of a promotion and three inside of the swap of its views.
+
+Each is a port or a place in the catalog's adapter, its method, and whether it lies after the call.
+"""
+INSIDE: Final[dict[str, type]] = {"files": MetadataFiles, "views": SqlViews}
+"""The places in the catalog's adapter."""
+_CALLS: Final = {"write": 2}
+"""At which call of a method in the adapter the process is killed, if not at the first."""
 
 
 @dataclass(frozen=True)
@@ -63,42 +77,75 @@ class Deadly:
 
 
 def compete(folder: str, environment: str) -> None:
-    """Plan, wait for the others, and apply: say how it ended, and by which plan."""
+    """Plan, wait for the others, and apply; wait, and apply the same plan again.
+
+    It says how each ended, by which plan, and what that would compute.
+    """
     project = VdeProject.load(folder)
-    options = PlanOptions(skip_backfill=True)
-    plan = plan_environment(project.services, project.files.graph, environment, options)
+    services = services_of(project)
+    plan = plan_environment(services, project.files.graph, environment)
+    computed = [plan.snapshots[each.name].version for each in plan.backfills]
     _wait("ready")
-    _say({"plan": plan.plan_id, "ended": _ended(project.services, plan)})
+    ended = _ended(services, plan)
+    _wait({"plan": plan.plan_id, "ended": ended, "computed": computed})
+    _say(_ended(services, plan))
 
 
 def die(folder: str, what: str, point: str) -> None:
     """Promote dev to prod, or roll prod back, and be killed at a point of it."""
     services = VdeProject.load(folder).services
-    port, method, after = POINTS[point]
-    deadly: dict[str, Any] = {port: Deadly(getattr(services, port), method, after)}
-    _ended(replace(services, **deadly), _move(services, what))
+    plan = _move(services, what)
+    place, method, after = POINTS[point]
+    if place in INSIDE:
+        _die_inside(INSIDE[place], method, after)
+    else:
+        deadly: dict[str, Any] = {place: Deadly(getattr(services, place), method, after)}
+        services = replace(services, **deadly)
+    _ended(services, plan)
     _say("it went on")
 
 
-def move(folder: str, first: str, count: str) -> None:
+def _die_inside(place: type, method: str, after: bool) -> None:
+    """Let the process be killed at a call of a method of the adapter."""
+    calls, found = count(1), getattr(place, method)
+
+    def deadly(*args: Any, **kwargs: Any) -> Any:
+        is_last = next(calls) == _CALLS.get(method, 1)
+        done = None if is_last and not after else found(*args, **kwargs)
+        if is_last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done
+
+    setattr(place, method, deadly)
+
+
+def move(folder: str, first: str, times: str) -> None:
     """Promote dev to prod and roll prod back in turn, beginning with one of both."""
     services = VdeProject.load(folder).services
     begun = ("promote", "rollback").index(first)
-    moves = [("promote", "rollback")[(begun + number) % 2] for number in range(int(count))]
+    moves = [("promote", "rollback")[(begun + number) % 2] for number in range(int(times))]
     _wait("ready")
     _say([_ended(services, _move(services, what)) for what in moves])
 
 
 def read(folder: str) -> None:
-    """Read all views of prod, say so, and again and again until an answer comes; once more."""
+    """Read all views of prod, say so, and again and again until an answer comes; once more.
+
+    They are looked up, and a query reads a row of each, as `vde query` does.
+    """
     project = VdeProject.load(folder)
     names = [node.name for node in project.files.graph if not node.model.kind.is_source]
     views = [environment_view(each, "prod", project.configuration.naming) for each in names]
+    columns = ", ".join(f"{each.name}.x AS {each.name}" for each in names)
+    query = f"SELECT {columns} FROM {' CROSS JOIN '.join(map(str, names))}"
     seen: Counter[tuple[str, ...]] = Counter()
+    rows: Counter[tuple[object, ...]] = Counter()
 
     def look() -> None:
         shown = project.services.catalog.views(views)
         seen[tuple(sorted(each.target.name for each in shown.values()))] += 1
+        (row,) = ask(project, query, environment="prod", limit=9, engine="duckdb").rows
+        rows[row] += 1
 
     look()
     _say("reading")
@@ -112,7 +159,7 @@ def read(folder: str) -> None:
     while not stopped.is_set():
         look()
     look()
-    _say([{"targets": targets, "times": times} for targets, times in seen.items()])
+    _say({"targets": [*seen.items()], "rows": [*rows.items()]})
 
 
 def _move(services: Services, what: str) -> Plan:
@@ -129,7 +176,7 @@ def _ended(services: Services, plan: Plan) -> str:
     return "done"
 
 
-def _wait(said: str) -> None:
+def _wait(said: object) -> None:
     _say(said)
     _talk[0].recv()
 

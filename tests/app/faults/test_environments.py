@@ -1,17 +1,20 @@
 """Real processes at one environment: planners that compete, readers, and a death at each point.
 
-Nothing is computed, so none of them starts Spark: versions count as loaded, and views are moved.
+None of them starts Spark: planners compute by DuckDB, and for the others versions count as loaded.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pytest
 
 from tests.app.faults import environment_driver
@@ -19,6 +22,7 @@ from tests.app.faults.environment_driver import POINTS
 from tests.cli.promoted import promote
 from tests.depth import is_full
 from tests.forks import Fork, fork
+from vde_dagster.app.clean_up.maintaining import maintain
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.composition import VdeProject
@@ -30,13 +34,17 @@ PROMOTIONS: Final = 101 if is_full() else 7
 """An odd number: the views end at the other set than they begin with."""
 PATIENCE: Final = 600.0
 
-MODEL: Final = "MODEL (name kept.m{number}, kind FULL);\nSELECT {value} AS x\n"
+MODEL: Final = "MODEL (name {schema}.m{number}, kind FULL);\nSELECT {value} AS x\n"
+SCHEMAS: Final = ("kept", "mart")
+BEFORE: Final = 1
+AFTER: Final = 2
+LEASES: Final = ("vde_leases",)
 
 
 def write(folder: Path, value: int) -> None:
-    """Write all models so that they give a value."""
+    """Write all models, in two schemas, so that they give a value."""
     for number in range(MODELS):
-        text = MODEL.format(number=number, value=value)
+        text = MODEL.format(schema=SCHEMAS[number % 2], number=number, value=value)
         (folder / "models" / f"m{number}.sql").write_text(text, encoding="utf-8")
 
 
@@ -50,9 +58,9 @@ def project(folder: Path, value: int) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Production shows one version of each model, dev another one; all of them are loaded."""
-    made = project(tmp_path / "project", 1)
+    made = project(tmp_path / "project", BEFORE)
     promote(made, loaded=True)
-    write(made, 2)
+    write(made, AFTER)
     promote(made, "dev", loaded=True)
     return made
 
@@ -96,11 +104,13 @@ def targets(folder: Path, environment: str) -> dict[str, str]:
 
 
 def assert_shows(folder: Path, environment: str, wanted: dict[str, str]) -> None:
-    """State and views agree, and nothing is held any more."""
+    """State and views agree, and no lease is held by anybody who lives."""
     assert versions(folder, environment) == wanted
     found = targets(folder, environment)
     assert found.keys() == wanted.keys()
     assert {name: target.rsplit("__", 1)[-1] for name, target in found.items()} == wanted
+    held = VdeProject.load(folder).services.state.leases()
+    assert [each for each in held if not each.is_over] == []
 
 
 def test_of_planners_of_one_environment_one_wins_and_the_others_write_nothing(
@@ -121,26 +131,50 @@ def test_of_planners_of_one_environment_one_wins_and_the_others_write_nothing(
         for each in planners:
             go_on(each)
         found = [answer(each) for each in planners]
-    assert sorted(each["ended"] for each in found) == [*["Conflict"] * (PLANNERS - 1), "done"]
-    (winner,) = (each["plan"] for each in found if each["ended"] == "done")
+        assert sorted(each["ended"] for each in found) == [*["Conflict"] * (PLANNERS - 1), "done"]
+        (winner,) = (each for each in found if each["ended"] == "done")
+        losers = [each for each in found if each is not winner]
+        left = everything(first)
+        assert all(len(each["computed"]) == MODELS for each in found)
+        assert named(left, winner) == {winner["plan"], *winner["computed"]}
+        assert [named(left, each) for each in losers] == [set()] * len(losers)
+        for planner in (each for each, had in zip(planners, found, strict=True) if had in losers):
+            go_on(planner)
+            assert answer(planner) == "Conflict", "its plan does not hold any more"
+        assert everything(first) == left
     shown = VdeProject.load(first).services.state.environment("dev")
     assert shown is not None
-    assert (shown.revision, shown.plan_id, shown.promoting) == (1, winner, False)
-    assert stored(first) == {"prod": MODELS, "dev": MODELS}, "only the winner's models are stored"
+    assert (shown.revision, shown.plan_id, shown.promoting) == (1, winner["plan"], False)
+    assert set(versions(first, "dev").values()) == set(winner["computed"])
+    assert_shows(first, "dev", versions(first, "dev"))
 
 
-def stored(folder: Path) -> dict[str, int]:
-    """How many versions are stored, by the environment that was the first to store them."""
-    with closing(sqlite3.connect(VdeProject.load(folder).configuration.database)) as connection:
-        query = "SELECT environment, COUNT(*) FROM vde_owners GROUP BY environment"
-        owned = dict(connection.execute(query))
-        (snapshots,) = connection.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone()
-    assert snapshots == sum(owned.values())
-    return owned
+def everything(folder: Path) -> list[str]:
+    """Each row of the state and the catalog, but leases, and each file beside, with its time."""
+    configuration = VdeProject.load(folder).configuration
+    with closing(sqlite3.connect(configuration.database)) as connection:
+        master = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        tables = {name for (name,) in connection.execute(master)} - {*LEASES}
+        assert {"vde_snapshots", "vde_work", "vde_ledger", "iceberg_tables"} < tables
+        rows = [
+            f"{table} {row}"
+            for table in tables
+            for row in connection.execute(f'SELECT * FROM "{table}"')
+        ]
+    files = [each for each in configuration.warehouse.rglob("*") if each.is_file()]
+    return sorted([*rows, *(f"{each} {each.stat().st_mtime_ns}" for each in files)])
+
+
+def named(every: Sequence[str], planner: dict[str, Any]) -> set[str]:
+    """What of a planner's plan and versions is named anywhere."""
+    own = (planner["plan"], *planner["computed"])
+    return {each for each in own if any(each in text for text in every)}
 
 
 def test_who_reads_all_views_during_promotions_sees_whole_sets_only(folder: Path) -> None:
     before, after = versions(folder, "prod"), versions(folder, "dev")
+    fill(folder, "prod", BEFORE)
+    fill(folder, "dev", AFTER)
     jobs = [("move", folder, "promote", str(PROMOTIONS)), ("read", folder)]
     with started(*jobs) as (writer, reader):
         assert answer(writer) == "ready"
@@ -150,11 +184,23 @@ def test_who_reads_all_views_during_promotions_sees_whole_sets_only(folder: Path
         go_on(reader)
         seen = answer(reader)
     whole = [set(before.values()), set(after.values())]
-    for each in seen:
-        assert len(each["targets"]) == MODELS
-        found = {name.rsplit("__", 1)[-1] for name in each["targets"]}
-        assert found in whole, f"{each['times']} times views of two sets at once"
-    assert len(seen) == 2, "it has seen both sets"
+    for targets, times in seen["targets"]:
+        assert len(targets) == MODELS
+        found = {name.rsplit("__", 1)[-1] for name in targets}
+        assert found in whole, f"{times} times views of two sets at once"
+    assert len(seen["targets"]) == 2, "it has seen both sets"
+    of_one_set = [(value,) * MODELS for value in (BEFORE, AFTER)]
+    assert sorted(row for row, _ in seen["rows"]) == of_one_set, seen["rows"]
+
+
+def fill(folder: Path, environment: str, value: int) -> None:
+    """Put the one row of each model in the tables that stand for those of an environment."""
+    opened = VdeProject.load(folder)
+    shown = opened.services.state.environment(environment)
+    assert shown is not None
+    for each in shown.snapshots.values():
+        table = opened.iceberg_catalog().load_table((each.key.table.namespace, each.key.table.name))
+        table.append(pa.table({"x": pa.array([value], pa.int32())}))
 
 
 def moved(folder: Path, what: str) -> None:
@@ -165,7 +211,17 @@ def moved(folder: Path, what: str) -> None:
         assert answer(process) == ["done"]
 
 
-SHORT: Final = (("promote", "after the views"), ("rollback", "after it is begun"))
+CUT: Final = (
+    "in the middle of the files of the views",
+    "after the files of the views",
+    "in the transaction of the views",
+)
+"""The points between the files and the catalog, where files stay that nothing names."""
+SHORT: Final = (
+    ("promote", "in the middle of the files of the views"),
+    ("promote", "after it is finished"),
+    ("rollback", "in the transaction of the views"),
+)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +251,52 @@ def test_who_is_killed_at_any_point_of_a_promotion_leaves_what_the_next_one_ends
         assert versions(folder, "prod") == before
         moved(folder, what)
     assert_shows(folder, "prod", wanted)
+    assert_no_files_are_left(folder, is_cut=point in CUT)
     again = plan_promotion(services, "dev", "prod") if what == "promote" else None
     assert again is None or again.is_up_to_date
     back = plan_rollback(services, "prod")
     assert {str(name): each.version for name, each in back.snapshots.items()} == before
+    moved(folder, "rollback")
+    assert_shows(folder, "prod", before)
+    assert services.state.leases() == (), "those of the dead are taken over and given back"
+
+
+def assert_no_files_are_left(folder: Path, *, is_cut: bool) -> None:
+    """Of each view of production there is the file that it has, and at most the one before.
+
+    Whoever died between the files and the catalog left some of the number that a view has now,
+    which maintenance takes away.
+    """
+    spare = spare_files(folder)
+    assert any("-current" in each for each in spare) is is_cut
+    at = (datetime.now(UTC) - timedelta(days=30)).timestamp()
+    for each in view_files(folder):
+        os.utime(each, (at, at))
+    opened = VdeProject.load(folder)
+    maintain(opened.services, opened.configuration.clean_up, opened.configuration.maintain)
+    assert spare_files(folder) == [f"m{number}-before" for number in range(MODELS)]
+
+
+def view_files(folder: Path) -> list[Path]:
+    warehouse = VdeProject.load(folder).configuration.warehouse
+    return [each for schema in SCHEMAS for each in (warehouse / schema).rglob("*.metadata.json")]
+
+
+def spare_files(folder: Path) -> list[str]:
+    """The metadata files of production's views that the catalog does not name.
+
+    Each by the view and the change that it was written for: the current one, the one before, or an
+    earlier one.
+    """
+    with closing(sqlite3.connect(VdeProject.load(folder).configuration.database)) as connection:
+        locations = connection.execute("SELECT metadata_location FROM iceberg_tables").fetchall()
+    named = {location.rpartition("/")[2] for (location,) in locations}
+    files = [(each.parent.parent.name, each.name) for each in view_files(folder)]
+    numbers = {view: int(name.partition("-")[0]) for view, name in files if name in named}
+    changes = ("current", "before")
+    return sorted(
+        f"{view}-{changes[back] if back in (0, 1) else 'earlier'}"
+        for view, name in files
+        if name not in named
+        for back in [numbers[view] - int(name.partition("-")[0])]
+    )
