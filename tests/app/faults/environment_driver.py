@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from multiprocessing.connection import Connection
@@ -25,7 +26,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.cli.query import ask
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.names import environment_view
+from vde_dagster.core.names import TableName, environment_view
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.lakehouse.view_metadata import MetadataFiles
 from vde_dagster.lakehouse.views import SqlViews
@@ -39,18 +40,20 @@ POINTS: Final = {
     "in the middle of the files of the views": ("files", "write", True),
     "after the files of the views": ("views", "_commit", False),
     "in the transaction of the views": ("views", "_apply", True),
+    "after the transaction of the views": ("views", "_commit", True),
     "after the views": ("catalog", "swap_views", True),
     "before it is finished": ("state", "finish_promotion", False),
     "after it is finished": ("state", "finish_promotion", True),
     "before the lease is given back": ("state", "release_lease", False),
     "after the lease is given back": ("state", "release_lease", True),
 }
-"""Ten points of a promotion and three inside of the swap of its views.
+"""Ten points of a promotion and four inside of the swap of its views.
 
 Each is a port or a place in the catalog's adapter, its method, and whether it lies after the call.
 """
 INSIDE: Final[dict[str, type]] = {"files": MetadataFiles, "views": SqlViews}
 """The places in the catalog's adapter."""
+_A_WHILE: Final = 0.01
 _CALLS: Final = {"write": 2}
 """At which call of a method in the adapter the process is killed, if not at the first."""
 
@@ -131,8 +134,10 @@ def move(folder: str, first: str, times: str) -> None:
 def read(folder: str) -> None:
     """Read all views of prod, say so, and again and again until an answer comes; once more.
 
-    They are looked up, and a query reads a row of each, as `vde query` does.
+    They are looked up, and a query reads a row of each, as `vde query` does. Each look at the
+    catalog takes a while, so that promotions come between two of them.
     """
+    _slow_down()
     project = VdeProject.load(folder)
     names = [node.name for node in project.files.graph if not node.model.kind.is_source]
     views = [environment_view(each, "prod", project.configuration.naming) for each in names]
@@ -160,6 +165,17 @@ def read(folder: str) -> None:
         look()
     look()
     _say({"targets": [*seen.items()], "rows": [*rows.items()]})
+
+
+def _slow_down() -> None:
+    found = SqlViews._entries
+
+    def slow(self: SqlViews, names: Sequence[TableName]) -> Any:
+        entries = found(self, names)
+        time.sleep(_A_WHILE)
+        return entries
+
+    SqlViews._entries = slow  # type: ignore[method-assign]
 
 
 def _move(services: Services, what: str) -> Plan:
