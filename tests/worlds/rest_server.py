@@ -58,6 +58,20 @@ class LoseAnswer(Exception):
     """Raised by `RestServer.after`: what was asked for is done, and the answer is lost."""
 
 
+class Page(Exception):
+    """Raised by `RestServer.before` or `after`: something on the way answers, with a page.
+
+    Args:
+        status: The page's.
+        place: Where a page of status 302 sends its reader.
+    """
+
+    def __init__(self, status: int, *, place: str = "") -> None:
+        super().__init__("<html>something on the way</html>")
+        self.status = status
+        self.headers = {"Location": place} if place else {}
+
+
 @dataclass
 class RestServer:
     """A server with what it was asked, and what a test does to requests on their way.
@@ -238,6 +252,7 @@ def _handler(server: RestServer) -> type[BaseHTTPRequestHandler]:
             content = self.rfile.read(length)
             place = urlsplit(self.path).path
             server.asked.append((self.command, place))
+            page: Page | None = None
             try:
                 server.before(self.command, place)
                 body = json.loads(content) if content else {}
@@ -248,10 +263,14 @@ def _handler(server: RestServer) -> type[BaseHTTPRequestHandler]:
                 return
             except NotDone as error:
                 status, document = _error(error.status, str(error))
+            except Page as error:
+                page, status, document = error, error.status, {}
             empty = self.command == "HEAD" or status == 204
-            answer = b"" if empty else json.dumps(document).encode()
+            answer = b"" if empty else (str(page) if page else json.dumps(document)).encode()
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", "text/html" if page else "application/json")
+            for name, value in (page.headers if page else {}).items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -46,22 +46,20 @@ _SECONDS: Final = (10, 60)
 """How long a connection and an answer may take."""
 _EXPIRED: Final = frozenset({401, 419})
 _NOT_ALLOWED: Final = frozenset({401, 403, 419})
+_DONE: Final = frozenset({200, 204})
 _NOT_FOUND: Final = 404
 _TOO_MANY: Final = 429
 _WAITS: Final = (0.5, 1, 2, 4)
 """Seconds to wait after that answer, one time after the other; longer if the server says so."""
 _LONGEST_WAIT: Final = 30
-_UNKNOWN: Final = frozenset({500, 502, 503, 504})
-"""Answers after which a change may have been made (the specification, *updateView*)."""
+_TIMED_OUT: Final = 408
+_INTERNAL: Final = 500
+_NOT_IMPLEMENTED: Final = 501
 _ERRORS: Final[Mapping[int, type[RESTError]]] = {
     401: UnauthorizedError,
     403: ForbiddenError,
     419: UnauthorizedError,
     429: ServiceUnavailableError,
-    500: ServiceUnavailableError,
-    502: ServiceUnavailableError,
-    503: ServiceUnavailableError,
-    504: ServiceUnavailableError,
 }
 _METADATA: Final = "metadata"
 _NAMES: Final = "identifiers"
@@ -77,21 +75,38 @@ _LIST: Final = Capability.V1_LIST_VIEWS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a server answered to a change: its status, its document, and its words in an error."""
+    """What was answered: the status, the document, and its words in an error.
+
+    ``is_word`` is whether the catalog itself says so, and no page of something on the way: nothing
+    or a document where it is done, else a document with an error, as the specification says.
+    """
 
     status: int
     document: Json
     said: str = ""
+    is_word: bool = True
 
     @property
     def is_done(self) -> bool:
-        """Whether the change was made."""
-        return self.status in (200, 204)
+        """Whether the catalog says that it did what it was asked for."""
+        return self.is_word and self.status in _DONE
 
     @property
     def is_absent(self) -> bool:
         """Whether the catalog says that there is nothing of this name."""
-        return self.status == _NOT_FOUND and isinstance(self.document.get("error"), dict)
+        return self.is_word and self.status == _NOT_FOUND
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether a change was certainly not made.
+
+        After a status of the server's own errors it may have been (the specification,
+        *updateView*), but for the one that says that the server cannot do it.
+        """
+        if self.status in _NOT_ALLOWED or self.status == _TOO_MANY:
+            return True
+        is_certain = self.status < _INTERNAL or self.status == _NOT_IMPLEMENTED
+        return self.is_word and not self.is_done and is_certain and self.status != _TIMED_OUT
 
 
 class RestRequests:
@@ -220,11 +235,12 @@ class RestRequests:
         answer = _read(self._answered("GET", place, parameters=parameters))
         if answer.is_absent:
             return None
-        if not answer.is_done or wanted not in answer.document:
-            raise _ERRORS.get(answer.status, RESTError)(
-                f"the catalog answered GET {place} with {answer.status}: {answer.said}"
-            )
-        return answer.document
+        if answer.is_done and wanted in answer.document:
+            return answer.document
+        other = RESTError if answer.is_refusal else ServiceUnavailableError
+        raise _ERRORS.get(answer.status, other)(
+            f"the catalog answered GET {place} with {answer.status}: {answer.said}"
+        )
 
     def _send(self, method: str, place: str, body: Json | None = None) -> Answer:
         try:
@@ -239,8 +255,8 @@ class RestRequests:
                 advice="See that they are valid, and run the same again.",
             ) from error
         said = f"{answer.status}: {answer.said}"
-        lacks = body is not None and answer.is_done and _METADATA not in answer.document
-        if answer.status in _UNKNOWN or lacks:
+        lacks = body is not None and _METADATA not in answer.document
+        if not (answer.is_refusal or (answer.is_done and not lacks)):
             raise OutcomeUnknown(
                 f"the catalog answered {method} {place} with {said}, so it is not known whether it "
                 "did it",
@@ -298,15 +314,23 @@ def _namespace(name: str) -> str:
 
 
 def _read(response: Response) -> Answer:
+    status = response.status_code
     try:
-        document = response.json() if response.content else {}
+        found = response.json() if response.content else {}
     except ValueError:
-        document = {}
-    if not isinstance(document, dict):
-        document = {}
+        found = None
+    document = found if isinstance(found, dict) else {}
     error = document.get("error")
-    said = str(error.get("message", "")) if isinstance(error, dict) else _NO_ANSWER
-    return Answer(status=response.status_code, document=document, said=said)
+    is_word = isinstance(found if status in _DONE else error, dict) and _is_as_asked(response)
+    says = is_word and isinstance(error, dict)
+    said = str(error.get("message", "")) if says else _NO_ANSWER
+    return Answer(status=status, document=document, said=said, is_word=is_word)
+
+
+def _is_as_asked(response: Response) -> bool:
+    """Whether an answer is to what was asked: who is sent elsewhere may only read there."""
+    first = response.history[0] if response.history else response
+    return first.request.method == response.request.method
 
 
 def at_once(work: Callable[[T], R], every: Iterable[T]) -> list[R]:
@@ -317,11 +341,24 @@ def at_once(work: Callable[[T], R], every: Iterable[T]) -> list[R]:
     things = list(every)
     if len(things) <= 1:
         return [work(each) for each in things]
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        running = [pool.submit(work, each) for each in things]
+    failed: list[BaseException] = []
+
+    def begin(thing: T) -> R:
+        if failed:
+            raise CancelledError
         try:
-            return [each.result() for each in running]
-        except BaseException:
-            for each in running:
-                each.cancel()
+            return work(thing)
+        except BaseException as error:
+            failed.append(error)
             raise
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        running = [pool.submit(begin, each) for each in things]
+        try:
+            wait(running)
+        except BaseException as error:  # whoever waits is interrupted
+            failed.append(error)
+            raise
+    if failed:
+        raise failed[0]
+    return [each.result() for each in running]

@@ -1,0 +1,167 @@
+"""What counts as a word of a REST catalog, and what is known after anything else is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Barrier, Event
+
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import ForbiddenError, RESTError, ServiceUnavailableError
+
+from tests.worlds.rest_server import Page, RestServer, rest_server
+from tests.worlds.rest_views import NotDone
+from vde_dagster.core.errors import OutcomeUnknown, Refused
+from vde_dagster.core.faults import Fault, fault_of
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse import rest_requests
+from vde_dagster.lakehouse.rest_requests import RestRequests, at_once
+
+NAME = TableName("dev", "a")
+UNKNOWN_ALWAYS = (408, 500, 502, 503, 504, 507)
+UNKNOWN_AS_A_PAGE = (200, 201, 400, 404, 409, 413, 501, 520, 521, 522, 523, 524)
+REFUSED_ALWAYS = (401, 403, 419, 429)
+REFUSED_BY_THE_CATALOG = (400, 404, 406, 409, 422, 501)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestServer]:
+    monkeypatch.setattr(rest_requests, "_WAITS", ())
+    with rest_server(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def requests(server: RestServer) -> RestRequests:
+    return RestRequests(RestCatalog("lake", **server.properties))
+
+
+def ways(requests: RestRequests) -> tuple[Callable[[], object], ...]:
+    """A change of each sort."""
+    return (
+        lambda: requests.create_view("dev", {}),
+        lambda: requests.replace_view(NAME, {}),
+        lambda: requests.drop_view(NAME),
+        lambda: requests.drop_table(NAME),
+    )
+
+
+def answered(server: RestServer, error: Exception) -> None:
+    def answer(_method: str, _path: str) -> None:
+        raise error
+
+    server.before = answer
+
+
+@pytest.mark.parametrize("status", [*UNKNOWN_ALWAYS, *UNKNOWN_AS_A_PAGE])
+def test_after_a_page_of_something_on_the_way_it_is_not_known_whether_a_change_was_made(
+    server: RestServer, requests: RestRequests, status: int
+) -> None:
+    answered(server, Page(status))
+    for change in ways(requests):
+        with pytest.raises(OutcomeUnknown, match=f"with {status}: no answer of a catalog, so it"):
+            change()
+
+
+@pytest.mark.parametrize("status", UNKNOWN_ALWAYS)
+def test_a_server_that_failed_may_have_made_a_change_as_it_says_itself(
+    server: RestServer, requests: RestRequests, status: int
+) -> None:
+    answered(server, NotDone(status, "not today"))
+    for change in ways(requests):
+        with pytest.raises(OutcomeUnknown, match=f"with {status}: not today, so it is not known"):
+            change()
+
+
+@pytest.mark.parametrize("status", REFUSED_ALWAYS)
+@pytest.mark.parametrize("error", [Page, lambda status: NotDone(status, "no")])
+def test_who_is_not_let_in_has_changed_nothing_whoever_says_so(
+    server: RestServer, requests: RestRequests, status: int, error: Callable[[int], Exception]
+) -> None:
+    answered(server, error(status))
+    for change in ways(requests):
+        with pytest.raises(Refused, match=str(status)):
+            change()
+
+
+@pytest.mark.parametrize("status", REFUSED_BY_THE_CATALOG)
+def test_what_the_catalog_itself_refuses_is_an_answer(
+    server: RestServer, requests: RestRequests, status: int
+) -> None:
+    answered(server, NotDone(status, "no"))
+    answer = requests.drop_view(NAME)
+    assert (answer.status, answer.said) == (status, "no")
+    assert (answer.is_done, answer.is_absent) == (False, status == 404)
+
+
+def test_who_is_sent_elsewhere_only_reads_there_so_nothing_is_known_to_be_done(
+    server: RestServer, requests: RestRequests
+) -> None:
+    """A change that is answered by 302 is followed by a GET, whose answer may be a document."""
+
+    def elsewhere(method: str, _path: str) -> None:
+        if method != "GET":
+            raise Page(302, place="/v1/config")
+
+    server.before = elsewhere
+    for change in ways(requests):
+        with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
+            change()
+
+
+@pytest.mark.parametrize("status", [200, 302, 400, 404, 408, 500, 501, 520])
+def test_a_page_for_what_is_read_is_a_service_that_does_not_answer(
+    server: RestServer, requests: RestRequests, status: int
+) -> None:
+    answered(server, Page(status))
+    for read in (
+        lambda: requests.view(NAME),
+        lambda: requests.table(NAME),
+        lambda: requests.names("dev", views=True),
+    ):
+        with pytest.raises(ServiceUnavailableError, match="no answer of a catalog") as raised:
+            read()
+        found = fault_of(raised.value)
+        assert found is not None
+        assert found.fault is Fault.NO_ANSWER
+
+
+def test_what_the_catalog_itself_says_to_what_is_read_is_as_it_says(
+    server: RestServer, requests: RestRequests
+) -> None:
+    answered(server, NotDone(404, "no such view"))
+    assert requests.view(NAME) is None
+    answered(server, NotDone(403, "not yours"))
+    with pytest.raises(ForbiddenError, match="not yours"):
+        requests.view(NAME)
+    answered(server, NotDone(400, "what?"))
+    with pytest.raises(RESTError, match="what") as raised:
+        requests.view(NAME)
+    assert fault_of(raised.value) is None, "who asks so has a bug"
+
+
+def test_after_an_error_nothing_more_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest_requests, "AT_ONCE", 2)
+    both, more, begun = Barrier(2), Event(), list[int]()
+
+    def work(number: int) -> int:
+        if number > 1:
+            begun.append(number)
+            more.set()
+            return number
+        both.wait(60)
+        if number == 1:
+            raise KeyError("the first one")
+        more.wait(0.2)  # a longer one that was begun before
+        return number
+
+    with pytest.raises(KeyError, match="the first one"):
+        at_once(work, range(50))
+    assert begun == []
+
+
+def test_what_is_done_at_once_comes_in_order() -> None:
+    assert at_once(lambda each: each * 2, range(50)) == list(range(0, 100, 2))
+    assert at_once(str, [7]) == ["7"]
+    assert at_once(str, []) == []
