@@ -15,12 +15,13 @@ from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy.exc import OperationalError
 
 from tests.lakehouse.postgres_worlds import IN_POSTGRES, emptied
-from tests.worlds.rest_server import LoseAnswer, LoseRequest, rest_server
+from tests.worlds.rest_server import LoseAnswer, LoseRequest, Page, RestServer, rest_server
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse import evolution
 from vde_dagster.lakehouse import publish as publish_module
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.ports.catalog import TableMoved
+from vde_dagster.ports.catalog import TableMoved, TableText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -195,6 +196,111 @@ def test_over_rest_a_lost_answer_is_looked_up(
         IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
         assert head(catalog) == following
         assert left == []
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestServer]:
+    monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
+    monkeypatch.setattr(evolution, "_PAUSE", 0.0)
+    with rest_server(tmp_path) as found:
+        yield found
+
+
+def pages_after_a_lost_answer(server: RestServer, status: int = 404) -> None:
+    """Lose the answer to the next commit, and let something on the way answer from then on."""
+    is_lost = False
+
+    def after(method: str, _path: str) -> None:
+        nonlocal is_lost
+        if method == "POST":
+            is_lost = True
+            raise LoseAnswer
+
+    def before(_method: str, path: str) -> None:
+        if is_lost and "/tables/" in path:
+            raise Page(status)
+
+    server.before, server.after = before, after
+
+
+def untouched(server: RestServer) -> None:
+    server.before = server.after = lambda _method, _path: None
+
+
+def test_over_rest_a_404_of_something_on_the_way_does_not_give_up_what_was_published(
+    server: RestServer,
+) -> None:
+    catalog = filled(InterruptedRest("lake", **server.properties))
+    base, following = staged(catalog)
+    pages_after_a_lost_answer(server)
+    with pytest.raises(OutcomeUnknown, match="look at the table"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    untouched(server)
+    assert head(catalog) == following
+    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+
+
+def test_over_rest_a_404_of_something_on_the_way_is_not_a_table_that_is_gone(
+    server: RestServer,
+) -> None:
+    catalog = filled(InterruptedRest("lake", **server.properties))
+    base, following = staged(catalog)
+
+    def page(method: str, path: str) -> None:
+        if method == "GET" and path.endswith("/t"):
+            raise Page(404)
+
+    server.before = page
+    with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
+        IcebergCatalog(catalog).drop_branch(TABLE, "ab")
+    with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
+        IcebergCatalog(catalog).describe(TABLE, TableText(comment="who"))
+    untouched(server)
+    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    assert head(catalog) == following
+
+
+@pytest.mark.parametrize("status", [200, 409, 501, 502])
+def test_over_rest_a_page_that_answers_a_commit_says_nothing_of_it(
+    server: RestServer, status: int
+) -> None:
+    catalog = filled(InterruptedRest("lake", **server.properties))
+    base, following = staged(catalog)
+    left = [Page(status), Page(status)]
+
+    def page(method: str, _path: str) -> None:
+        if method == "POST" and left:
+            raise left.pop()
+
+    server.after = page
+    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    IcebergCatalog(catalog).describe(TABLE, TableText(comment="who"))
+    table = catalog.load_table("raw.t")
+    assert (table.metadata.current_snapshot_id, table.properties["comment"]) == (following, "who")
+    assert left == []
+
+
+def test_over_rest_a_table_that_was_dropped_after_a_lost_answer_is_known_the_next_time(
+    server: RestServer,
+) -> None:
+    catalog = filled(InterruptedRest("lake", **server.properties))
+    base, following = staged(catalog)
+
+    def lose(method: str, _path: str) -> None:
+        if method == "POST":
+            server.tables.drop_table("raw.t")
+            raise LoseAnswer
+
+    server.after = lose
+    with pytest.raises(OutcomeUnknown, match="was lost"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    untouched(server)
+    with pytest.raises(TableMoved, match="does not exist any more"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    with pytest.raises(Conflict, match="does not exist any more"):
+        IcebergCatalog(catalog).describe(TABLE, TableText(comment="who"))
 
 
 def test_answers_that_stay_lost_are_an_unknown_outcome(catalog: Interrupted) -> None:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import assert_never
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table, Transaction
 from pyiceberg.types import PrimitiveType
-from sqlalchemy.exc import DBAPIError
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.ledger.schema_changes import (
@@ -26,6 +25,7 @@ from vde_dagster.core.ledger.schema_changes import (
 )
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
+from vde_dagster.lakehouse.loading_tables import LOST, load
 from vde_dagster.lakehouse.tables import property_changes
 from vde_dagster.ports.catalog import TableText
 
@@ -135,18 +135,22 @@ def _commit(
         if attempt:
             time.sleep(_PAUSE * 2**attempt)
         try:
-            table = catalog.load_table((name.namespace, name.name))
+            table = load(catalog, name)
             change = decide(table)
             if change is None:
                 return
             with table.transaction() as transaction:
                 change(transaction)
         except NoSuchTableError as error:
+            if lost is not None:  # it may have been done before the table was dropped
+                break
             raise Conflict(f"{name} does not exist any more") from error
-        except (CommitFailedException, DBAPIError, RESTError, OSError) as error:
+        except CommitFailedException:  # not committed; somebody else was
+            continue
+        except LOST as error:
             lost = error
         else:
             return
-    if isinstance(lost, CommitFailedException):
+    if lost is None:
         raise Conflict(f"{name} is being changed by others all the time; nothing was done")
     raise OutcomeUnknown(f"the answer to a change of {name} was lost ({lost})") from lost

@@ -17,6 +17,7 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import expiring, stray_files
 from vde_dagster.lakehouse.dropped_views import dropped_views, files_of_dropped
+from vde_dagster.lakehouse.loading_tables import load
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.publish import drop_tag
 from vde_dagster.lakehouse.reachable import data_files, history_of
@@ -121,7 +122,7 @@ class IcebergMaintenance:
 
     def _loaded(self, name: TableName) -> Table:
         try:
-            return self._catalog.load_table((name.namespace, name.name))
+            return load(self._catalog, name)
         except NoSuchTableError as error:
             raise Conflict(f"{name} was dropped meanwhile") from error
 
@@ -129,7 +130,7 @@ class IcebergMaintenance:
         if name.catalog not in ("", self._catalog.name):
             return None  # the catalog of an environment has views alone
         try:
-            return self._catalog.load_table((name.namespace, name.name))
+            return load(self._catalog, name)
         except NoSuchTableError:
             return None
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.update import (
@@ -23,11 +23,11 @@ from pyiceberg.table.update import (
     TableRequirement,
     TableUpdate,
 )
-from sqlalchemy.exc import DBAPIError
 
 from vde_dagster.core.clean_up.expiry import REPAIR_TAG
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.loading_tables import LOST, load
 from vde_dagster.ports.catalog import TableMoved
 
 _ATTEMPTS = 4
@@ -192,14 +192,14 @@ def commit(
     Raises:
         TableMoved: The table does not exist any more.
         Conflict: Others change it all the time; nothing was changed.
-        OutcomeUnknown: The answer was lost, and the table could not be read again.
+        OutcomeUnknown: The answer was lost, and the table could not be read again, or is gone now.
     """
     lost: Exception | None = None
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE * 2**attempt)
         try:
-            table = catalog.load_table((name.namespace, name.name))
+            table = load(catalog, name)
             wanted = change(table)
             if wanted is None:
                 return
@@ -207,12 +207,14 @@ def commit(
             catalog.commit_table(table, requirements, updates)
             return
         except NoSuchTableError as error:
+            if lost is not None:  # it may have been done before the table was dropped
+                break
             raise TableMoved(f"{name} does not exist any more") from error
-        except CommitFailedException as error:  # not committed; somebody else was
+        except CommitFailedException:  # not committed; somebody else was
+            continue
+        except LOST as error:
             lost = error
-        except (DBAPIError, RESTError, OSError) as error:
-            lost = error
-    if isinstance(lost, CommitFailedException):
+    if lost is None:
         raise Conflict(f"{name} is being changed by others all the time; nothing was done: {what}")
     raise OutcomeUnknown(
         f"the answer to {what} was lost ({lost})", advice="look at the table before trying again"

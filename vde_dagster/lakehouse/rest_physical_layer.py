@@ -24,6 +24,7 @@ from requests import RequestException
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.folders import Folder
+from vde_dagster.lakehouse.loading_tables import load
 from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
 from vde_dagster.lakehouse.stored_tables import (
     beside,
@@ -213,10 +214,8 @@ class RestPhysicalLayer:
             found = self._requests.view(name)
             return None if found is None else stored_view(name, found["metadata"])
         try:
-            return stored_table(name, self._catalog.load_table((name.namespace, name.name)))
-        except NoSuchTableError as error:  # for pyiceberg any 404 says so
-            if self._requests.table(name) is not None:
-                raise RESTError(f"the catalog says that {name} is there, and that not") from error
+            return stored_table(name, load(self._catalog, name))
+        except NoSuchTableError:
             return None
 
     def _folder(self, location: str) -> Folder:
