@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -372,6 +373,70 @@ def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> 
     world.server.before = lambda _method, _path: None
     world.catalog.swap_views([moved(each) for each in names], [], number=80)
     assert {each.target for each in world.catalog.views(names).values()} == {OTHER}
+
+
+@pytest.mark.parametrize("what", ["created", "replaced", "dropped"])
+@pytest.mark.parametrize("status", [400, 401, 403, 429])
+def test_after_a_lost_answer_no_refusal_says_that_nothing_was_changed(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch, what: str, status: int
+) -> None:
+    monkeypatch.setattr(rest_requests, "_WAITS", ())
+    if what != "created":
+        world.catalog.swap_views([view()], [])
+    is_lost = False
+
+    def lost_then_refused(method: str, path: str) -> None:
+        nonlocal is_lost
+        if method in ("POST", "DELETE") and "/views" in path:
+            if not is_lost:
+                is_lost = True
+                raise LoseRequest  # it may still be on its way
+            raise NotDone(status, "not today")
+
+    world.server.before = lost_then_refused
+    wanted = {"created": [view()], "replaced": [moved()], "dropped": []}[what]
+    with pytest.raises(OutcomeUnknown, match="not today") as raised:
+        world.catalog.swap_views(wanted, [NAME], number=70)
+    known = "it is not known whether dev.a was changed; no other view was changed"
+    assert raised.value.message.endswith(known)
+    assert raised.value.advice
+
+
+def test_a_refusal_of_one_view_says_of_which_others_it_is_not_known(world: RestWorld) -> None:
+    names = [TableName("dev", each) for each in ("a", "b", "c")]
+    world.catalog.swap_views([view(name=each) for each in names], [])
+    asked = {name.name: Event() for name in names}
+
+    def answer(method: str, path: str) -> None:
+        name = path.rpartition("/")[2]
+        if method != "POST" or name not in asked:
+            return
+        asked[name].set()
+        if name != "a":
+            raise LoseRequest
+        assert all(each.wait(60) for each in asked.values())
+        raise NotDone(403, "not this one")
+
+    world.server.before = answer
+    with pytest.raises(OutcomeUnknown, match="not known whether dev") as raised:
+        world.catalog.swap_views([moved(each) for each in names], [], number=70)
+    assert "it is not known whether dev.b, dev.c were changed; no other" in raised.value.message
+
+
+def test_who_is_overtaken_after_a_lost_answer_is_told_the_higher_number(world: RestWorld) -> None:
+    world.catalog.swap_views([view()], [])
+
+    def meanwhile(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path:
+            world.server.before = lambda _method, _path: None
+            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
+            other.swap_views([moved()], [], number=100)
+            raise LoseRequest
+
+    world.server.before = meanwhile
+    with pytest.raises(SwapOvertaken, match="nothing was changed") as raised:
+        world.catalog.swap_views([view(ID)], [], number=90)
+    assert raised.value.highest == 100
 
 
 def test_a_view_that_somebody_replaced_by_hand_is_theirs(world: RestWorld) -> None:

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.schema import Schema
 
-from tests.worlds.rest_server import rest_server
+from tests.worlds.rest_server import LoseRequest, rest_server
 from tests.worlds.rest_views import NotDone
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.lakehouse import rest_views
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.trial import Trial, answer_of, clock_of, python_of_workers
@@ -142,6 +142,33 @@ def test_over_rest_a_server_that_replaces_no_view_is_refused_and_all_is_removed(
         trial.make_table()
         with pytest.raises(Refused, match=r"refuses to change the view .*no such number"):
             trial.make_view()
+        trial.remove()
+        assert server.views == {}
+        assert catalog.list_namespaces() == []
+
+
+def test_over_rest_a_view_whose_creation_was_lost_on_its_way_is_removed_if_it_arrives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest_views, "_PAUSE", 0)
+    with rest_server(tmp_path) as server:
+        answer, late = server.answer, list[tuple[str, str, dict[str, Any]]]()
+
+        def refused(method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            if method == "POST" and path.endswith("/views"):
+                if not late:
+                    late.append((method, path, body))
+                    raise LoseRequest
+                raise NotDone(403, "not today")
+            return answer(method, path, body)
+
+        monkeypatch.setattr(server, "answer", refused)
+        catalog = open_iceberg_catalog("lake", server.properties)
+        trial = Trial(catalog, "4567")
+        trial.make_table()
+        with pytest.raises(OutcomeUnknown, match=r"not today.*not known whether .*shown was"):
+            trial.make_view()
+        assert answer(*late[0])[0] == 200
         trial.remove()
         assert server.views == {}
         assert catalog.list_namespaces() == []

@@ -322,8 +322,9 @@ def _read(response: Response) -> Answer:
     document = found if isinstance(found, dict) else {}
     error = document.get("error")
     is_word = isinstance(found if status in _DONE else error, dict) and _is_as_asked(response)
-    says = is_word and isinstance(error, dict)
-    said = str(error.get("message", "")) if says else _NO_ANSWER
+    said = _NO_ANSWER
+    if is_word and isinstance(error, dict):
+        said = str(error.get("message", ""))
     return Answer(status=status, document=document, said=said, is_word=is_word)
 
 

@@ -22,7 +22,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, VdeError
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.rest_requests import AT_ONCE, Answer, RestRequests, at_once
-from vde_dagster.lakehouse.swap_errors import cut, given_up, overtaken
+from vde_dagster.lakehouse.swap_errors import Outcomes, cut, given_up, overtaken
 from vde_dagster.lakehouse.view_metadata import (
     TARGET,
     Json,
@@ -46,7 +46,7 @@ from vde_dagster.lakehouse.wanted_views import (
     selected,
     without_target,
 )
-from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, SwapOvertaken, ViewDefinition
 
 _PAUSE: Final = 0.05
 _ATTEMPTS: Final = 4
@@ -135,16 +135,16 @@ class RestViews:
         """
         changes = self._changes(views, drops, again=again)
         _refuse_late(changes, number)
-        done: list[TableName] = []
+        outcomes = Outcomes(every=len(changes))
         try:
             for namespace in sorted({each.name.namespace for each in changes if not each.before}):
                 self._requests.ensure_namespace(namespace)
             made = [each for each in changes if each.wanted is not None]
-            at_once(partial(self._carry_out, number, done), made)
+            at_once(partial(self._carry_out, number, outcomes), made)
             dropped = [each for each in changes if each.wanted is None]
-            at_once(partial(self._carry_out, number, done), dropped)
+            at_once(partial(self._carry_out, number, outcomes), dropped)
         except (Conflict, OutcomeUnknown, Refused) as error:
-            raise cut(error, len(done), len(changes)) from error
+            raise cut(error, outcomes) from error
 
     def _changes(
         self, views: Sequence[ViewDefinition], drops: Sequence[TableName], *, again: bool
@@ -214,16 +214,25 @@ class RestViews:
         views = self._loaded([name for name in asked if name not in found])
         return found | {name: (True, each) for name, each in views.items()}
 
-    def _carry_out(self, number: int, done: list[TableName], change: _Change) -> None:
-        if change.wanted is None:
-            self._drop(change.name, change.before or {}, number)
-        elif change.before is None:
-            self._create(change.name, change.wanted, number)
-        else:
-            self._replace(change.name, change.before, change.wanted, number)
-        done.append(change.name)
+    def _carry_out(self, number: int, outcomes: Outcomes, change: _Change) -> None:
+        attempts = _Attempts()
+        try:
+            if change.wanted is None:
+                self._drop(attempts, change.name, change.before or {}, number)
+            elif change.before is None:
+                self._create(attempts, change.name, change.wanted, number)
+            else:
+                self._replace(attempts, change.name, change.before, change.wanted, number)
+        except VdeError as error:
+            is_late = isinstance(error, SwapOvertaken) and change.wanted is not None
+            if attempts.lost and not is_late:  # what is late is refused whenever it arrives
+                outcomes.unknown.append(change.name)
+            raise
+        outcomes.done.append(change.name)
 
-    def _replace(self, name: TableName, before: Json, wanted: Json, number: int) -> None:
+    def _replace(
+        self, attempts: _Attempts, name: TableName, before: Json, wanted: Json, number: int
+    ) -> None:
         highest = highest_number(before)
         identifier = {"namespace": [name.namespace], "name": name.name}
 
@@ -240,7 +249,7 @@ class RestViews:
         answer: Answer | VdeError | None = None
         counted = self._counts
         for attempt in range(_ATTEMPTS):
-            answer = _answered(attempt, partial(ask, counted))
+            answer = attempts.answer(attempt, partial(ask, counted))
             if isinstance(answer, Answer) and answer.is_done:
                 self._counts = counted
                 return
@@ -256,11 +265,13 @@ class RestViews:
             counted ^= isinstance(answer, Answer) and answer.status == _MAKES_NO_SENSE
         raise given_up(name, answer)
 
-    def _create(self, name: TableName, wanted: Json, number: int) -> None:
+    def _create(self, attempts: _Attempts, name: TableName, wanted: Json, number: int) -> None:
         body = creation(name.name, wanted, number=number)
         answer: Answer | VdeError | None = None
         for attempt in range(_ATTEMPTS):
-            answer = _answered(attempt, lambda _: self._requests.create_view(name.namespace, body))
+            answer = attempts.answer(
+                attempt, lambda _: self._requests.create_view(name.namespace, body)
+            )
             if isinstance(answer, Answer) and answer.is_done:
                 return
             found = self._look(name)
@@ -274,7 +285,7 @@ class RestViews:
                 raise Conflict(f"somebody else created {name} meanwhile")
         raise given_up(name, answer)
 
-    def _drop(self, name: TableName, before: Json, number: int) -> None:
+    def _drop(self, attempts: _Attempts, name: TableName, before: Json, number: int) -> None:
         answer: Answer | VdeError | None = None
         for attempt in range(_ATTEMPTS):
             found = self._look(name)
@@ -287,7 +298,7 @@ class RestViews:
                 raise Conflict(f"somebody else created the view {name} again meanwhile")
             if number and highest_number(found) >= number:
                 raise overtaken(name, found)
-            answer = _answered(attempt, lambda _: self._requests.drop_view(name))
+            answer = attempts.answer(attempt, lambda _: self._requests.drop_view(name))
             if isinstance(answer, Answer) and (answer.is_done or answer.is_absent):
                 return
         raise given_up(name, answer)
@@ -354,14 +365,24 @@ def _metadata(found: Json) -> Json:
     return metadata
 
 
-def _answered(attempt: int, ask: Callable[[int], Answer]) -> Answer | OutcomeUnknown:
-    """What was answered to an attempt, which waits longer each time; the error if that was lost."""
-    if attempt:
-        time.sleep(_PAUSE * 2**attempt)
-    try:
-        return ask(attempt)
-    except OutcomeUnknown as error:
-        return error
+class _Attempts:
+    """The attempts to change one view.
+
+    ``lost`` is whether the answer to one was, so that it may still be carried out.
+    """
+
+    def __init__(self) -> None:
+        self.lost = False
+
+    def answer(self, attempt: int, ask: Callable[[int], Answer]) -> Answer | OutcomeUnknown:
+        """What was answered to one, which waits longer each time; the error if that was lost."""
+        if attempt:
+            time.sleep(_PAUSE * 2**attempt)
+        try:
+            return ask(attempt)
+        except OutcomeUnknown as error:
+            self.lost = True
+            return error
 
 
 def _refuse_late(changes: Sequence[_Change], number: int) -> None:
@@ -376,4 +397,4 @@ def _refuse_late(changes: Sequence[_Change], number: int) -> None:
         raise ValueError("a view over REST is replaced by a number: see `State.next_view_number`")
     newest = max(there, key=lambda name: highest_number(there[name]), default=None)
     if number and newest is not None and highest_number(there[newest]) >= number:
-        raise cut(overtaken(newest, there[newest]), 0, 0)
+        raise cut(overtaken(newest, there[newest]), Outcomes())
