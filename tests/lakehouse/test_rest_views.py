@@ -260,6 +260,37 @@ def test_a_late_request_to_a_server_that_counts_leaves_the_later_version_current
     assert catalog.view(NAME) == view(AT)
 
 
+@pytest.mark.parametrize("first,second", [(90, 100), (100, 90)])
+def test_the_number_of_a_view_on_a_server_that_counts_is_the_highest_in_whatever_order_they_arrive(
+    counting: RestWorld, monkeypatch: pytest.MonkeyPatch, first: int, second: int
+) -> None:
+    catalog, sent = counting.catalog, dict[int, tuple[str, str, dict[str, Any]]]()
+    catalog.swap_views([view()], [])
+    catalog.swap_views([view(ID)], [], number=80)  # it is known by now that the server counts
+    answer, number = counting.server.answer, 0
+
+    def kept(method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if method == "POST":
+            sent.setdefault(number, (method, path, body))
+            raise LoseRequest
+        return answer(method, path, body)
+
+    monkeypatch.setattr(counting.server, "answer", kept)
+    for number, wanted in ((90, view(AT)), (100, moved())):
+        with pytest.raises(OutcomeUnknown):
+            catalog.swap_views([wanted], [], number=number)
+    monkeypatch.undo()
+    monkeypatch.setattr(rest_views, "_PAUSE", 0)
+    for number in (first, second):
+        assert answer(*sent[number])[0] == 200
+    assert catalog.view(NAME) == (view(AT) if first == 90 else moved())
+    with pytest.raises(SwapOvertaken, match="nothing was changed") as raised:
+        catalog.swap_views([view()], [], number=95)
+    assert raised.value.highest == 100
+    catalog.swap_views([view()], [], number=110)
+    assert catalog.view(NAME) == view()
+
+
 @pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
 def test_a_lost_answer_of_a_server_that_counts_is_looked_up(
     counting: RestWorld, error: type[Exception]

@@ -129,6 +129,19 @@ def test_a_view_has_the_number_of_the_swap_that_created_it_until_a_higher_one_re
     assert highest_number(made) == 15
 
 
+def test_the_number_of_a_view_never_falls_where_a_late_request_writes_a_lower_one() -> None:
+    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
+    late, made = (
+        next(e for e in body(before, wanted, n)["updates"] if e["action"] == "add-view-version")
+        for n in (90, 100)
+    )
+    counted = [{**e["view-version"], "version-id": n} for n, e in ((2, made), (3, late))]
+    found = {**before, "versions": [*before["versions"], *counted]}
+    for number in ("90", "100", "later", ""):
+        assert highest_number({**found, "properties": {"vde.number": number}}) == 100
+    assert highest_number({**found, "properties": {"vde.number": "110"}}) == 110
+
+
 def test_a_version_is_a_requests_own_by_its_number_or_by_the_request_that_it_names() -> None:
     before, wanted = metadata(OLD, ID), metadata(NEW, ID)
     made = body(before, wanted, 7)

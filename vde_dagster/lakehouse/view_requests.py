@@ -11,9 +11,10 @@ twice is refused the second time, which adds none.
 
 Servers that count versions themselves, whatever number is asked for (those on Iceberg's library in
 Rust, as Lakekeeper), refuse such a request always. They are asked to make the version current that
-follows the highest one then, and a property has the number of the swap. If another request came
-first, its version stays the current one. Servers that go by numbers have no version of that number,
-since swaps have numbers further apart, and refuse the request: so it is safe to try it.
+follows the highest one then, and a property and the version's summary have the number of the swap.
+If another request came first, its version stays the current one. Servers that go by numbers have no
+version of that number, since swaps have numbers further apart, and refuse the request: so it is
+safe to try it.
 
 A server that creates a view may drop the number and the summary of its version, so what a view
 shows, and the number of the swap that created it, are among its properties. What it shows only
@@ -64,10 +65,15 @@ def shown_by(metadata: Json, catalog: str) -> TableName | None:
 
 
 def highest_number(metadata: Json) -> int:
-    """The highest number of a swap or version that made a view what it is."""
-    created = str(metadata.get("properties", {}).get(_NUMBER, ""))
+    """The highest number of a swap or version that made a view what it is.
+
+    On a server that counts, a request that arrives late writes its number over the property, so the
+    numbers in versions' summaries, which stay, count as well.
+    """
+    written = [metadata.get("properties", {}).get(_NUMBER)]
+    written += [(each.get("summary") or {}).get(_NUMBER) for each in metadata["versions"]]
     numbers = [int(each["version-id"]) for each in metadata["versions"]]
-    return max([*numbers, int(created) if created.isdecimal() else 0])
+    return max([*numbers, *(int(each) for each in map(str, written) if each.isdecimal())])
 
 
 def is_made_by(metadata: Json, number: int, request: str) -> bool:
@@ -139,7 +145,7 @@ def replacement(
         "version-id": number,
         "schema-id": _LAST_ADDED if stays is None else stays,
     }
-    version["summary"] = {**version["summary"], _REQUEST: request}
+    version["summary"] = {**version["summary"], _REQUEST: request, _NUMBER: str(number)}
     updates: list[Json] = []
     if stays is None:
         updates.append({"action": "add-schema", "schema": _schema(view_fields(wanted))})
