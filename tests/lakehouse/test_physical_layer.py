@@ -14,6 +14,7 @@ import pytest
 from tests.lakehouse.catalog_worlds import (
     AT,
     ID,
+    TABLE,
     IcebergWorld,
     KeptIceberg,
     RestWorld,
@@ -21,6 +22,7 @@ from tests.lakehouse.catalog_worlds import (
     world_of,
 )
 from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
+from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
@@ -275,6 +277,39 @@ def test_r12_over_rest_nothing_is_deleted_where_it_is_not_certain_that_a_table_i
         with pytest.raises(OutcomeUnknown, match="nothing was dropped"):
             drop(world.catalog, found)
         assert files_in(tmp_path / "warehouse") == files
+
+
+@pytest.mark.parametrize("sort", ["table", "view"])
+@pytest.mark.parametrize("status", [403, 500])
+def test_r12_over_rest_a_table_of_others_that_cannot_be_read_is_named_with_what_to_do(
+    tmp_path: Path, sort: str, status: int
+) -> None:
+    """Its files may be in the folder of any table, and it may need any table."""
+    with world_of("rest", tmp_path) as world:
+        assert isinstance(world, RestWorld)
+        theirs = TableName("raw", "theirs")
+        world.create(ONE)
+        world.create(TABLE)
+        found = stored(world.catalog)
+        if sort == "view":
+            world.create_view(theirs)
+        else:
+            world.create(theirs)
+
+        def unreadable(_method: str, path: str) -> None:
+            if path.endswith(f"{sort}s/theirs"):
+                raise NotDone(status, "not yours")
+
+        world.server.before = unreadable
+        expected = rf"the {sort} raw\.theirs cannot be read.*{status}: not yours"
+        for look in (world.catalog.physical_layer, lambda: drop(world.catalog, found)):
+            with pytest.raises(Refused, match=expected) as raised:
+                list(look())  # type: ignore[call-overload]
+            assert "drop it from the catalog" in raised.value.advice
+        if sort == "view":
+            with pytest.raises(Refused, match=expected):
+                world.catalog.reading_views()
+        assert files_in(tmp_path / "warehouse" / ONE.namespace)
 
 
 def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, warehouse: Path) -> None:

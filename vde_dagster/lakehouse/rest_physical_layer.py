@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
@@ -92,10 +92,13 @@ class RestPhysicalLayer:
         """All views elsewhere that name something there."""
         elsewhere = (e for e in self._namespaces() if not e.startswith(PHYSICAL_PREFIX))
         names = self._names(elsewhere, views=True)
-        for name, found in zip(names, at_once(self._requests.view, names), strict=True):
-            view = None if found is None else stored_view(self._spelled(name), found["metadata"])
-            if view is not None and PHYSICAL_PREFIX in view.text:
-                yield view
+        yield from (each for each in at_once(self._reading, names) if each is not None)
+
+    def _reading(self, name: TableName) -> StoredTable | None:
+        """A view that names something in the schemas of physical tables; None for any other."""
+        found = self._readable(name, is_view=True)
+        view = None if found is None else stored_view(self._spelled(name), found["metadata"])
+        return view if view is not None and PHYSICAL_PREFIX in view.text else None
 
     def files(self, stored: StoredTable) -> StoredFiles:
         """The files in the folder of a table or view."""
@@ -182,18 +185,39 @@ class RestPhysicalLayer:
 
     def _entries(self, namespaces: list[str]) -> list[_Entry]:
         """All tables and views of some namespaces, by name."""
-        tables = self._names(namespaces, views=False)
-        views = self._names(namespaces, views=True)
-        found: list[tuple[TableName, bool, Json | None]] = [
-            *zip(tables, [False] * len(tables), at_once(self._requests.table, tables), strict=True),
-            *zip(views, [True] * len(views), at_once(self._requests.view, views), strict=True),
+        found = [
+            entry
+            for is_view in (False, True)
+            for entry in at_once(
+                partial(self._entry, is_view=is_view), self._names(namespaces, views=is_view)
+            )
+            if entry is not None
         ]
-        entries = [
-            _Entry(self._spelled(name).namespace, name.name, _metadata_file(each), is_view)
-            for name, is_view, each in found
-            if each is not None
-        ]
-        return sorted(entries, key=lambda each: each.name)
+        return sorted(found, key=lambda each: each.name)
+
+    def _entry(self, name: TableName, *, is_view: bool) -> _Entry | None:
+        """A table or view; None for one that is gone by now."""
+        found = self._readable(name, is_view=is_view)
+        if found is None:
+            return None
+        own = self._spelled(name)
+        return _Entry(own.namespace, own.name, _metadata_file(found), is_view)
+
+    def _readable(self, name: TableName, *, is_view: bool) -> Json | None:
+        """What the server says of a table or view of anybody; None for one that is gone by now.
+
+        Raises:
+            Refused: The server does not say what it is, so its files may be in any folder.
+        """
+        try:
+            return self._requests.view(name) if is_view else self._requests.table(name)
+        except RESTError as error:
+            what = f"the {'view' if is_view else 'table'} {self._spelled(name)}"
+            raise Refused(
+                f"{what} cannot be read, so it is not certain which files it needs ({error})",
+                advice="See that the credentials of the catalog may read it. If it is broken, mend "
+                "it or drop it from the catalog. Then run the same again.",
+            ) from error
 
     def _spelled(self, name: TableName) -> TableName:
         """A name as people write it, if its namespace is in another one."""
