@@ -75,9 +75,20 @@ class Shop:
 
     def asleep(self, method: str, *, after: bool = False) -> Services:
         """The services of a process that sleeps at a call of the state until another took over."""
-        services = self.world.services()
-        wired: dict[str, Any] = {"state": _Asleep(services.state, method, after, self.take_over)}
-        return replace(services, **wired)
+        return asleep(self.world.services(), "state", method, self.take_over, after=after)
+
+
+def asleep(
+    services: Services,
+    port: str,
+    method: str,
+    meanwhile: Callable[[], None],
+    *,
+    after: bool = False,
+) -> Services:
+    """The services of a process that sleeps at the first call of a method, until others are done."""
+    wired: dict[str, Any] = {port: _Asleep(getattr(services, port), method, after, meanwhile)}
+    return replace(services, **wired)
 
 
 class _Asleep:

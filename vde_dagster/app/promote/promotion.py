@@ -21,11 +21,10 @@ from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
 from vde_dagster.app.promote.swapping import is_embedded, swap
-from vde_dagster.app.publish.shown_views import settle, views_of
+from vde_dagster.app.publish.shown_views import show_chosen, views_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import moved_looks
 from vde_dagster.app.view_names import are_moving, shown_naming
-from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded
@@ -37,6 +36,7 @@ from vde_dagster.core.names import (
     model_of,
 )
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment, Lease, environment_resource
 
 _LOG: Final = logging.getLogger(__name__)
@@ -260,26 +260,20 @@ def _show_gained(
 ) -> None:
     """Show the columns that versions gained, if the environment's models return them."""
 
-    def swap_grown(number: int) -> Environment | None:
-        shown = services.state.environment(environment)
-        if shown is None or shown.promoting:
-            return None
+    def chosen(shown: Environment) -> list[ViewDefinition]:
+        if shown.promoting:
+            return []
         names = {
             each.name
             for each in shown.snapshots.values()
             if each.key in grown and _lacks(services, shown, each, grown[each.key])
         }
         if not names:
-            return None
+            return []
         graph = stored_graph(shown.snapshots, services.models)
-        naming = shown_naming(services, shown)
-        views = views_of(services, shown, names, naming, graph=graph)
-        services.catalog.swap_views(views, (), number=number)
-        return shown
+        return views_of(services, shown, names, shown_naming(services, shown), graph=graph)
 
-    swapped = numbered(services, swap_grown, lease)
-    if swapped is not None:
-        settle(services, environment, swapped)
+    show_chosen(services, environment, chosen, lease)
 
 
 def _lacks(

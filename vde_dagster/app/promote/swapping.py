@@ -38,8 +38,8 @@ def swap(
     Raises:
         LeaseLost: The lease was taken over, so whoever did finishes the promotion.
     """
-    numbered(services, partial(_move, services, environment, graph, before), lease)
     try:
+        numbered(services, partial(_move, services, environment, graph, before), lease)
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
     finally:
         settle(services, environment.name, environment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,20 +19,19 @@ from vde_dagster.core.names import (
     environment_view,
 )
 from vde_dagster.ports.catalog import ViewDefinition
-from vde_dagster.ports.state import Environment
+from vde_dagster.ports.state import Environment, Lease
 
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
     """Create the views of those of these models that the environment shows and that are loaded."""
 
-    def swap(number: int) -> None:
-        shown = services.state.environment(environment)
-        if shown is not None and not shown.promoting:
-            graph = stored_graph(shown.snapshots, services.models)
-            views = views_of(services, shown, names, shown_naming(services, shown), graph=graph)
-            services.catalog.swap_views(views, (), number=number)
+    def chosen(shown: Environment) -> list[ViewDefinition]:
+        if shown.promoting:
+            return []
+        graph = stored_graph(shown.snapshots, services.models)
+        return views_of(services, shown, names, shown_naming(services, shown), graph=graph)
 
-    numbered(services, swap)
+    show_chosen(services, environment, chosen)
 
 
 def show_first(
@@ -44,20 +43,46 @@ def show_first(
     view or an open unit of work that creates it.
     """
 
-    def swap(number: int) -> Environment | None:
-        shown = services.state.environment(environment)
-        snapshot = shown.snapshots.get(key.model) if shown is not None else None
-        is_shown = shown is not None and key.model not in shown.hidden
-        if shown is None or not is_shown or snapshot is None or snapshot.key != key:
-            return None
+    def chosen(shown: Environment) -> list[ViewDefinition]:
+        snapshot = shown.snapshots.get(key.model)
+        if key.model in shown.hidden or snapshot is None or snapshot.key != key:
+            return []
         name = environment_view(key.model, environment, shown_naming(services, shown))
-        view = ViewDefinition(name=name, target=key.table, columns=columns)
-        services.catalog.swap_views([view], (), number=number)
-        return shown
+        return [ViewDefinition(name=name, target=key.table, columns=columns)]
 
-    swapped = numbered(services, swap)
-    if swapped is not None:
-        settle(services, environment, swapped)
+    show_chosen(services, environment, chosen)
+
+
+def show_chosen(
+    services: Services,
+    name: str,
+    choose: Callable[[Environment], Sequence[ViewDefinition]],
+    lease: Lease | None = None,
+) -> None:
+    """Create or replace some views of an environment outside of a promotion.
+
+    If it is promoted meanwhile, its views follow, also if this swap fails or is overtaken.
+
+    Args:
+        services: The ports.
+        name: The environment.
+        choose: What the views are to show, of what the environment shows.
+        lease: What has to be held still, if anything.
+    """
+    read: dict[int, Environment] = {}
+
+    def swap(number: int) -> None:
+        shown = services.state.environment(name)
+        views = choose(shown) if shown is not None else ()
+        if shown is not None and views:
+            read[shown.revision] = shown
+            services.catalog.swap_views(views, (), number=number)
+
+    try:
+        numbered(services, swap, lease)
+    finally:
+        for shown in read.values():
+            settle(services, name, shown)
 
 
 def settle(services: Services, name: str, swapped: Environment) -> None:
@@ -70,7 +95,10 @@ def settle(services: Services, name: str, swapped: Environment) -> None:
 
 
 def _follow(services: Services, name: str, swapped: Environment, number: int) -> Environment | None:
-    """Let the views show the latest revision; returns it, or None if they showed it, or none is."""
+    """Let the views show the latest revision; returns it, or None if they showed it, or none is.
+
+    Those of models go that only the revision has that was swapped: nobody else knows of these.
+    """
     latest = services.state.environment(name)
     if latest is None or latest.is_removed:
         removed = former_views(services, name, kept=(), removed=swapped.snapshots)
@@ -81,7 +109,15 @@ def _follow(services: Services, name: str, swapped: Environment, number: int) ->
     naming = shown_naming(services, latest)
     graph = stored_graph(latest.snapshots, services.models)
     views = views_of(services, latest, latest.snapshots, naming, graph=graph)
-    services.catalog.swap_views(views, (), number=number)
+    gone = {
+        each
+        for each in swapped.snapshots
+        if each not in latest.snapshots
+        or each in latest.hidden
+        or graph[each].model.kind.is_embedded
+    }
+    former = former_views(services, name, kept=(), removed=gone) if gone else []
+    services.catalog.swap_views(views, former, number=number)
     return latest
 
 
