@@ -15,6 +15,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
+from vde_dagster.core.ledger.schema_changes import is_widening
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment
@@ -57,15 +58,18 @@ def read_as(services: Services, view: ViewDefinition) -> TableName:
     """What an engine reads to see a view as it is at a revision: what it shows, or the view itself.
 
     The former is never another revision's. The latter is needed where the view leaves columns of a
-    table out, or has wider ones; a physical view has none that are not shown.
+    table out, or has wider ones, as which they are computed with. Wider ones of the table are no
+    difference: it was widened when nothing had to be computed, and its views were before it. A
+    physical view has none that are not shown.
 
     Raises:
         Conflict: The view is needed, and is another revision's by now.
     """
     table = services.catalog.table(view.target)
-    if table is None or _named(table.columns) == _named(view.columns):
+    if table is None or _shows_all(view.columns, table.columns):
         return view.target
-    if services.catalog.view(view.name) == view:
+    now = services.catalog.view(view.name)
+    if now is not None and now.target == view.target and _names(now.columns) == _names(view.columns):
         return view.name
     raise Conflict(
         f"the environment is being promoted right now, and {view.name} cannot be read as it was",
@@ -73,5 +77,12 @@ def read_as(services: Services, view: ViewDefinition) -> TableName:
     )
 
 
-def _named(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    return [(each.name, each.type) for each in columns]
+def _shows_all(view: Sequence[Column], table: Sequence[Column]) -> bool:
+    """Whether a view has the columns of its table, in their order, and none that is wider."""
+    return _names(view) == _names(table) and not any(
+        is_widening(stored.type, shown.type) for shown, stored in zip(view, table, strict=True)
+    )
+
+
+def _names(columns: Sequence[Column]) -> list[str]:
+    return [each.name.lower() for each in columns]
