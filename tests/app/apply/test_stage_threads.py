@@ -14,6 +14,7 @@ import pytest
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.apply import stage_threads
 from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, StoppableClock
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import EvaluationFailed, VdeError
@@ -272,6 +273,92 @@ def test_an_end_that_interrupts_ends_what_the_engine_computes() -> None:
     found[0].threads.end(interrupt=True)
     waiting.join(PATIENCE)
     assert "c" not in found[0].outcomes()
+
+
+class Signal(BaseException):
+    """What Dagster raises for a signal is no KeyboardInterrupt either."""
+
+
+class _Pressed(threading.Thread):
+    """A thread in whose place a signal arrives while somebody waits for it."""
+
+    signals: Final[list[BaseException]] = []
+
+    def join(self, timeout: float | None = None) -> None:
+        if self.signals:
+            raise self.signals.pop(0)
+        super().join(timeout)
+
+
+def pressed(
+    monkeypatch: pytest.MonkeyPatch, *signals: BaseException
+) -> tuple[Threads, threading.Event]:
+    """Two models under way while a failure is to be reported; signals arrive at the wait for them.
+
+    The event lets one of them end, which nothing else does.
+    """
+    monkeypatch.setattr(stage_threads.threading, "Thread", _Pressed)
+    monkeypatch.setattr(_Pressed, "signals", [*signals])
+    begun, released = threading.Barrier(3), threading.Event()
+    found: list[Threads] = []
+
+    def computes() -> Iterator[str]:
+        begun.wait(PATIENCE)
+        assert found[0].engine.interrupted.wait(PATIENCE)
+        assert released.wait(PATIENCE)
+        raise KeyboardInterrupt
+        yield
+
+    def pauses() -> Iterator[str]:
+        begun.wait(PATIENCE)
+        while True:
+            found[0].clock.wait(timedelta(seconds=1))
+        yield
+
+    found.append(Threads(2, a=("", pauses), b=("", computes), c=("", units("c1"))))
+    found[0].threads._begin()
+    begun.wait(PATIENCE)
+    return found[0], released
+
+
+@pytest.mark.parametrize("signal", [KeyboardInterrupt(), Signal()], ids=["Ctrl-C", "Dagster's"])
+def test_a_signal_while_units_of_work_are_waited_for_ends_them_and_is_raised_then(
+    monkeypatch: pytest.MonkeyPatch, signal: BaseException
+) -> None:
+    found, released = pressed(monkeypatch, signal)
+    released.set()
+    with pytest.raises(type(signal)) as raised:
+        found.threads.end(interrupt=False)
+    assert raised.value is signal
+    assert not any(each.is_alive() for each in found.threads._threads)
+    found.threads.wait()
+    assert {name: type(error) for name, error in found.outcomes().items()} == {
+        "a": KeyboardInterrupt,
+        "b": KeyboardInterrupt,
+    }
+
+
+@pytest.mark.parametrize("interrupt", [False, True])
+def test_the_signal_after_that_waits_for_nothing(
+    monkeypatch: pytest.MonkeyPatch, interrupt: bool
+) -> None:
+    first, second = KeyboardInterrupt("first"), KeyboardInterrupt("second")
+    found, released = pressed(monkeypatch, *([] if interrupt else [first]), second)
+    with pytest.raises(KeyboardInterrupt, match="second"):
+        found.threads.end(interrupt=interrupt)
+    assert found.engine.interrupted.is_set()
+    assert any(each.is_alive() for each in found.threads._threads)
+    released.set()
+    found.threads.end(interrupt=True)
+
+
+def test_an_error_of_the_engine_is_no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, released = pressed(monkeypatch, OSError("no such thread"))
+    with pytest.raises(OSError, match="no such thread"):
+        found.threads.end(interrupt=False)
+    assert not found.engine.interrupted.is_set()
+    released.set()
+    found.threads.end(interrupt=True)
 
 
 def test_a_clock_waits_as_long_as_it_is_told_unless_it_is_stopped() -> None:

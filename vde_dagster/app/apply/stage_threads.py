@@ -173,6 +173,9 @@ class StageThreads:
     def end(self, *, interrupt: bool) -> None:
         """Begin nothing more, and wait until what has begun has ended after its unit of work.
 
+        A signal that ends a wait for units of work (Ctrl-C) ends these, too, and is raised once all
+        have ended. One that ends a wait for ended ones is raised at once.
+
         Args:
             interrupt: Whether to end units of work that are under way, too.
         """
@@ -180,13 +183,22 @@ class StageThreads:
             self._is_ending = True
             self._schedule = self._schedule.stopped()
             self._changed.notify_all()
+        signal: BaseException | None = None
         if interrupt:
             self._clock.stop()
         for thread in self._threads:
             while thread.is_alive():
-                if interrupt:
-                    self._engine.interrupt()
-                thread.join(_LOOK_SECONDS)
+                try:
+                    if interrupt:
+                        self._engine.interrupt()
+                    thread.join(_LOOK_SECONDS)
+                except BaseException as error:  # Dagster's signals are no KeyboardInterrupt
+                    if interrupt or isinstance(error, Exception):
+                        raise
+                    interrupt, signal = True, error
+                    self._clock.stop()
+        if signal is not None:
+            raise signal
 
     def _begin(self) -> None:
         """Start the threads, unless they have been."""
