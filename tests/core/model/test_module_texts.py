@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -89,3 +94,80 @@ def test_what_is_installed_stays_until_something_else_is() -> None:
     assert sys.meta_path == finders
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("vde_one")
+
+
+class Meanwhile(str):
+    """The name of a module at which, when it is looked at, another thread has its turn."""
+
+    turn: Callable[[], None]
+
+    def partition(self, sep: str) -> tuple[str, str, str]:
+        self.turn()
+        return super().partition(sep)
+
+
+@pytest.mark.parametrize("is_loaded", [False, True], ids=["imports another", "forgets one of ours"])
+def test_modules_that_another_thread_imports_or_forgets_meanwhile_are_no_error(
+    monkeypatch: pytest.MonkeyPatch, is_loaded: bool
+) -> None:
+    numbers = itertools.count()
+
+    def turn() -> None:
+        if is_loaded:
+            sys.modules.pop("vde_one", None)
+        else:
+            name = f"vde_elsewhere_{next(numbers)}"
+            monkeypatch.setitem(sys.modules, name, ModuleType(name))
+
+    monkeypatch.setitem(sys.modules, "vde_one", ModuleType("vde_one"))
+    looked_at = Meanwhile("vde_looked_at")
+    looked_at.turn = turn
+    monkeypatch.setitem(sys.modules, looked_at, ModuleType("vde_looked_at"))
+    assert value_of(TEXTS) == 3
+
+
+class Finds(MetaPathFinder, Loader):
+    """Finds one empty module, and is asked by threads that may wait there."""
+
+    def __init__(self, name: str, asked: Callable[[], None] = lambda: None) -> None:
+        self.name, self.asked = name, asked
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        if not fullname.startswith("vde_found"):
+            return None
+        self.asked()
+        return ModuleSpec(fullname, self) if fullname == self.name else None
+
+    def exec_module(self, module: ModuleType) -> None: ...
+
+
+@pytest.mark.parametrize("is_installed", [False, True], ids=["around a model", "installed"])
+def test_an_import_that_is_under_way_when_texts_come_and_go_asks_every_finder(
+    monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    """In a list that loses its first entry meanwhile, the next one is passed over."""
+    asked, gone = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        assert gone.wait(60)
+
+    finders = [Finds("vde_found_nowhere", wait), Finds("vde_found"), *sys.meta_path]
+    monkeypatch.setattr(sys, "meta_path", finders)
+    found: list[ModuleType] = []
+    importing = threading.Thread(target=lambda: found.append(importlib.import_module("vde_found")))
+    try:
+        with ExitStack() as stack:
+            if is_installed:
+                install(TEXTS)
+                stack.callback(install, {})
+            else:
+                stack.enter_context(importable(TEXTS))
+            importing.start()
+            assert asked.wait(60)
+    finally:
+        gone.set()
+    importing.join(60)
+    sys.modules.pop("vde_found", None)
+    assert [each.__name__ for each in found] == ["vde_found"]
+    assert sys.meta_path == finders

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import PurePosixPath
@@ -36,11 +36,11 @@ def importable(
         return
     finder = _Texts(texts, loaded)
     with _ONE_AT_A_TIME, _without(_outermost(texts)):
-        sys.meta_path.insert(0, finder)
+        _begin_with(finder)
         try:
             yield
         finally:
-            sys.meta_path.remove(finder)
+            _leave_out(finder)
 
 
 def install(texts: Mapping[str, str]) -> None:
@@ -57,11 +57,25 @@ def install(texts: Mapping[str, str]) -> None:
     if [known for _, known in before] == [texts]:
         return
     for each, known in before:
-        sys.meta_path.remove(each)
+        _leave_out(each)
         _forgotten(_outermost(known))
     if texts:
         _forgotten(_outermost(texts))
-        sys.meta_path.insert(0, _Texts(texts, None))
+        _begin_with(_Texts(texts, None))
+
+
+def _begin_with(finder: _Texts) -> None:
+    """Let ``import`` ask a finder first.
+
+    The list itself is never changed: an import of another thread that goes over it would pass over
+    a finder, or ask one twice.
+    """
+    sys.meta_path = [finder, *sys.meta_path]
+
+
+def _leave_out(finder: object) -> None:
+    """Let ``import`` not ask a finder any more."""
+    sys.meta_path = [each for each in sys.meta_path if each is not finder]
 
 
 def _outermost(texts: Iterable[str]) -> frozenset[str]:
@@ -87,8 +101,13 @@ def _without(names: frozenset[str]) -> Iterator[None]:
 
 
 def _forgotten(names: frozenset[str]) -> dict[str, ModuleType]:
-    known = [each for each in sys.modules if each.partition(".")[0] in names]
-    return {each: sys.modules.pop(each) for each in known}
+    """Unload the modules of these packages, while other threads import theirs."""
+    found: dict[str, ModuleType] = {}
+    for each in list(sys.modules):
+        if each.partition(".")[0] in names:
+            with suppress(KeyError):
+                found[each] = sys.modules.pop(each)
+    return found
 
 
 class _Texts(MetaPathFinder, Loader):
