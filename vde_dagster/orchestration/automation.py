@@ -31,7 +31,7 @@ from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import run_markdown
-from vde_dagster.core.planning.stages import awaited, work_stages
+from vde_dagster.core.planning.stages import awaited, filled_by, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import SECONDS, ended_attempts, is_alive
 from vde_dagster.orchestration.failures import failures, secrets_hidden
@@ -282,8 +282,9 @@ def _note_undone(
         services = location.project.services
         after = plan_run(services, location.environment, wanted)
         left = {each.name for each in after.backfills if each.name in tried}
+        filled = filled_by(after)
         work = [each for each in work_stages(after) if each.model in left]
-        first = [each.model for each in work if left.isdisjoint(awaited(after, each))]
+        first = [each.model for each in work if left.isdisjoint(awaited(after, each, filled))]
         tokens = work_tokens(services, after)
         if first:
             written = json.dumps({str(name): tokens[name] for name in sorted(first)})

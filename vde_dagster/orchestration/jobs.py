@@ -26,7 +26,7 @@ from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
-from vde_dagster.core.planning.stages import Closing, WorkStage, awaited
+from vde_dagster.core.planning.stages import Closing, WorkStage, awaited, filled_by
 from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
@@ -243,7 +243,8 @@ class _PlanRun:
 
     def job(self) -> dg.JobDefinition:
         plan, stages = self.walk.plan, self.walk.stages
-        awaits = [sorted(awaited(plan, stage)) for stage in stages]
+        filled = filled_by(plan)
+        awaits = [sorted(awaited(plan, stage, filled)) for stage in stages]
         ops = [self._op(stage, at=at, first=not awaits[at]) for at, stage in enumerate(stages)]
 
         @dg.job(

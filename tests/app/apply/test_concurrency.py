@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from tests.app.memory_world import (
     PROJECT,
@@ -25,6 +26,7 @@ from tests.app.memory_world import (
     plan,
 )
 from tests.app.shop_world import SALES, SHOWN, TRIPLE, asked
+from tests.core.planning.test_stages import count_backfills
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import Report, apply_plan
@@ -272,6 +274,47 @@ def test_sessions_that_threads_left_to_each_other_are_listed_at_the_end() -> Non
     at_once(replace(world.services(), state=state, late_tables=listing), graph_of(PROJECT))
     assert len(set(listing.sessions)) == len(listing.sessions) >= 1
     assert not world.state.unlisted(limit=1)
+
+
+class Unanswering:
+    """A state that fails once it is asked what is to be listed."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def unlisted(self, *, limit: int) -> tuple[object, ...]:
+        raise OperationalError("SELECT", None, OSError("the server closed the connection"))
+
+
+def test_a_state_that_fails_at_the_end_hides_no_error_of_a_model(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = landed()
+    state: Any = Unanswering(world.state)
+    services = replace(world.services(), state=state, late_tables=Listing())
+    with pytest.raises(EvaluationFailed, match="mart.a"):
+        at_once(services, graph_of({"a": full("a", amount=FAILS), "b": full("b")}))
+    assert "could not be brought up to date yet" in caplog.text
+    assert "the server closed the connection" in caplog.text
+
+
+def test_what_a_plan_fills_is_made_as_often_where_many_models_wait_as_where_few_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = []
+    for models in (2, 12):
+        waiting = {f"b{n}": full(f"b{n}", "mart.a", "amount") for n in range(models)}
+        world, graph = landed(), graph_of({"a": full("a", amount=FAILS), **waiting})
+        made = plan(world.services(), graph)
+        with monkeypatch.context() as patch:
+            asks = count_backfills(patch)
+            with pytest.raises(EvaluationFailed, match=f"mart.b{models - 1}"):
+                apply_plan(world.services(), made, lambda _: None)
+        counts.append(len(asks))
+    assert counts[0] == counts[1]
 
 
 def stops(error: BaseException) -> Report:

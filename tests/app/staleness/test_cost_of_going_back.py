@@ -8,10 +8,21 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, SOURCE, Fuse, MemoryWorld, graph_of, hour_of, made_once
-from tests.app.shop_world import SALES, asked, day, done, work
+from tests.app.memory_world import (
+    RAW,
+    SOURCE,
+    Fuse,
+    MemoryWorld,
+    bound,
+    graph_of,
+    hour_of,
+    made_once,
+)
+from tests.app.shop_world import SALES, SALES_NAME, asked, day, done, work
+from tests.counting import calls_of
 from vde_dagster.app.inputs import input_moves
 from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.staleness.version_behind import EntriesWhenAsked, Ledger
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.traces import source_token
 from vde_dagster.core.names import TableName
@@ -54,6 +65,22 @@ def calls(texts: dict[str, str], days: int) -> tuple[Plan, Counter[str]]:
     world.land((2, 1), until=24 * days)
     fuse = Fuse()
     return asked(world.services(fuse), graph_of(texts), "prod"), Counter(fuse.names)
+
+
+def test_to_go_over_the_entries_of_a_version_is_to_ask_for_them_once() -> None:
+    """The entry of an hour is looked for in those of years, for each of many versions."""
+    world, name = returning({"sales": SALES}, 3), SALES_NAME
+    key = bound(world.services()).key(name)
+    ledger = Ledger(world.state)
+    entries = EntriesWhenAsked(ledger, key)
+    assert [*entries] == [*world.state.ledger([key])[key]]
+    assert len(entries) == 3
+
+    def over_all(times: int) -> int:
+        many = Ledger(world.state, {key: (*entries,) * times})
+        return calls_of(lambda: list(EntriesWhenAsked(many, key)))
+
+    assert over_all(1) == over_all(100)
 
 
 @pytest.mark.parametrize("text", [SALES, RANDOM, UNBOUND], ids=["bound", "random", "unbound"])

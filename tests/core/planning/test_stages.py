@@ -16,6 +16,7 @@ from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Behind, Plan, Workload
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
 from vde_dagster.core.planning.resolution import Shown, resolve_snapshots
+from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency, schedule_of
 from vde_dagster.core.planning.stages import (
     Backfill,
     CatchUp,
@@ -27,8 +28,12 @@ from vde_dagster.core.planning.stages import (
     ShowFilled,
     StoreSnapshots,
     awaited,
+    filled_by,
+    left_out,
     stages_of,
 )
+from vde_dagster.core.planning.timeline import row_name, timeline_of
+from vde_dagster.core.spans import Recording
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
 
 Build = Callable[[Mapping[str, str]], Graph]
@@ -156,10 +161,63 @@ def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(
 ) -> None:
     edited = {**TEXTS, "m.b": TEXTS["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")}
     plan = planned(graph_of(edited), missing(a=WEEK, b=WEEK, f=WEEK), shown=graph_of(TEXTS))
-    found = {each: awaited(plan, each) for each in stages_of(plan)[2:]}
+    filled = filled_by(plan)
+    assert filled == {A, B, F}
+    found = {each: awaited(plan, each, filled) for each in stages_of(plan)[2:]}
     assert list(found.values()) == [frozenset(), {A}, {B}, {B, F}]
     shows = ShowFilled(environment="dev", models=(A,))
-    assert awaited(plan, shows) == {A, B, F}
+    assert awaited(plan, shows, filled) == {A, B, F}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(lambda plan: schedule_of(plan, ONE_AT_A_TIME), id="the schedule"),
+        pytest.param(lambda plan: left_out(plan, [ModelName("m", "c0")]), id="what is left out"),
+        pytest.param(lambda plan: timeline_of(plan, *recorded(plan), started_at=utc(WEEK[:10])), id="the timeline"),
+    ],
+)
+def test_what_a_plan_fills_is_made_as_often_for_many_models_as_for_few(
+    graph_of: Build, monkeypatch: pytest.MonkeyPatch, asked: Callable[[Plan], object]
+) -> None:
+    """It takes as long as the plan has models, so asking again for each one would be quadratic."""
+    counts = []
+    for models in (2, 20):
+        plan = chain(graph_of, models)
+        with monkeypatch.context() as patch:
+            asks = count_backfills(patch)
+            asked(plan)
+        counts.append(len(asks))
+    assert counts[0] == counts[1] > 0
+
+
+def chain(graph_of: Build, models: int) -> Plan:
+    """A plan that fills so many models, of which each reads the one before."""
+    texts = {
+        f"m.c{at}": DAILY.format(f"m.c{at}", f"m.c{at - 1}" if at else "raw.t")
+        for at in range(models)
+    }
+    return planned(graph_of(texts), missing(**{f"c{at}": WEEK for at in range(models)}))
+
+
+def count_backfills(patch: pytest.MonkeyPatch) -> list[Plan]:
+    """The plans whose backfills were asked for, each as often as they were."""
+    made, asks = Plan.backfills.fget, list[Plan]()
+    assert made is not None
+
+    def counted(plan: Plan) -> object:
+        asks.append(plan)
+        return made(plan)
+
+    patch.setattr(Plan, "backfills", property(counted))
+    return asks
+
+
+def recorded(plan: Plan) -> tuple[Recording, Concurrency]:
+    recording = Recording(lambda: 0.0)
+    for stage in stages_of(plan):
+        list(recording.of(row_name(stage), iter(()), str))
+    return recording, ONE_AT_A_TIME
 
 
 def test_a_session_awaits_what_its_model_depends_on_and_is_filled(graph_of: Build) -> None:
@@ -174,7 +232,7 @@ def test_a_session_awaits_what_its_model_depends_on_and_is_filled(graph_of: Buil
         changes=tuple(replace(e, behind=behind) if e.name == name else e for e in plan.changes),
     )
     (session,) = (each for each in stages_of(returning) if isinstance(each, CatchUp))
-    assert awaited(returning, session) == {F}
+    assert awaited(returning, session, filled_by(returning)) == {F}
 
 
 def test_metadata_moves_no_view_and_is_promoted(graph_of: Build) -> None:

@@ -33,6 +33,7 @@ from vde_dagster.core.planning.stages import (
     Stage,
     WorkStage,
     awaited,
+    filled_by,
     left_out,
     stages_of,
 )
@@ -182,8 +183,10 @@ class Walk:
     _begun: set[ModelName | None] = field(default_factory=set)
     _done: set[ModelName | None] = field(default_factory=set)
     _threads: StageThreads | None = field(default=None, init=False)
+    _filled: frozenset[ModelName] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._filled = filled_by(self.plan)
         work = {each.model: each for each in self.stages if isinstance(each, WorkStage)}
         if self.concurrency.models > 1 and len(work) > 1:
             self._threads = StageThreads(
@@ -281,9 +284,15 @@ class Walk:
     def _unless_begun(
         self, stage: WorkStage | Closing, lacking: Collection[ModelName]
     ) -> Iterator[Evaluated]:
-        if _model_of(stage) not in self._begun and not _waits(self.plan, stage, lacking):
+        if _model_of(stage) not in self._begun and not self._waits(stage, lacking):
             with suppress(VdeError), self.visit(stage) as steps:
                 yield from steps
+
+    def _waits(self, stage: WorkStage | Closing, lacking: Collection[ModelName]) -> bool:
+        """Whether a stage is left out, since what it awaits was not filled."""
+        if not lacking or isinstance(stage, ShowFilled):
+            return False
+        return not awaited(self.plan, stage, self._filled).isdisjoint(lacking)
 
     def _units(self, stage: WorkStage | Closing) -> Iterator[Evaluated]:
         """The units of work of a stage, each of which is done when it is asked for."""
@@ -318,9 +327,3 @@ class Walk:
 def _model_of(stage: WorkStage | Closing) -> ModelName | None:
     """The model that a stage fills; None for the last stage."""
     return stage.model if isinstance(stage, WorkStage) else None
-
-
-def _waits(plan: Plan, stage: Stage, lacking: Collection[ModelName]) -> bool:
-    """Whether a stage is left out, since what it awaits was not filled."""
-    is_last = isinstance(stage, ShowFilled)
-    return bool(lacking) and not is_last and not awaited(plan, stage).isdisjoint(lacking)

@@ -8,7 +8,7 @@ from typing import NoReturn
 from vde_dagster.core.errors import EvaluationFailed, OutcomeUnknown, VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.stages import awaited, closing_of, left_out
+from vde_dagster.core.planning.stages import awaited, closing_of, filled_by, left_out
 
 
 def raise_stopped(
@@ -64,5 +64,5 @@ def _undone(
         names = ", ".join(map(str, not_begun))
         yield f"Not begun, since nothing is to begin after a failure: {names}."
     stopped = [*failed, *waiting, *not_begun]
-    if plan.promotes and not awaited(plan, closing_of(plan)).isdisjoint(stopped):
+    if plan.promotes and not awaited(plan, closing_of(plan), filled_by(plan)).isdisjoint(stopped):
         yield f"No view of {plan.environment} was moved. What was filled stays."

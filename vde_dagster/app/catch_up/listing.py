@@ -26,14 +26,17 @@ _LOG = logging.getLogger(__name__)
 def list_late_data(services: Services) -> None:
     """Bring the tables of late data up to date. Cheap if they are.
 
-    What is recorded stays recorded whatever happens to the tables: if they cannot be written, that
-    is a warning, and the next session or tick of a sensor tries again.
+    What is recorded stays recorded whatever happens to the tables: if they cannot be written, or
+    the state does not say what is missing there, that is a warning, and the next session or tick of
+    a sensor tries again.
     """
     tables = services.late_tables
-    if tables is None or not services.state.unlisted(limit=1):
+    if tables is None:
         return
-    holder = holder_of(services.ids, "list late data")
     try:
+        if not services.state.unlisted(limit=1):
+            return
+        holder = holder_of(services.ids, "list late data")
         with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
             while found := services.state.unlisted(limit=_BATCH):
                 _list(services, tables, found)

@@ -86,6 +86,9 @@ class EntriesWhenAsked(Sequence[LedgerEntry]):
     def __getitem__(self, at: int | slice) -> LedgerEntry | Sequence[LedgerEntry]:
         return self.ledger.of(self.key)[at]
 
+    def __iter__(self) -> Iterator[LedgerEntry]:
+        return iter(self.ledger.of(self.key))
+
     def __len__(self) -> int:
         return len(self.ledger.of(self.key))
 

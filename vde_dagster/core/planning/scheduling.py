@@ -14,7 +14,7 @@ from typing import Final
 
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.stages import awaited, work_stages
+from vde_dagster.core.planning.stages import awaited, filled_by, work_stages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +124,13 @@ class Schedule:
 
 def schedule_of(plan: Plan, concurrency: Concurrency) -> Schedule:
     """The schedule of what a plan evaluates, before anything has begun."""
+    filled = filled_by(plan)
     return Schedule(
         concurrency=concurrency,
         waiting=tuple(
             Task(
                 model=stage.model,
-                awaits=awaited(plan, stage),
+                awaits=awaited(plan, stage, filled),
                 at_most=plan.graph[stage.model].model.concurrency,
             )
             for stage in work_stages(plan)

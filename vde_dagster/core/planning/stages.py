@@ -198,14 +198,23 @@ def closing_of(plan: Plan) -> Closing:
     return ShowFilled(environment=plan.environment, models=tuple(missing))
 
 
-def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
+def filled_by(plan: Plan) -> frozenset[ModelName]:
+    """The models that a plan fills: made once for all stages that `awaited` is asked of."""
+    return frozenset(change.name for change in plan.backfills)
+
+
+def awaited(plan: Plan, stage: Stage, filled: frozenset[ModelName]) -> frozenset[ModelName]:
     """The models whose work has to succeed before a stage; that of others does not matter.
 
     For work these are the nearest models upstream that the plan fills, looking through those that
     it does not. A promotion awaits the models that it shows at another version than before: it is
     all or nothing. Views that are missing are made last, of what is there by then, whatever failed.
+
+    Args:
+        plan: The plan.
+        stage: One of its stages.
+        filled: What the plan fills, see `filled_by`.
     """
-    filled = frozenset(change.name for change in plan.backfills)
     match stage:
         case Backfill() | CatchUp() | EmptyBackfill() | MakeView():
             return _nearest(plan, stage.model, filled)
@@ -223,10 +232,10 @@ def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
 
 def left_out(plan: Plan, failed: Collection[ModelName]) -> tuple[ModelName, ...]:
     """The models that a plan does not fill, since they await some that failed; parents first."""
-    stopped = set(failed)
+    stopped, filled = set(failed), filled_by(plan)
     waiting: list[ModelName] = []
     for stage in work_stages(plan):
-        if stage.model not in stopped and not stopped.isdisjoint(awaited(plan, stage)):
+        if stage.model not in stopped and not stopped.isdisjoint(awaited(plan, stage, filled)):
             waiting.append(stage.model)
             stopped.add(stage.model)
     return tuple(waiting)

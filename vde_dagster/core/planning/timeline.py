@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.core.planning.stages import Closing, Stage, WorkStage, awaited, stages_of
+from vde_dagster.core.planning.stages import Closing, Stage, WorkStage, awaited, filled_by, stages_of
 from vde_dagster.core.spans import Kind, Recording, Row, Segment, bounded
 from vde_dagster.core.time.intervals import parse_instant
 
@@ -156,12 +156,14 @@ def timeline_of(
     if opening is not None:
         rows.append(_row(OPENING, opening, (), ready=opening.began, most=most))
     work: list[str] = []
+    filled = filled_by(plan)
     for stage in stages_of(plan):
         name = row_name(stage)
         found = recorded.get(name)
         if found is None or name == OPENING:
             continue
-        awaits = tuple(sorted(map(str, awaited(plan, stage)))) if name != CLOSING else tuple(work)
+        stage_awaits = map(str, awaited(plan, stage, filled))
+        awaits = tuple(sorted(stage_awaits)) if name != CLOSING else tuple(work)
         ends = [recorded[each].ended for each in awaits if each in recorded]
         awaited_rows = awaits or _only(OPENING, recorded)
         rows.append(_row(name, found, awaited_rows, ready=max([begin, *ends]), most=most))
