@@ -87,6 +87,7 @@ _BY_HAND: Final = {
     "s3.role-session-name": "client.factory",
     "s3.server-side-encryption": "s3.sse.type",
     "s3.signer": "s3.remote-signing-enabled",
+    "s3.signer.": "s3.remote-signing-enabled",
     "s3.sse-kms-key-id": "s3.sse.key",
     "ssl": "rest.client.tls.configurer-impl",
 }
@@ -189,5 +190,4 @@ def _is_known(key: str, kind: str) -> bool:
 def _setting_for(key: str) -> str | None:
     """Spark's setting to begin with for a property that is not translated."""
     prefixes = (each for each in _BY_HAND if each.endswith(".") and key.startswith(each))
-    of_signer = "s3.signer" if key.startswith("s3.signer.") else None
-    return _BY_HAND.get(key if key in _BY_HAND else next(prefixes, of_signer or key))
+    return _BY_HAND.get(key) or _BY_HAND.get(next(prefixes, ""))
