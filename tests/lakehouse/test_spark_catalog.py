@@ -5,12 +5,14 @@ The names on Spark's side are those of Iceberg's documentation.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from vde_dagster.composition import spark_conf
 from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse.jars import ICEBERG_AWS_BUNDLE, POSTGRESQL_JDBC, SQLITE_JDBC
 from vde_dagster.lakehouse.spark_catalog import (
@@ -18,6 +20,7 @@ from vde_dagster.lakehouse.spark_catalog import (
     needed_jars,
     spark_catalog_conf,
 )
+from vde_dagster.project.configuration import read_configuration
 
 PREFIX = "spark.sql.catalog.lake"
 PRAGMAS = "journal_mode=WAL&busy_timeout=60000&transaction_mode=IMMEDIATE&synchronous=NORMAL"
@@ -215,3 +218,16 @@ def test_settings_of_the_embedded_catalog_import_no_sqlalchemy() -> None:
         "sys.exit('sqlalchemy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_over_spark_connect_only_that_no_tables_are_kept_is_sent_of_a_servers_catalog(
+    tmp_path: Path,
+) -> None:
+    catalog = {"name": "lake", "properties": {"type": "rest", "uri": "http://h", "token": "t"}}
+    remote = {"remote": "sc://h:15002", "conf": {"spark.sql.shuffle.partitions": "7"}}
+    settings = {"name": "shop", "catalog": catalog, "spark": remote}
+    (tmp_path / "vde.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert spark_conf(read_configuration(tmp_path)) == {
+        f"{PREFIX}.cache-enabled": "false",
+        "spark.sql.shuffle.partitions": "7",
+    }
