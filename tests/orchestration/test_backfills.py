@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import dagster as dg
 import pytest
@@ -23,6 +23,7 @@ from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.errors import EvaluationFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from vde_dagster.core.ledger.unit_of_work import Staged, Staging
@@ -64,6 +65,9 @@ mutation ($run: String!) {
   }
 }
 """
+Ranges: TypeAlias = dict[str, tuple[str, str] | None]
+"""Assets with the first and the last of their partitions."""
+_GOING_ON: Final = {BulkActionStatus.REQUESTED, BulkActionStatus.FAILING}
 
 
 @pytest.fixture
@@ -77,8 +81,25 @@ def status_of(instance: dg.DagsterInstance, backfill_id: str) -> BulkActionStatu
     return found.status
 
 
-def backfill(world: AutomatedWorld, partitions: dict[str, tuple[str, str] | None]) -> list[str]:
+def backfill(world: AutomatedWorld, partitions: Ranges) -> list[str]:
     """Backfill these assets over ranges as the UI does; the assets of its runs, in their order."""
+    status, runs = backfilled(world.definitions(), world.instance, partitions)
+    assert status is BulkActionStatus.COMPLETED_SUCCESS
+    assert all(each.is_success for each in runs)
+    keys = [sorted(each.asset_selection or ()) for each in runs]
+    return ["+".join(key.to_user_string() for key in each) for each in keys]
+
+
+def backfilled(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    partitions: Ranges,
+    tags: Mapping[str, str] | None = None,
+) -> tuple[BulkActionStatus, list[dg.DagsterRun]]:
+    """How a backfill over ranges ended that the UI launched, and its runs in their order.
+
+    The instance has to run what is launched in this process.
+    """
     selected = [
         {
             "assetKey": {"path": key.split("/")},
@@ -86,17 +107,17 @@ def backfill(world: AutomatedWorld, partitions: dict[str, tuple[str, str] | None
         }
         for key, ends in partitions.items()
     ]
-    with served(world.definitions(), world.instance) as process:
-        params = {"partitionsByAssets": selected}
+    with served(definitions, instance) as process:
+        params = {
+            "partitionsByAssets": selected,
+            "tags": [{"key": key, "value": value} for key, value in (tags or {}).items()],
+        }
         backfill_id = launched(process, LAUNCH, params=params)["backfillId"]
-        while (status := status_of(world.instance, backfill_id)) is BulkActionStatus.REQUESTED:
+        while (status := status_of(instance, backfill_id)) in _GOING_ON:
             errors = [*execute_backfill_iteration(process, logging.getLogger("test"))]
             assert not any(errors), errors
-    assert status is BulkActionStatus.COMPLETED_SUCCESS
-    runs = world.instance.get_runs(dg.RunsFilter(tags={"dagster/backfill": backfill_id}))
-    assert all(each.is_success for each in runs)
-    keys = [sorted(each.asset_selection or ()) for each in reversed(runs)]
-    return ["+".join(key.to_user_string() for key in each) for each in keys]
+    runs = instance.get_runs(dg.RunsFilter(tags={"dagster/backfill": backfill_id}))
+    return status, [*reversed(runs)]
 
 
 def test_a_backfill_over_mixed_cadences_runs_parents_first_with_one_run_each(

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dagster as dg
 import pytest
+from dagster._core.execution.backfill import BulkActionStatus
 
 from tests.orchestration.conftest import IN_MEMORY, START
+from tests.orchestration.served import instance_that_runs_in_this_process
 from tests.orchestration.test_assets import events, failure, materialize
+from tests.orchestration.test_backfills import Ranges, backfilled
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
@@ -30,6 +33,8 @@ from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.orchestration.metadata import FORCE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.orchestration.conftest import Sample
 
 pytestmark = pytest.mark.parametrize("applied", [IN_MEMORY], indirect=True)
@@ -207,6 +212,60 @@ def test_the_jobs_of_dev_leave_it_alone(
     found = shared.definitions("dev").resolve_job_def(job)
     with untouched(shared):
         assert found.execute_in_process(run_config=QUIET, instance=instance).success
+
+
+@pytest.mark.parametrize("tags", [{}, {FORCE: "true"}], ids=["a backfill", "by force"])
+def test_a_backfill_of_dev_from_the_ui_shows_what_production_has_and_computes_nothing(
+    shared: "Sample", home: "Path", tags: dict[str, str]
+) -> None:
+    instance, first = instance_that_runs_in_this_process(home), "2024-01-01"
+    ranges: Ranges = {"mart__dev/daily": (first, first), "mart__dev/total": None}
+    with untouched(shared):
+        status, runs = backfilled(shared.definitions("dev"), instance, ranges, tags)
+    assert (status, len(runs)) == (BulkActionStatus.COMPLETED_SUCCESS, 2)
+    assert all(each.is_success for each in runs)
+    assert events(instance, "mart__dev/daily").keys() == {first}
+
+
+@pytest.mark.parametrize("tags", [{}, {FORCE: "true"}], ids=["a backfill", "by force"])
+def test_a_backfill_of_dev_from_the_ui_over_what_production_lacks_fails_and_writes_nothing(
+    shared: "Sample", home: "Path", tags: dict[str, str]
+) -> None:
+    instance = instance_that_runs_in_this_process(home)
+    ranges: Ranges = {
+        "staging__dev/events": ("2024-01-01-00:00", f"{SECOND_DAY}-23:00"),
+        "mart__dev/daily": ("2024-01-01", SECOND_DAY),
+    }
+    with untouched(shared):
+        status, runs = backfilled(shared.definitions("dev"), instance, ranges, tags)
+    assert status is BulkActionStatus.COMPLETED_FAILED
+    assert runs
+    assert [each.status for each in runs] == [dg.DagsterRunStatus.FAILURE] * len(runs)
+
+
+@pytest.mark.parametrize("job", ["vde_plan", "vde_apply"])
+def test_a_restatement_from_the_launchpad_of_dev_writes_nothing_and_names_who_restates(
+    shared: "Sample", instance: dg.DagsterInstance, job: str
+) -> None:
+    definitions, plan = shared.definitions("dev"), {"restate_model": ["staging.events", "mart.*"]}
+    configs: dict[str, dict[str, object]] = {"vde_plan": {**plan, "apply": True}}
+    if job == "vde_apply":  # the same, saved and reviewed
+        configs = {"vde_plan": {**plan, "save": "plan.json"}, "vde_apply": {"file": "plan.json"}}
+    with untouched(shared):
+        done = [
+            definitions.resolve_job_def(name).execute_in_process(
+                run_config={**QUIET, "ops": {name.removeprefix("vde_"): {"config": config}}},
+                instance=instance,
+            )
+            for name, config in configs.items()
+        ]
+    assert not any(each.get_asset_materialization_events() for each in done)
+    (text,) = (
+        each.step_output_data.metadata["vde/plan"].value
+        for each in done[0].all_events
+        if each.is_successful_output
+    )
+    assert "vde plan prod --restate-model" in text
 
 
 def test_an_edit_in_the_location_of_dev_writes_its_own_version_alone(

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final, NoReturn
@@ -66,6 +67,10 @@ MAINTAIN: Final[dict[str, Point]] = {
 """Ten points of maintenance and three more."""
 
 
+_PATIENCE: Final = 120.0
+"""For how many seconds something is tried that others always come before."""
+
+
 def services_of(project: VdeProject) -> Services:
     """The project's ports, with an engine that needs no JVM."""
     engine: Any = ArrowEngine(project.iceberg_catalog(), project.state.identity())
@@ -110,7 +115,7 @@ def die(folder: str, what: str, point: str) -> None:
 
 
 def work(folder: str, what: str, count: str, other: str = "") -> None:
-    """Do one thing again and again beside others: say how each time ended.
+    """Do one thing again and again beside others, until it was done once: say how each time ended.
 
     ``apply`` plans the files of two folders in turn, ``rollback`` goes back, ``restate`` computes
     all again, ``janitor`` and ``maintain`` clean up.
@@ -124,7 +129,11 @@ def work(folder: str, what: str, count: str, other: str = "") -> None:
     }
     _say("ready")
     sys.stdin.readline()
-    _say([_ended(todo[what], number) for number in range(int(count))])
+    ended: list[str] = []
+    latest = time.monotonic() + _PATIENCE
+    while len(ended) < int(count) or ("done" not in ended and time.monotonic() < latest):
+        ended.append(_ended(todo[what], len(ended)))
+    _say(ended)
 
 
 def _back(folder: str) -> None:

@@ -254,7 +254,7 @@ RACES: Final = {
     "janitor and apply": ("janitor", "apply"),
     "maintain and apply": ("maintain", "apply"),
     "janitor and rollback": ("janitor", "rollback", "apply"),
-    "maintain and rollback": ("maintain", "rollback", "restate"),
+    "maintain and rollback": ("maintain", "rollback", "apply", "restate"),
     "two janitors": ("janitor", "janitor", "apply"),
     "two maintenances": ("maintain", "maintain", "restate"),
     "all": ("janitor", "maintain", "rollback", "apply", "restate"),
@@ -283,7 +283,7 @@ def test_r12_whoever_cleans_up_beside_others_never_drops_what_is_reachable(
     allowed = {"done", "Conflict", "Refused", "BeingDropped", "LeaseLost", "TableMoved"}
     for what, found in ended:
         assert set(found) <= allowed, (what, found)
-    assert any("done" in found for what, found in ended if what in ("janitor", "maintain")), ended
+        assert "done" in found, (what, found)
     # A plan computes again what is gone, so this comes before the next one.
     assert read(folder) in [rows(value) for value in (1, 2, 3)]
     planned(str(folder))

@@ -124,10 +124,11 @@ def test_a_promotion_that_loses_one_request_or_answer_is_done_or_can_be_done_aga
         apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
         assert shop.shown() == shop.first
         with (
-            Line(shop.server, lose=at, changes=False, answers=answers),
+            Line(shop.server, lose=at, changes=False, answers=answers) as line,
             suppress(*FAILED),
         ):
             shop.promote("dev")
+        assert line.lost == 1, f"there is no request {at}"
         shop.world.reboot()
         assert only(shop, shop.first, shop.second), at
         shop.promote("dev")
