@@ -364,6 +364,26 @@ def test_each_chapter_computes_what_it_says(demo: Demo, story: dict[str, Any]) -
 
 
 @pytest.mark.full
+def test_it_tells_the_whole_story_and_says_how_long_each_part_of_it_took(
+    story: dict[str, Any],
+) -> None:
+    assert [(each["title"], each["commands"]) for each in story["chapters"]] == [
+        ("A dev environment, without a copy", ["vde plan dev"]),
+        ("An edit, built next to production", ["vde plan dev"]),
+        ("Promotion", ["vde promote dev"]),
+        ("Late flights", ["vde run prod"]),
+        ("A refactoring that changes no row", ["vde plan dev", "vde promote dev"]),
+        ("Rollback", ["vde rollback prod"]),
+    ]
+    seconds = story["seconds"]
+    parts = ["landing", "planning and building", "querying", "story"]
+    assert list(seconds) == [*parts, "total"]
+    rounded = 0.001 * len(story["chapters"])
+    assert sum(each["seconds"] for each in story["chapters"]) <= seconds["story"] + rounded
+    assert sum(seconds[each] for each in parts) <= seconds["total"] + rounded
+
+
+@pytest.mark.full
 def test_in_the_end_the_files_are_what_prod_shows(demo: Demo, story: dict[str, Any]) -> None:
     assert story["project"] == str(demo.folder)
     done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, **NO_JAVA)

@@ -261,7 +261,7 @@ def test_a_restatement_from_the_launchpad_of_dev_writes_nothing_and_names_who_re
         ]
     assert not any(each.get_asset_materialization_events() for each in done)
     (text,) = (
-        each.step_output_data.metadata["vde/plan"].value
+        str(each.step_output_data.metadata["vde/plan"].value)
         for each in done[0].all_events
         if each.is_successful_output
     )
