@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.exceptions import RESTError
 
 from tests.lakehouse.catalog_worlds import (
     AT,
@@ -22,6 +23,7 @@ from tests.lakehouse.catalog_worlds import (
     world_of,
 )
 from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
+from tests.worlds.rest_server import Page
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
@@ -302,13 +304,36 @@ def test_r12_over_rest_a_table_of_others_that_cannot_be_read_is_named_with_what_
 
         world.server.before = unreadable
         expected = rf"the {sort} raw\.theirs cannot be read.*{status}: not yours"
-        for look in (world.catalog.physical_layer, lambda: drop(world.catalog, found)):
+        for look in (
+            lambda: list(world.catalog.physical_layer()),
+            lambda: drop(world.catalog, found),
+        ):
             with pytest.raises(Refused, match=expected) as raised:
-                list(look())  # type: ignore[call-overload]
+                look()
             assert "drop it from the catalog" in raised.value.advice
         if sort == "view":
             with pytest.raises(Refused, match=expected):
                 world.catalog.reading_views()
+        assert files_in(tmp_path / "warehouse" / ONE.namespace)
+
+
+def test_r12_over_rest_a_404_of_something_on_the_way_hides_no_namespace_in_another(
+    tmp_path: Path,
+) -> None:
+    with world_of("rest", tmp_path) as world:
+        assert isinstance(world, RestWorld)
+        world.create(ONE)
+        found, asked = stored(world.catalog), list[str]()
+
+        def page(method: str, path: str) -> None:
+            if (method, path) == ("GET", "/v1/namespaces"):
+                asked.append(path)
+                if len(asked) > 1:  # what is in the namespaces at the top
+                    raise Page(404)
+
+        world.server.before = page
+        with pytest.raises(RESTError, match="404: no answer of a catalog"):
+            drop(world.catalog, found)
         assert files_in(tmp_path / "warehouse" / ONE.namespace)
 
 

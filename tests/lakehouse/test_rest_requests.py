@@ -26,8 +26,7 @@ REFUSED_BY_THE_CATALOG = (400, 404, 406, 409, 422, 501)
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestServer]:
-    monkeypatch.setattr(rest_requests, "_WAITS", ())
+def server(tmp_path: Path) -> Iterator[RestServer]:
     with rest_server(tmp_path) as found:
         yield found
 
@@ -102,7 +101,7 @@ def test_who_is_sent_elsewhere_only_reads_there_so_nothing_is_known_to_be_done(
 
     def elsewhere(method: str, _path: str) -> None:
         if method != "GET":
-            raise Page(302, place="/v1/config")
+            raise Page(302, Location="/v1/config")
 
     server.before = elsewhere
     for change in ways(requests):

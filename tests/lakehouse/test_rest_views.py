@@ -23,7 +23,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
 from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import rest_requests, rest_views
+from vde_dagster.lakehouse import asked_too_often, rest_views
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.lakehouse.view_requests import counted_replacement
 from vde_dagster.ports.catalog import SwapOvertaken, ViewDefinition
@@ -411,7 +411,7 @@ def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> 
 def test_after_a_lost_answer_no_refusal_says_that_nothing_was_changed(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch, what: str, status: int
 ) -> None:
-    monkeypatch.setattr(rest_requests, "_WAITS", ())
+    monkeypatch.setattr(asked_too_often, "_WAITS", ())
     if what != "created":
         world.catalog.swap_views([view()], [])
     is_lost = False
@@ -530,7 +530,7 @@ def refuse_often(world: RestWorld, *, times: int) -> None:
 def test_who_asks_too_often_waits_and_asks_again(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest_requests, "_WAITS", (0, 0))
+    monkeypatch.setattr(asked_too_often, "_WAITS", (0, 0))
     refuse_often(world, times=2)
     world.catalog.swap_views([view()], [])
     assert world.catalog.view(NAME) == view()
@@ -539,7 +539,7 @@ def test_who_asks_too_often_waits_and_asks_again(
 def test_a_change_that_is_always_too_early_is_not_made_and_not_tried_for_ever(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest_requests, "_WAITS", (0, 0))
+    monkeypatch.setattr(asked_too_often, "_WAITS", (0, 0))
     world.catalog.swap_views([view()], [])
     before = len(world.server.changes)
 
@@ -556,7 +556,7 @@ def test_a_change_that_is_always_too_early_is_not_made_and_not_tried_for_ever(
 def test_a_server_that_always_says_so_does_not_answer(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest_requests, "_WAITS", (0, 0))
+    monkeypatch.setattr(asked_too_often, "_WAITS", (0, 0))
     refuse_often(world, times=100)
     with pytest.raises(ServiceUnavailableError) as raised:
         world.catalog.view(NAME)

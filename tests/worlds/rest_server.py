@@ -63,13 +63,13 @@ class Page(Exception):
 
     Args:
         status: The page's.
-        place: Where a page of status 302 sends its reader.
+        headers: Its headers.
     """
 
-    def __init__(self, status: int, *, place: str = "") -> None:
+    def __init__(self, status: int, **headers: str) -> None:
         super().__init__("<html>something on the way</html>")
         self.status = status
-        self.headers = {"Location": place} if place else {}
+        self.headers = headers
 
 
 @dataclass

@@ -73,7 +73,7 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
             Path(warehouse).mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _OPEN_ATTEMPTS + 1):
         try:
-            return _with_histories(load_catalog(name, **settings))
+            return _patient(_with_histories(load_catalog(name, **settings)))
         except DBAPIError as error:  # another process is creating the same tables right now
             found = fault_of(error)
             if found is not None and found.fault is not Fault.LOCKED:
@@ -98,6 +98,18 @@ def _with_histories(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
             f"(`{_LOADING}: {mode}`), so what has changed in them would not be seen",
             advice=f"remove `{_LOADING}` from `catalog.properties`, or from what the server sends.",
         )
+    return catalog
+
+
+def _patient(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
+    """Let a REST catalog wait where its server says that it is asked too often."""
+    if "pyiceberg.catalog.rest" in sys.modules:  # else it is none, and nothing is loaded
+        from pyiceberg.catalog.rest import RestCatalog
+
+        from vde_dagster.lakehouse.asked_too_often import wait_where_asked_too_often
+
+        if isinstance(catalog, RestCatalog):
+            wait_where_asked_too_often(catalog._session)  # noqa: SLF001 - it is not published
     return catalog
 
 

@@ -168,8 +168,12 @@ class RestPhysicalLayer:
         """The namespaces in another one, or at the top."""
         try:
             found = self._catalog.list_namespaces(namespace)
-        except (BadRequestError, NoSuchNamespaceError):  # there are none in others; or it is gone
+        except BadRequestError:  # there are none in others
             if not namespace:
+                raise
+            return []
+        except NoSuchNamespaceError:  # it is gone; but for pyiceberg any 404 says so
+            if not namespace or self._requests.lists_inside(namespace):
                 raise
             return []
         return [each for each in found if len(each) == len(namespace) + 1]

@@ -7,7 +7,6 @@ status, is no word of the catalog.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -49,9 +48,6 @@ _NOT_ALLOWED: Final = frozenset({401, 403, 419})
 _DONE: Final = frozenset({200, 204})
 _NOT_FOUND: Final = 404
 _TOO_MANY: Final = 429
-_WAITS: Final = (0.5, 1, 2, 4)
-"""Seconds to wait after that answer, one time after the other; longer if the server says so."""
-_LONGEST_WAIT: Final = 30
 _TIMED_OUT: Final = 408
 _INTERNAL: Final = 500
 _NOT_IMPLEMENTED: Final = 501
@@ -184,6 +180,14 @@ class RestRequests:
             asked = {**asked, "pageToken": str(following)}
         return found
 
+    def lists_inside(self, namespace: Identifier) -> bool:
+        """Whether the catalog says which namespaces are in another one; not if it says 404.
+
+        Raises as `view`.
+        """
+        asked = {"parent": self.joined(namespace)}
+        return self._get("namespaces", asked, wanted="namespaces") is not None
+
     def ensure_namespace(self, namespace: str) -> None:
         """Create a namespace if there is none.
 
@@ -282,10 +286,7 @@ class RestRequests:
         parameters: Mapping[str, str] | None = None,
         body: Json | None = None,
     ) -> Response:
-        """An answer; credentials that have expired are renewed once, as pyiceberg does.
-
-        Who asks too often waits: such a request was not carried out.
-        """
+        """An answer; credentials that have expired are renewed once, as pyiceberg does."""
         catalog = self._catalog
         session = catalog._session  # noqa: SLF001 - it has the credentials, and is not published
 
@@ -296,12 +297,6 @@ class RestRequests:
         response = ask()
         if response.status_code in _EXPIRED:
             catalog._refresh_token()  # noqa: SLF001 - as pyiceberg's own methods do
-            response = ask()
-        for seconds in _WAITS:
-            if response.status_code != _TOO_MANY:
-                break
-            told = response.headers.get("Retry-After", "")
-            time.sleep(min(max(seconds, int(told) if told.isdecimal() else 0), _LONGEST_WAIT))
             response = ask()
         return response
 
