@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def world(tmp_path: Path) -> Iterator[RestWorld]:
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that were to be waited."""
     found = list[float]()
-    monkeypatch.setattr("vde_dagster.lakehouse.asked_too_often.time.sleep", found.append)
+    monkeypatch.setattr(time, "sleep", found.append)
     return found
 
 
