@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -19,19 +19,28 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.connect import session as connect_session
+from pyspark.sql.connect.client.retries import RetryPolicy
 
-from vde_dagster.core.errors import SetupError
+from vde_dagster.core.errors import EvaluationFailed, SetupError
+from vde_dagster.lakehouse import own_session
 from vde_dagster.lakehouse.connect import (
     _expect_pinned_settings,
     analysed_once,
     end,
     end_with_this_process,
+    give_up_retries,
     is_remote,
     open_remote,
     require_catalog,
+    require_own_frame,
+    tried_once,
+    with_views,
 )
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
+from vde_dagster.lakehouse.lanes import Lane
+from vde_dagster.lakehouse.own_session import OwnSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -183,7 +192,7 @@ def test_only_what_is_of_spark_connect_is_remote() -> None:
 def ending(calls: list[object]) -> Any:
     """A session of Spark Connect that notes what it is asked for at its end."""
     session = remote_class("SparkSession")()
-    session.client = SimpleNamespace(set_retry_policies=calls.append)
+    session.client = SimpleNamespace(get_retry_policies=list, set_retry_policies=calls.append)
     session.stop = lambda: calls.append("stop")
     return session
 
@@ -231,6 +240,132 @@ def test_elsewhere_a_frame_stays_what_it_is() -> None:
     frame = cast("DataFrame", Frame({}))
     with analysed_once(cast("SparkSession", SimpleNamespace()), frame) as same:
         assert same is frame
+
+
+EXCEEDED = pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
+
+
+class Tries(RetryPolicy):
+    """Tries again what failed, three times without a pause, and counts."""
+
+    def __init__(self) -> None:
+        super().__init__(max_retries=3, initial_backoff=0)
+        self.failed = 0
+        self.noticed: Callable[[], None] = lambda: None
+
+    def can_retry(self, exception: BaseException) -> bool:
+        self.failed += 1
+        self.noticed()
+        return True
+
+
+@pytest.fixture
+def gone() -> Iterator[tuple[SparkSession, Tries]]:
+    """A real session of Spark Connect's client whose server is gone, and how often it tries."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        port = listening.getsockname()[1]
+    session: Any = connect_session.SparkSession(f"sc://127.0.0.1:{port}")
+    tries = Tries()
+    session.client.set_retry_policies([tries])
+    yield session, tries
+    end(session)
+
+
+@EXCEEDED
+def test_what_is_asked_of_a_server_is_tried_again_until_somebody_gives_up(
+    gone: tuple[SparkSession, Tries],
+) -> None:
+    session, tries = gone
+    with tried_once(session), pytest.raises(PySparkException):
+        session.catalog.dropTempView("a")
+    assert tries.failed == 0
+    with pytest.raises(PySparkException):
+        session.catalog.dropTempView("a")
+    assert tries.failed > 3
+    before = tries.failed
+    give_up_retries(session)
+    with pytest.raises(PySparkException):
+        session.catalog.dropTempView("a")
+    assert tries.failed == before
+
+
+@EXCEEDED
+def test_what_a_thread_tries_already_ends_with_the_next_try(
+    gone: tuple[SparkSession, Tries],
+) -> None:
+    session, tries = gone
+    tries.max_retries = 1_000_000
+    tries.noticed = lambda: give_up_retries(session) if tries.failed == 5 else None
+    with pytest.raises(PySparkException):
+        session.catalog.dropTempView("a")
+    assert 5 <= tries.failed < 10
+
+
+class Failed(Exception):
+    """What was wrong in the first place."""
+
+
+@pytest.mark.parametrize("error", [Failed("the query"), KeyboardInterrupt()])
+def test_views_that_cannot_be_dropped_after_an_error_hide_it_not_and_nobody_waits(
+    gone: tuple[SparkSession, Tries], error: BaseException
+) -> None:
+    session, tries = gone
+    with pytest.raises(type(error)) as raised, with_views(session, ["a", "b"]):
+        raise error
+    assert raised.value is error
+    assert tries.failed == 0
+    assert cast("Any", session).client.get_retry_policies() == [tries]
+
+
+@EXCEEDED
+def test_views_that_cannot_be_dropped_are_an_error_where_there_was_none(
+    gone: tuple[SparkSession, Tries],
+) -> None:
+    session, tries = gone
+    tries.max_retries = 0
+    with pytest.raises(PySparkException), with_views(session, ["a"]):
+        pass
+
+
+def test_a_thread_whose_server_is_gone_is_interrupted_at_once(
+    gone: tuple[SparkSession, Tries],
+) -> None:
+    session, tries = gone
+    own = OwnSession(session)
+    own._own = session
+    Lane(session, own).interrupt()
+    assert tries.failed == 0
+    assert cast("Any", session).client.get_retry_policies() == []
+
+
+def test_a_session_of_users_is_tidied_after_an_error_without_another_try(
+    gone: tuple[SparkSession, Tries], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, tries = gone
+    monkeypatch.setattr(own_session, "alike", lambda _main, _own: None)
+    own, error = OwnSession(session), Failed("the function")
+    own._own = session
+    with pytest.raises(Failed) as raised, own.lent():
+        raise error
+    assert raised.value is error
+    assert tries.failed == 0
+    assert own._own is None
+
+
+def test_a_frame_of_another_session_is_refused_with_what_to_use(
+    gone: tuple[SparkSession, Tries],
+) -> None:
+    session, _ = gone
+    other: Any = connect_session.SparkSession("sc://127.0.0.1:1")
+    require_own_frame(session, session.range(1), place="models/a.py: run")
+    with pytest.raises(
+        EvaluationFailed,
+        match=r"^models/a\.py: run returns a frame of another Spark session.*with context\.spark",
+    ):
+        require_own_frame(session, other.range(1), place="models/a.py: run")
+    here = cast("SparkSession", SimpleNamespace())
+    require_own_frame(here, cast("DataFrame", SimpleNamespace(sparkSession=None)), place="a")
+    end(other)
 
 
 class OfServer(PySparkException):

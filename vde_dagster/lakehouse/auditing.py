@@ -33,6 +33,7 @@ from vde_dagster.core.audits.values import (
     AuditResult,
 )
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.lakehouse.connect import with_views
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -95,10 +96,8 @@ def _named(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
     """A temporary view of the rows, under a name that no other thread of the session has."""
     name = f"vde_audited_{uuid4().hex}"
     rows.createOrReplaceTempView(name)
-    try:
+    with with_views(spark, [name]):
         yield name
-    finally:
-        spark.catalog.dropTempView(name)
 
 
 def _failed(

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.lakehouse.connect import with_views
 from vde_dagster.lakehouse.evaluation import with_columns_of
 from vde_dagster.lakehouse.publish import branch_name
 
@@ -211,10 +212,8 @@ class Branch:
         """A frame under a name for statements; the name ends with this unit of work's id."""
         full = f"vde_{self.staging.work_id}_{name}"
         frame.createOrReplaceTempView(exp.to_identifier(full, quoted=True).sql("spark"))
-        try:
+        with with_views(self.spark, [full]):
             yield exp.table_(full, quoted=True)
-        finally:
-            self.spark.catalog.dropTempView(full)
 
     def _look(self) -> _Recorded:
         """Find out where the branch is."""

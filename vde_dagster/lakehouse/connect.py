@@ -14,13 +14,13 @@ import os
 import re
 import socket
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
 from vde_dagster.core.connect_address import ConnectAddress
-from vde_dagster.core.errors import SetupError
+from vde_dagster.core.errors import EvaluationFailed, SetupError
 from vde_dagster.core.model.session_settings import PINNED, may_change_results
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
 
@@ -129,10 +129,86 @@ _TO_BE_ENDED: Final[set[SparkSession]] = set()
 
 def end(session: SparkSession) -> None:
     """End a session. If it is one of a server that is gone, it has ended: nobody waits for that."""
-    if is_remote(session):
-        # pyspark's default goes on trying for ten minutes. Its type of `client` is no type.
-        cast("Any", session).client.set_retry_policies([])
+    give_up_retries(session)
     session.stop()
+
+
+def give_up_retries(session: SparkSession) -> None:
+    """Let nothing that is asked of a server be tried again, from now on; any thread may call this.
+
+    pyspark's default goes on trying for ten minutes. A thread that is at that already ends with its
+    next try.
+    """
+    if is_remote(session):
+        client = cast("Any", session).client  # its type is no type
+        for policy in client.get_retry_policies():
+            policy.max_retries = 0
+        client.set_retry_policies([])
+
+
+@contextmanager
+def tried_once(session: SparkSession) -> Iterator[None]:
+    """Ask a server once for each thing meanwhile, and never again: it may be gone."""
+    if not is_remote(session):
+        yield
+        return
+    client = cast("Any", session).client  # its type is no type
+    policies = client.get_retry_policies()
+    client.set_retry_policies([])
+    try:
+        yield
+    finally:
+        client.set_retry_policies(policies)
+
+
+@contextmanager
+def with_views(spark: SparkSession, names: Collection[str]) -> Iterator[None]:
+    """Drop some temporary views at the end.
+
+    After an error, or Ctrl-C, nobody waits for a server or a JVM that may be gone, and what it says
+    by then hides no error: a view that is left is in nobody's way.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except BaseException:
+        with tried_once(spark), suppress(PySparkException, Py4JError, OSError):
+            _drop(spark, names)
+        raise
+    _drop(spark, names)
+
+
+def _drop(spark: SparkSession, names: Collection[str]) -> None:
+    for each in names:
+        spark.catalog.dropTempView(each)
+
+
+def require_own_frame(spark: SparkSession, frame: DataFrame, *, place: str) -> None:
+    """Refuse a frame of another session where that knows nothing of this one: over Spark Connect.
+
+    Args:
+        spark: The session that a model was given.
+        frame: What its function returned.
+        place: The function.
+
+    Raises:
+        EvaluationFailed: The frame is another session's.
+    """
+    if not is_remote(spark) or _session_id(frame.sparkSession) == _session_id(spark):
+        return
+    raise EvaluationFailed(
+        f"{place} returns a frame of another Spark session than the model's, which over Spark "
+        "Connect knows none of its tables",
+        advice="Make it with context.spark, and not with SparkSession.getActiveSession() or "
+        "SparkSession.builder.",
+    )
+
+
+def _session_id(session: SparkSession) -> str:
+    """What a server knows a session by; none where it is no server's."""
+    return str(getattr(session, "session_id", ""))
 
 
 @contextmanager
@@ -151,11 +227,9 @@ def analysed_once(spark: SparkSession, frame: DataFrame) -> Iterator[DataFrame]:
         yield frame
         return
     name = f"vde_analysed_{uuid4().hex}"
-    frame.createOrReplaceTempView(name)
-    try:
+    with with_views(spark, [name]):
+        frame.createOrReplaceTempView(name)
         yield spark.table(name)
-    finally:
-        spark.catalog.dropTempView(name)
 
 
 def _reach(server: ConnectAddress) -> None:

@@ -37,7 +37,7 @@ from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.core.users_code import error_text
-from vde_dagster.lakehouse.connect import analysed_once
+from vde_dagster.lakehouse.connect import analysed_once, require_own_frame, with_views
 from vde_dagster.lakehouse.model_functions import model_function
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
@@ -215,14 +215,11 @@ def bound_rows(
             with analysed_once(spark, returned) as frame:
                 yield frame
         case SqlRows():
-            try:
+            with with_views(spark, inputs):
                 for name, each in inputs.items():
                     input_frame(spark, catalog, each).createOrReplaceTempView(quoted(name))
                 with analysed_once(spark, spark.sql(qualified(rows.sql, catalog))) as frame:
                     yield frame
-            finally:
-                for name in inputs:
-                    spark.catalog.dropTempView(name)
         case _:
             assert_never(rows)
 
@@ -352,7 +349,10 @@ def python_frame(
         if lost_java(error):
             raise  # nothing that the function did
         _raise_users(error, rows)
-    return _frame_of(spark, result, columns, place=f"{rows.path}: {rows.function}")
+    place = f"{rows.path}: {rows.function}"
+    frame = _frame_of(spark, result, columns, place=place)
+    require_own_frame(spark, frame, place=place)
+    return frame
 
 
 def _frame_of(

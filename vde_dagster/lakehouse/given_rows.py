@@ -12,6 +12,7 @@ from pyspark.sql import types as t
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows
 from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows, Question
+from vde_dagster.lakehouse.connect import with_views
 from vde_dagster.lakehouse.evaluation import python_frame, typed_frame
 from vde_dagster.lakehouse.tables import columns_of, quoted
 
@@ -38,13 +39,10 @@ def _bound(spark: SparkSession, question: Question, *, subject: str) -> Iterator
             tables = {name: _frame(spark, each) for name, each in question.tables.items()}
             yield python_frame(spark, question.rows, tables, question.columns, model=subject)
         case QueryOverRows():
-            try:
+            with with_views(spark, question.tables):
                 for name, each in question.tables.items():
                     _frame(spark, each).createOrReplaceTempView(quoted(name))
                 yield spark.sql(question.rows.sql)
-            finally:
-                for name in question.tables:
-                    spark.catalog.dropTempView(name)
         case _:
             assert_never(question)
 

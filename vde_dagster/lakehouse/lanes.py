@@ -66,10 +66,13 @@ class Lane:
             end(self.session)
 
     def interrupt(self) -> None:
-        """End what is computed in both sessions now: it fails."""
+        """End what is computed in both sessions now: it fails, and nothing is tried again."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
+        from vde_dagster.lakehouse.connect import give_up_retries
+
+        give_up_retries(self.session)
         for interrupt in (self.session.interruptAll, self.own.interrupt):
             # What cannot be reached computes nothing any more.
             with suppress(PySparkException, Py4JError, OSError):

@@ -18,7 +18,13 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from vde_dagster.core.secrets import without_secrets
-from vde_dagster.lakehouse.connect import end, end_with_this_process, is_remote
+from vde_dagster.lakehouse.connect import (
+    end,
+    end_with_this_process,
+    give_up_retries,
+    is_remote,
+    tried_once,
+)
 from vde_dagster.lakehouse.session import settings_of, settle
 
 if TYPE_CHECKING:
@@ -76,13 +82,19 @@ class OwnSession:
         alike(self._main, own)
         try:
             yield own
-        finally:
-            try:
-                _tidy(self._main, own)
-            except Exception as error:  # it is not used again, and this hides no other error
-                why = without_secrets(str(error))
-                _LOG.warning("a session could not be tidied, so the next one is new: %s", why)
-                self._own = None
+        except BaseException:
+            with tried_once(own):  # nobody waits for a server that is gone
+                self._tidy(own)
+            raise
+        self._tidy(own)
+
+    def _tidy(self, own: SparkSession) -> None:
+        try:
+            _tidy(self._main, own)
+        except Exception as error:  # it is not used again, and this hides no other error
+            why = without_secrets(str(error))
+            _LOG.warning("a session could not be tidied, so the next one is new: %s", why)
+            self._own = None
 
     def end(self) -> None:
         """End it where that ends no other: a Spark Connect server keeps each until it is told."""
@@ -91,9 +103,13 @@ class OwnSession:
             end(own)
 
     def interrupt(self) -> None:
-        """End what is computed in the session now: it fails. Any thread may call this."""
+        """End what is computed in the session now: it fails, and nothing is tried again.
+
+        Any thread may call this.
+        """
         own = self._own
         if own is not None:
+            give_up_retries(own)
             own.interruptAll()
 
 

@@ -20,6 +20,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.auditing import run_audits
 from vde_dagster.lakehouse.branch import Branch
+from vde_dagster.lakehouse.connect import with_views
 from vde_dagster.lakehouse.evaluation import bound_rows, first_useful_line, input_frame, qualified
 from vde_dagster.lakehouse.fitting import as_declared, as_table, check, declared_schema, new_columns
 from vde_dagster.lakehouse.tables import (
@@ -292,10 +293,8 @@ class Stage:
     def _view(self, name: str, frame: DataFrame) -> Iterator[None]:
         """A frame under a name for statements."""
         frame.createOrReplaceTempView(quoted(name))
-        try:
+        with with_views(self._spark, [name]):
             yield
-        finally:
-            self._spark.catalog.dropTempView(name)
 
     def _table(self, spark: SparkSession) -> StructType | None:
         """The schema of the target as it is; None where there is none yet."""

@@ -295,7 +295,7 @@ def test_a_state_that_fails_at_the_end_hides_no_error_of_a_model(
     world = landed()
     state: Any = Unanswering(world.state)
     services = replace(world.services(), state=state, late_tables=Listing())
-    with pytest.raises(EvaluationFailed, match="mart.a"):
+    with pytest.raises(EvaluationFailed, match=r"mart\.a"):
         at_once(services, graph_of({"a": full("a", amount=FAILS), "b": full("b")}))
     assert "could not be brought up to date yet" in caplog.text
     assert "the server closed the connection" in caplog.text
@@ -311,7 +311,7 @@ def test_what_a_plan_fills_is_made_as_often_where_many_models_wait_as_where_few_
         made = plan(world.services(), graph)
         with monkeypatch.context() as patch:
             asks = count_backfills(patch)
-            with pytest.raises(EvaluationFailed, match=f"mart.b{models - 1}"):
+            with pytest.raises(EvaluationFailed, match=rf"mart\.b{models - 1}"):
                 apply_plan(world.services(), made, lambda _: None)
         counts.append(len(asks))
     assert counts[0] == counts[1]

@@ -86,7 +86,7 @@ def asleep(
     *,
     after: bool = False,
 ) -> Services:
-    """The services of a process that sleeps at the first call of a method, until others are done."""
+    """The services of a process that sleeps at the first call of a method until others are done."""
     wired: dict[str, Any] = {port: _Asleep(getattr(services, port), method, after, meanwhile)}
     return replace(services, **wired)
 

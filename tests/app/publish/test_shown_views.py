@@ -83,7 +83,6 @@ def test_a_view_that_a_sleeper_makes_of_a_model_that_was_removed_meanwhile_goes_
     assert shown(world) == before
 
 
-
 def test_a_view_that_a_sleeper_makes_of_a_model_that_is_hidden_by_then_goes_again() -> None:
     world, edited = shop_in_production(), graph_of(EDITED)
     done(world.services(), edited, include_unmodified=False)

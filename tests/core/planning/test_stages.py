@@ -174,7 +174,10 @@ def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(
     [
         pytest.param(lambda plan: schedule_of(plan, ONE_AT_A_TIME), id="the schedule"),
         pytest.param(lambda plan: left_out(plan, [ModelName("m", "c0")]), id="what is left out"),
-        pytest.param(lambda plan: timeline_of(plan, *recorded(plan), started_at=utc(WEEK[:10])), id="the timeline"),
+        pytest.param(
+            lambda plan: timeline_of(plan, *recorded(plan), started_at=utc(WEEK[:10])),
+            id="the timeline",
+        ),
     ],
 )
 def test_what_a_plan_fills_is_made_as_often_for_many_models_as_for_few(

@@ -69,7 +69,11 @@ def read_as(services: Services, view: ViewDefinition) -> TableName:
     if table is None or _shows_all(view.columns, table.columns):
         return view.target
     now = services.catalog.view(view.name)
-    if now is not None and now.target == view.target and _names(now.columns) == _names(view.columns):
+    if (
+        now is not None
+        and now.target == view.target
+        and _names(now.columns) == _names(view.columns)
+    ):
         return view.name
     raise Conflict(
         f"the environment is being promoted right now, and {view.name} cannot be read as it was",

@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.core.planning.stages import Closing, Stage, WorkStage, awaited, filled_by, stages_of
+from vde_dagster.core.planning.stages import (
+    Closing,
+    Stage,
+    WorkStage,
+    awaited,
+    filled_by,
+    stages_of,
+)
 from vde_dagster.core.spans import Kind, Recording, Row, Segment, bounded
 from vde_dagster.core.time.intervals import parse_instant
 
