@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import dagster as dg
@@ -12,7 +14,7 @@ import pytest
 
 from tests.app.memory_world import MemoryWorld, build, graph_of, plan
 from tests.orchestration.served import cheaper
-from vde_dagster.app.apply.applying import Report, apply_plan
+from vde_dagster.app.apply.applying import Report, apply_plan, walking
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
@@ -23,6 +25,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import work_stages
+from vde_dagster.orchestration import plan_events
 from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
@@ -271,6 +274,26 @@ def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
         found = events._provenance(dg.build_op_context(instance=instance), graph[c], last)
     versions = {name: found[f"{PROVENANCE[0]}mart/{name.name}"] for name in (a, b)}
     assert versions == {a: "of this plan", b: "before this plan"}
+
+
+def test_a_model_began_when_its_thread_did_and_not_when_its_result_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happens while the thread that reports is busy elsewhere was not there to be read."""
+    world, reports = landed(), threading.current_thread()
+    asked = plan(world.services(), models(a=full("a"), b=full("b")))
+    events = PlanEvents(services=world.services(), home=tmp_path, keys={})
+    late, early = 9_000_000.0, 1_000_000.0
+
+    def now() -> float:
+        return late if threading.current_thread() is reports else early
+
+    monkeypatch.setattr(plan_events, "time", SimpleNamespace(time=now))
+    two = Concurrency(models=2)
+    with walking(world.services(), asked, events.visit, concurrency=two) as walk:
+        found = {unit.key.model: unit.seconds for unit in walk.rest()}
+    assert found.keys() == {ModelName("mart", name) for name in "ab"}
+    assert events._began == {name: early - seconds for name, seconds in found.items()}
 
 
 @pytest.mark.parametrize(

@@ -84,15 +84,15 @@ def run_plan(
     names = check_names(ours, project, planned, naming, keys)
     home, run_id = project.configuration.home, str(uuid4())
     events = PlanEvents(services=project.services, home=home, keys=keys, names=names)
-
-    def noticed(evaluated: Evaluated) -> None:
-        events.notice(evaluated)
-        report(evaluated)
-
     with (
         kept_timeline(home, plan, concurrency, run_id=run_id) as recording,
         walking(
-            project.services, plan, concurrency=concurrency, report=noticed, recording=recording
+            project.services,
+            plan,
+            events.visit,
+            concurrency=concurrency,
+            report=report,
+            recording=recording,
         ) as walk,
     ):
         run = _PlanRun.of(walk, events)

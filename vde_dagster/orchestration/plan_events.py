@@ -12,6 +12,7 @@ import dagster as dg
 
 from vde_dagster.app.apply.applying import Walk, walking
 from vde_dagster.app.apply.timelines import kept_timeline
+from vde_dagster.app.apply.visitor import Applying
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
@@ -20,6 +21,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
+from vde_dagster.core.planning.stages import Stage
 from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.known_events import Event, events_of
 from vde_dagster.orchestration.location import Location
@@ -65,8 +67,8 @@ class PlanEvents:
             walking(
                 self.services,
                 plan,
+                self.visit,
                 concurrency=concurrency,
-                report=self.notice,
                 recording=recording,
             ) as walk,
             closing(walk.rest()) as steps,
@@ -77,9 +79,15 @@ class PlanEvents:
         """What audits find in some models from now on; asked for before they are evaluated."""
         return [AuditWatch.begin(self.services, walk.binding, each) for each in models]
 
-    def notice(self, evaluated: Evaluated) -> None:
-        """Note when a model began. Its events may come later, if several are evaluated at once."""
-        self._began.setdefault(evaluated.key.model, time.time() - evaluated.seconds)
+    def visit(self, work: Applying, stage: Stage) -> Iterator[Evaluated]:
+        """Run a stage of the walk, and note when its model began.
+
+        In the thread that runs it: if several models are evaluated at once, the thread that reports
+        them may come to a unit of work long after that is done.
+        """
+        for evaluated in work.visit(stage):
+            self._began.setdefault(evaluated.key.model, time.time() - evaluated.seconds)
+            yield evaluated
 
     def of(
         self,
