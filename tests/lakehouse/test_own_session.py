@@ -52,7 +52,7 @@ def test_only_over_spark_connect_it_is_ended_by_itself(module: str, ended: int) 
     """Elsewhere that would end the whole application."""
     calls: list[str] = []
     main, own = (type("Session", (), {"__module__": module})() for _ in range(2))
-    own.client = SimpleNamespace(set_retry_policies=lambda _policies: None)
+    own.client = SimpleNamespace(get_retry_policies=list, set_retry_policies=lambda _policies: None)
     own.stop = lambda: calls.append("stop")
     session = OwnSession(main)
     session._own = own
