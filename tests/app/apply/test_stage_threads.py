@@ -14,7 +14,6 @@ import pytest
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.app.apply import stage_threads
 from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, StoppableClock
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import EvaluationFailed, VdeError
@@ -297,7 +296,7 @@ def pressed(
 
     The event lets one of them end, which nothing else does.
     """
-    monkeypatch.setattr(stage_threads.threading, "Thread", _Pressed)
+    monkeypatch.setattr("vde_dagster.app.apply.stage_threads.threading.Thread", _Pressed)
     monkeypatch.setattr(_Pressed, "signals", [*signals])
     begun, released = threading.Barrier(3), threading.Event()
     found: list[Threads] = []
@@ -306,14 +305,16 @@ def pressed(
         begun.wait(PATIENCE)
         assert found[0].engine.interrupted.wait(PATIENCE)
         assert released.wait(PATIENCE)
-        raise KeyboardInterrupt
-        yield
+        yield from ended()
 
     def pauses() -> Iterator[str]:
         begun.wait(PATIENCE)
-        while True:
+        while not found[0].threads.outcomes:  # the clock ends it
             found[0].clock.wait(timedelta(seconds=1))
-        yield
+        yield "never"
+
+    def ended() -> Iterator[str]:
+        raise KeyboardInterrupt
 
     found.append(Threads(2, a=("", pauses), b=("", computes), c=("", units("c1"))))
     found[0].threads._begin()
