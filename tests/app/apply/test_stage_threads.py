@@ -296,7 +296,7 @@ def pressed(
 
     The event lets one of them end, which nothing else does.
     """
-    monkeypatch.setattr("vde_dagster.app.apply.stage_threads.threading.Thread", _Pressed)
+    monkeypatch.setattr(threading, "Thread", _Pressed)
     monkeypatch.setattr(_Pressed, "signals", [*signals])
     begun, released = threading.Barrier(3), threading.Event()
     found: list[Threads] = []
@@ -305,16 +305,12 @@ def pressed(
         begun.wait(PATIENCE)
         assert found[0].engine.interrupted.wait(PATIENCE)
         assert released.wait(PATIENCE)
-        yield from ended()
+        raise KeyboardInterrupt
 
     def pauses() -> Iterator[str]:
         begun.wait(PATIENCE)
-        while not found[0].threads.outcomes:  # the clock ends it
+        while True:
             found[0].clock.wait(timedelta(seconds=1))
-        yield "never"
-
-    def ended() -> Iterator[str]:
-        raise KeyboardInterrupt
 
     found.append(Threads(2, a=("", pauses), b=("", computes), c=("", units("c1"))))
     found[0].threads._begin()

@@ -205,11 +205,12 @@ def chain(graph_of: Build, models: int) -> Plan:
 
 def count_backfills(patch: pytest.MonkeyPatch) -> list[Plan]:
     """The plans whose backfills were asked for, each as often as they were."""
-    own, asks = vars(Plan)["backfills"], list[Plan]()
+    made: property = vars(Plan)["backfills"]
+    asks: list[Plan] = []
 
     def counted(plan: Plan) -> object:
         asks.append(plan)
-        return own.fget(plan)
+        return made.__get__(plan)
 
     patch.setattr(Plan, "backfills", property(counted))
     return asks
