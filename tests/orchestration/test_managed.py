@@ -26,6 +26,7 @@ def test_a_stale_table_is_requested_once_and_rebuilt(
     (request,) = tick(definitions, instance)
     assert [request.run_key] == [each.run_key for each in tick(definitions, instance)]
     assert request.asset_selection is not None
+    assert request.tags["vde/project"] == sample.project().configuration.name
     job = definitions.resolve_implicit_global_asset_job_def()
     run = job.execute_in_process(
         asset_selection=list(request.asset_selection), tags=request.tags, instance=instance

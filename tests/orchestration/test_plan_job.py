@@ -31,6 +31,16 @@ def test_every_project_has_the_jobs_that_it_can_use(make: Make) -> None:
     assert make({"live": LIVE}).jobs() == always | {"vde_refresh"}
 
 
+def test_the_runs_of_all_jobs_have_the_tag_of_their_project(make: Make) -> None:
+    for models in (PROJECT, {"live": LIVE}):
+        shop = make(models)
+        name, definitions = shop.project().configuration.name, shop.definitions("dev")
+        for job in shop.jobs("dev"):
+            tags = definitions.resolve_job_def(job).tags
+            assert tags["vde/project"] == name
+            assert tags.get("vde/environment", "dev") == "dev"
+
+
 def test_a_plan_is_only_shown_unless_it_is_asked_for_more(shop: Launchpad) -> None:
     shop.edit("daily", *DOUBLED)
     result = shop.start("vde_plan")

@@ -79,6 +79,7 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
     request = the_request(tick(definitions, instance))
     assert request.tags["vde/environment"] == "prod"
+    assert request.tags["vde/project"] == applied.project().configuration.name
     result = launch(definitions, instance, request)
     assert ids(applied) == [*range(24), 100, 101]
     written = {
@@ -215,6 +216,7 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
         (run,) = instance.get_runs()
         assert run.is_success
         assert (run.tags["vde/environment"], run.tags["vde/plan"]) == ("prod", plan.plan_id)
+        assert run.tags["vde/project"] == project.configuration.name
         records = instance.fetch_materializations(
             dg.AssetKey(["staging", "events"]), limit=100
         ).records

@@ -200,6 +200,20 @@ def test_what_is_older_than_the_runs_that_dagster_keeps_does_not_come_back_but_f
     assert not_fresh(made) == {f"mart/daily {DAYS[1]}": "STALE"}
 
 
+def test_a_plan_reports_nothing_older_than_the_runs_that_dagster_keeps_but_the_newest(
+    made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    keep_runs(made, "30 minutes")
+    project = made.project()
+    plan = plan_environment(project.services, project.files.graph, "dev")
+    run_plan(project, plan, lambda _: None)
+    home = dagster_home(project.configuration)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        made.instance = instance
+        assert [partition for partition, _ in told(made, "mart__dev/daily")] == DAYS[1:]
+
+
 def test_what_dagster_shows_of_another_version_is_corrected_however_old_the_result_is(
     made: AutomatedWorld,
 ) -> None:

@@ -5,8 +5,10 @@ module to change.
 """
 
 import ast
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +23,7 @@ from dagster._core.scheduler.instigation import (
     InstigatorType,
     SensorInstigatorData,
 )
+from dagster._core.storage.event_log.sqlite import sqlite_event_log
 
 import vde_dagster
 from tests.orchestration.served import served
@@ -330,7 +333,7 @@ def test_the_runs_of_an_asset_are_that_of_its_latest_result_and_the_last_one_to_
         ).run_id
         for day, gives in (("2024-01-03", True), ("2024-01-02", True), ("2024-01-01", False))
     ]
-    assert [*unpublished.asset_runs(instance)] == [(KEY, "2024-01-02", frozenset(runs[1:]))]
+    assert [*unpublished.asset_runs(instance)] == runs[1:]
 
 
 def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:
@@ -343,6 +346,71 @@ def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:
         assert [each.run_id for each in instance.get_runs()] == [kept]
         assert instance.all_logs(kept)
         assert not instance.all_logs(gone)
+
+
+@pytest.mark.parametrize(
+    "place,method",
+    [
+        ("event_log_storage", "delete_events_for_run"),
+        ("compute_log_manager", "delete_logs"),
+        ("run_storage", "delete_run"),
+    ],
+)
+def test_a_run_whose_forgetting_was_cut_off_is_found_and_forgotten_by_the_next(
+    tmp_path: Path, place: str, method: str
+) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        gone, kept = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(getattr(instance, place), method, _cut_off)
+            with pytest.raises(KeyboardInterrupt):
+                unpublished.forget_run(instance, gone)
+        assert instance.has_run(gone)
+        assert unpublished.forget_run(instance, gone)
+        assert [each.run_id for each in instance.get_runs()] == [kept]
+        assert not [*tmp_path.rglob(f"*{gone}*")]
+        results = instance.fetch_materializations(loud.key, limit=9).records
+        assert [each.run_id for each in results] == [kept]
+
+
+def _cut_off(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_locked_database_leaves_a_run_to_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_event_log, "SQLITE_BUSY_TIMEOUT_SECONDS", 0)
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        gone, _ = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
+        with closing(sqlite3.connect(next(tmp_path.rglob("runs/index.db")))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(unpublished.DatabaseError, match="database is locked"):
+                unpublished.forget_run(instance, gone)
+        assert instance.has_run(gone)
+        assert unpublished.forget_run(instance, gone)
+
+
+def test_a_run_of_many_partitions_is_forgotten_in_as_many_calls_as_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dg.asset(partitions_def=DAYS, backfill_policy=dg.BackfillPolicy.single_run())
+    def rows() -> None: ...
+
+    span = {"asset_partition_range_start": "2024-01-01", "asset_partition_range_end": "2024-01-03"}
+    tags = {f"dagster/{key}": day for key, day in span.items()}
+    monkeypatch.setattr(unpublished, "_EVENTS_AT_ONCE", 1)
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        run_id = dg.materialize([rows], instance=instance, tags=tags).run_id
+        calls = 1
+        while not unpublished.forget_run(instance, run_id, until=0):
+            assert instance.has_run(run_id)
+            calls += 1
+        assert calls > 3
+        assert not instance.has_run(run_id)
+        days = [f"2024-01-0{day}" for day in (1, 2, 3)]
+        assert sorted(instance.get_materialized_partitions(KEY)) == days
+        assert not [*tmp_path.rglob(f"*{run_id}*")]
 
 
 def test_the_number_of_the_newest_event_is_given_again_once_its_run_is_forgotten(

@@ -130,6 +130,23 @@ def test_what_changed_is_set_up_again(clone: Path, bare_path: str, changed: str)
     assert "apt-get install python3" in done.stderr
 
 
+def test_a_file_that_does_not_compile_ends_no_set_up(clone: Path, tmp_path: Path) -> None:
+    (clone / ".venv" / ".vde-stamp").unlink()
+    fails = 'case "$*" in *compileall*) echo "SyntaxError in half.py" >&2; exit 1;; esac'
+    (clone / ".venv" / "bin" / "python").write_text(f"#!/bin/sh\n{fails}\n")
+    (clone / ".venv" / "bin" / "activate").write_text(str(clone / ".venv"))
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "uv").write_text("#!/bin/sh\n")
+    (programs / "uv").chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    first, second = (call(clone, "lint", path=path) for _ in range(2))
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "SyntaxError in half.py" in first.stderr
+    assert "ruff|" in first.stdout
+    assert second.stderr == "", "it is set up"
+
+
 def test_a_folder_that_was_moved_is_set_up_again(clone: Path, bare_path: str) -> None:
     moved = clone.rename(clone.with_name("elsewhere"))
     assert "is needed" in call(moved, "vde", path=bare_path).stderr

@@ -38,7 +38,6 @@ from vde_dagster.orchestration.failures import failures, secrets_hidden
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
     AUTOMATION,
-    ENVIRONMENT,
     PARENT_RUN,
     PLAN,
     UNDONE,
@@ -112,7 +111,7 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
     @dg.job(
         name=AUTOMATION_JOB,
         description=f"What is due in {location.environment}, and what is late or changed upstream.",
-        tags={ENVIRONMENT: location.environment, AUTOMATION: _who(location)},
+        tags={**location.run_tags, AUTOMATION: _who(location)},
         executor_def=dg.in_process_executor,
     )
     def automation_job() -> None:

@@ -18,7 +18,7 @@ from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.jobs import CATCH_UP_JOB, CATCH_UP_OP
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import ENVIRONMENT, Metadata
+from vde_dagster.orchestration.metadata import Metadata
 from vde_dagster.orchestration.session_events import Outcome, outcome_metadata, session_events
 from vde_dagster.orchestration.steps import current_binding, show_result, store_followed
 
@@ -70,7 +70,7 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition | None:
     @dg.job(
         name=CATCH_UP_JOB,
         description=f"Catch-up sessions of the models of {location.environment} with late data.",
-        tags={ENVIRONMENT: location.environment},
+        tags=location.run_tags,
         executor_def=dg.in_process_executor,
     )
     def catch_up_job() -> None:

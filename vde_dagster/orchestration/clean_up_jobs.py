@@ -34,7 +34,7 @@ from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.planning.plan_markdown import escaped
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import Metadata
+from vde_dagster.orchestration.metadata import PROJECT, Metadata
 from vde_dagster.orchestration.step_log import logged_progress
 from vde_dagster.ports.physical_layer import StoredFiles
 from vde_dagster.ports.state import LeaseHeld
@@ -84,6 +84,7 @@ def build_janitor_job(location: Location) -> dg.JobDefinition:
         name=JANITOR_JOB,
         description="Remove environments whose time is over, and drop versions to which nothing "
         "refers, of all environments.",
+        tags={PROJECT: location.project.configuration.name},
         executor_def=dg.in_process_executor,
     )
     def janitor_job() -> None:
@@ -111,6 +112,7 @@ def build_maintain_job(location: Location) -> dg.JobDefinition:
         name=MAINTAIN_JOB,
         description="Rewrite small files, and remove old Iceberg snapshots and files, of all "
         "environments.",
+        tags={PROJECT: location.project.configuration.name},
         executor_def=dg.in_process_executor,
     )
     def maintain_job() -> None:

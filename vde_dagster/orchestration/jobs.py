@@ -30,10 +30,7 @@ from vde_dagster.core.planning.stages import Closing, WorkStage, awaited, filled
 from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.metadata import (
-    ENVIRONMENT,
-    PLAN,
-)
+from vde_dagster.orchestration.metadata import PLAN, run_tags
 from vde_dagster.orchestration.plan_events import PlanEvents
 from vde_dagster.orchestration.reporting import report_views
 from vde_dagster.orchestration.run_launcher import PROCESS
@@ -96,7 +93,7 @@ def run_plan(
         ) as walk,
     ):
         run = _PlanRun.of(walk, events)
-        tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
+        tags = {**run_tags(project.configuration.name, plan.environment), PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags, run_id=run_id)
         run.errors.raise_unexpected()
         events.done.extend(walk.end())  # views that are missing are made, also if ops failed
@@ -108,7 +105,8 @@ def _report_views(project: VdeProject, plan: Plan, keys: Mapping[ModelName, dg.A
     """Report what the moved views show and no stage of the run computed."""
     home = dagster_home(project.configuration)
     with dg.DagsterInstance.from_config(str(home)) as instance:
-        report_views(instance, project.services, plan, keys)
+        age = project.configuration.clean_up.runs
+        report_views(instance, project.services, plan, keys, age=age)
 
 
 def run_catch_up(
@@ -147,7 +145,8 @@ def run_catch_up(
     def catch_up_job() -> None:
         run_session()
 
-    _execute(project, catch_up_job, errors, {ENVIRONMENT: binding.environment})
+    tags = run_tags(project.configuration.name, binding.environment)
+    _execute(project, catch_up_job, errors, tags)
     if errors.raised:
         raise errors.raised[0]
     return outcomes[-1]

@@ -22,6 +22,7 @@ from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.orchestration.checks import CheckNames
+from vde_dagster.orchestration.metadata import run_tags
 from vde_dagster.orchestration.translating import (
     asset_keys,
     check_names,
@@ -74,6 +75,11 @@ class Location:
         """The models whose assets have a freshness policy, their own or a translator's."""
         policies = {name: spec.freshness_policy for name, spec in self.specs.items()}
         return frozenset(name for name, policy in policies.items() if policy is not None)
+
+    @property
+    def run_tags(self) -> dict[str, str]:
+        """The tags of runs about the environment."""
+        return run_tags(self.project.configuration.name, self.environment)
 
     def key(self, name: ModelName) -> dg.AssetKey:
         """The asset key of a model or source."""

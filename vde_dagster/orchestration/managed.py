@@ -13,7 +13,7 @@ from vde_dagster.core.names import env_option
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import ENVIRONMENT, REFRESH
+from vde_dagster.orchestration.metadata import REFRESH
 from vde_dagster.ports.state import version_resource
 
 
@@ -82,5 +82,5 @@ def _request(
     return dg.RunRequest(
         run_key=f"{state}:{attempts.ended + 1}",
         asset_selection=[location.key(found.name)],
-        tags={ENVIRONMENT: location.environment, REFRESH: state},
+        tags={**location.run_tags, REFRESH: state},
     )

@@ -27,6 +27,8 @@ CODE_VERSION: Final = "dagster/code_version"
 USER_PROVIDED: Final = "dagster/data_version_is_user_provided"
 PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer/")
 
+PROJECT: Final = "vde/project"
+"""The tag of all runs that are launched here: the name of the project."""
 ENVIRONMENT: Final = "vde/environment"
 PLAN: Final = "vde/plan"
 CATCH_UP: Final = "vde/catchup."
@@ -48,6 +50,11 @@ PARENT_RUN: Final = "dagster/parent_run_id"
 Keys = Mapping[ModelName, dg.AssetKey]
 Metadata = dict[str, Any]
 """What Dagster takes as metadata values has no published type."""
+
+
+def run_tags(project: str, environment: str) -> dict[str, str]:
+    """The tags of a run about an environment of a project, by their names."""
+    return {PROJECT: project, ENVIRONMENT: environment}
 
 
 def data_version(entries: Sequence[LedgerEntry]) -> str:

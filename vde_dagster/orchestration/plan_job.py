@@ -22,7 +22,7 @@ from vde_dagster.core.planning.plan_markdown import plan_markdown
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import ENVIRONMENT, PLAN, Metadata
+from vde_dagster.orchestration.metadata import PLAN, Metadata
 from vde_dagster.orchestration.plan_config import AtOnceConfig, PlanConfig, launchpad_words
 from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 from vde_dagster.orchestration.reporting import report_views
@@ -60,7 +60,7 @@ def build_plan_job(location: Location) -> dg.JobDefinition:
     @dg.job(
         name=PLAN_JOB,
         description=f"Show what would change in {environment}, and apply it with `apply: true`.",
-        tags={ENVIRONMENT: environment},
+        tags=location.run_tags,
         executor_def=dg.in_process_executor,
     )
     def plan_job() -> None:
@@ -86,7 +86,7 @@ def build_apply_job(location: Location) -> dg.JobDefinition:
     @dg.job(
         name=APPLY_JOB,
         description=f"Apply a plan of {environment} that was saved and reviewed.",
-        tags={ENVIRONMENT: environment},
+        tags=location.run_tags,
         executor_def=dg.in_process_executor,
     )
     def apply_job() -> None:
@@ -183,7 +183,8 @@ def _done(
     events = plan_events(location, plan)
     if applied is not None:
         yield from events.carried_out(context, plan, applied)
-        report_views(context.instance, location.project.services, plan, events.keys)
+        services, age = location.project.services, location.project.configuration.clean_up.runs
+        report_views(context.instance, services, plan, events.keys, age=age)
         if plan.promotes:
             context.log.info(
                 f"{plan.environment} shows this plan. Reload this code location, so that its "

@@ -16,7 +16,6 @@ from vde_dagster.orchestration.checks import AuditWatch, check_events
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.known_events import events_of
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import ENVIRONMENT
 from vde_dagster.orchestration.plan_events import done_metadata
 from vde_dagster.orchestration.provenance import input_provenance
 from vde_dagster.orchestration.step_log import log_units, logged_progress
@@ -49,7 +48,7 @@ def build_refresh_job(location: Location) -> dg.JobDefinition | None:
     @dg.job(
         name=REFRESH_JOB,
         description=f"Rebuild MANAGED tables of {location.environment} that are out of date.",
-        tags={ENVIRONMENT: location.environment},
+        tags=location.run_tags,
         executor_def=dg.in_process_executor,
     )
     def refresh_job() -> None:

@@ -223,10 +223,13 @@ def report_views(
     services: Services,
     plan: Plan,
     keys: Mapping[ModelName, dg.AssetKey],
+    *,
+    age: timedelta | None,
 ) -> None:
     """Report what the views show that a plan moved, and that it did not compute.
 
-    The sensor of the environment goes on with what is more than can be reported at once.
+    The sensor of the environment goes on with what is more than can be reported at once. ``age`` is
+    that of `Limits`: as long as Dagster keeps runs.
     """
     binding = bind_environment(services, plan.environment)
     if binding is not None and plan.views:
@@ -234,7 +237,7 @@ def report_views(
         reporter = Reporter(
             instance=instance, services=services, binding=binding, keys=keys, stale=stale
         )
-        limits = Limits(events=500, settled=timedelta(0))
+        limits = Limits(events=500, settled=timedelta(0), age=age)
         reporter.report(limits, known={}, names=plan.views)
 
 

@@ -32,7 +32,7 @@ from vde_dagster.orchestration.catch_up_job import own_late_models
 from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.jobs import catch_up_config
 from vde_dagster.orchestration.location import Location, automation_sensor_name
-from vde_dagster.orchestration.metadata import CATCH_UP, ENVIRONMENT
+from vde_dagster.orchestration.metadata import CATCH_UP
 from vde_dagster.ports.state import version_resource
 
 
@@ -71,7 +71,7 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         list_late_data(location.project.services)
         asked = [each for each in answers if isinstance(each, _Session)]
         if asked:
-            return dg.SensorResult(run_requests=[_request(location.environment, asked)])
+            return dg.SensorResult(run_requests=[_request(location, asked)])
         reasons = [each for each in answers if isinstance(each, str)]
         return dg.SkipReason("; ".join(reasons) or "no model of this environment has late data")
 
@@ -154,14 +154,14 @@ def _asked(
     return _Session(name=key.model, change=change, attempt=attempts.ended + 1)
 
 
-def _request(environment: str, asked: Sequence[_Session]) -> dg.RunRequest:
+def _request(location: Location, asked: Sequence[_Session]) -> dg.RunRequest:
     """One run for all sessions, in one Spark session: models that track them are loaded, too."""
     work = "|".join(f"{each.change}:{each.attempt}" for each in asked)
     changes = {change_tag(each.name): each.change for each in asked}
     return dg.RunRequest(
         run_key=work,
         run_config=catch_up_config(*(each.name for each in asked)),
-        tags={ENVIRONMENT: environment, **changes},
+        tags={**location.run_tags, **changes},
     )
 
 

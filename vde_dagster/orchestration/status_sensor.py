@@ -109,7 +109,10 @@ def _clean_up(instance: dg.DagsterInstance, location: Location, memory: _Memory)
     if after is None or memory.ticks % _READ_AGAIN != 1:
         return ""
     gone = delete_old_runs(instance, location, after)
-    return f"; deleted {gone} old runs" if gone else ""
+    done = f"; deleted {gone.runs} old runs" if gone.runs else ""
+    if not gone.error:
+        return done
+    return f"{done}; old runs stay until the next time, Dagster's database said: {gone.error}"
 
 
 def _tick(
