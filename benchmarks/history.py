@@ -33,14 +33,12 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import create_engine, text
-
 from benchmarks.filled import HOUR, fill
 from benchmarks.measuring import Settings, Step, alternating, cpu_seconds, measured, print_table
 from benchmarks.pictures import GRAY, GREEN, STEP, Bar, chart, page
 from benchmarks.projects import LAYERS
 from benchmarks.staleness import Size, write
-from tests.postgres_server import postgres_programs, running_server
+from tests.postgres_server import new_database, postgres_programs, running_server
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.time.intervals import Interval
@@ -254,7 +252,7 @@ def _compare(settings: Settings, name: str, sizes: Sequence[Size], head: str) ->
         runs: dict[tuple[str, ...], Callable[[], Step]] = {}
         for size in sizes:
             for database in ("SQLite", *(["Postgres"] if server else [])):
-                state = _new_database(server) if database == "Postgres" else ""
+                state = new_database(server) if database == "Postgres" else ""
                 runs[database, str(size)] = partial(run, prepare(settings.folder, size, state))
         found = alternating(settings.rounds, runs)
     results = settings.folder / RESULTS.format(name)
@@ -303,15 +301,6 @@ def _server() -> Iterator[str]:
         return
     with running_server(programs) as url:
         yield url
-
-
-def _new_database(server: str) -> str:
-    name = f"b{uuid4().hex}"
-    engine = create_engine(server.format(database="postgres"), isolation_level="AUTOCOMMIT")
-    with closing(engine.connect()) as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return server.format(database=name)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
+
+from sqlalchemy import create_engine
 
 
 def postgres_programs() -> Path | None:
@@ -17,6 +20,16 @@ def postgres_programs() -> Path | None:
     named = shutil.which("postgres")
     found = [*installed, *([Path(named).resolve()] if named else [])]
     return found[-1].parent if found else None
+
+
+def new_database(server: str) -> str:
+    """The URL of a new, empty database; ``server`` is one with ``{database}`` to fill in."""
+    name = f"t{uuid4().hex}"
+    engine = create_engine(server.format(database="postgres"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return server.format(database=name)
 
 
 def _release(program: Path) -> int:

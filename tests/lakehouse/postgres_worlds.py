@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine, create_engine, inspect, text
 
 from tests.lakehouse.catalog_worlds import IcebergWorld
+from tests.postgres_server import new_database
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 
@@ -71,11 +71,6 @@ def postgres_world(engine: Engine, folder: Path) -> Iterator[PostgresWorld]:
 @contextmanager
 def postgres_database(server: str) -> Iterator[Engine]:
     """A new database of a server, whose address has ``{database}`` to fill in."""
-    name = f"t{uuid4().hex}"
-    administrator = create_engine(server.format(database="postgres"), isolation_level="AUTOCOMMIT")
-    with administrator.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    administrator.dispose()
-    engine = create_engine(server.format(database=name))
+    engine = create_engine(new_database(server))
     yield engine
     engine.dispose()

@@ -27,6 +27,7 @@ from dagster._core.storage.event_log.sqlite import sqlite_event_log
 
 import vde_dagster
 from tests.orchestration.served import served
+from tests.postgres_server import new_database
 from vde_dagster.orchestration import _unpublished as unpublished
 
 PACKAGE = Path(vde_dagster.__file__).parent
@@ -411,6 +412,39 @@ def test_a_run_of_many_partitions_is_forgotten_in_as_many_calls_as_it_takes(
         days = [f"2024-01-0{day}" for day in (1, 2, 3)]
         assert sorted(instance.get_materialized_partitions(KEY)) == days
         assert not [*tmp_path.rglob(f"*{run_id}*")]
+
+
+@pytest.mark.full
+@pytest.mark.postgres
+def test_in_postgres_a_forgotten_run_leaves_the_latest_results_of_partitions_alone(
+    tmp_path: Path, postgres_server: str
+) -> None:
+    @dg.asset(partitions_def=DAYS)
+    def rows(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        return dg.MaterializeResult(metadata={"of": context.partition_key})
+
+    url = new_database(postgres_server)
+    (tmp_path / "dagster.yaml").write_text(f"storage: {{postgres: {{postgres_url: '{url}'}}}}\n")
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+
+        def run(day: str) -> str:
+            return dg.materialize([rows], instance=instance, partition_key=day).run_id
+
+        first, again, other = (run(f"2024-01-0{day}") for day in (1, 1, 2))
+        for gone in (first, again):
+            assert unpublished.forget_run(instance, gone)
+            assert not instance.has_run(gone)
+            assert not instance.all_logs(gone)
+        wanted = dg.AssetRecordsFilter(asset_key=KEY)
+        found = instance.fetch_materializations(wanted, limit=9, ascending=True).records
+        assert [(each.partition_key, each.run_id) for each in found] == [
+            ("2024-01-01", ""),
+            ("2024-01-02", other),
+        ]
+        kept = found[0].asset_materialization
+        assert kept is not None
+        assert kept.metadata["of"].value == "2024-01-01"
+        assert instance.get_materialized_partitions(KEY) == {"2024-01-01", "2024-01-02"}
 
 
 def test_the_number_of_the_newest_event_is_given_again_once_its_run_is_forgotten(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import make_url
 
 from tests.cli.calling import run_vde
 from tests.flights.lakes import OnSpark, on_spark
@@ -17,6 +16,7 @@ from tests.platform.programs import LOOPBACK, required
 from tests.platform.s3_server import BUCKET, REGION, s3_server
 from tests.platform.spark_servers import cluster, connect_server
 from tests.platform.told import COMMAND_LINES
+from tests.postgres_server import new_database
 from tests.worlds.rest_server import serving
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
@@ -83,16 +83,6 @@ def test_a_rest_catalog_and_the_state_in_postgres(
         told(lake, "state: {url: '${STORY_DATABASE}'}\n", STORY_DATABASE=address)
         moved = ("POST", "/v1/namespaces/staging/views/departures")
         assert server.changes.count(moved) >= 3, "it was promoted, rolled back, and forward again"
-
-
-def new_database(server: str) -> str:
-    """The address of a new database; ``server`` is one with ``{database}`` to fill in."""
-    database = f"t{uuid4().hex}"
-    engine = create_engine(server.format(database="postgres"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {database}")
-    engine.dispose()
-    return server.format(database=database)
 
 
 def test_spark_connect(tmp_path: Path) -> None:

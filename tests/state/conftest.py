@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import Engine, create_engine, delete, update
+from sqlalchemy import Engine, delete, update
 
+from tests.postgres_server import new_database
 from tests.worlds.clock import ManualClock
 from tests.worlds.state import memory_state
 from vde_dagster.ports.clock import Clock
@@ -84,14 +84,7 @@ def sqlite_url(tmp_path: Path) -> str:
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
     """An empty database of its own."""
-    name = f"t{uuid4().hex}"
-    engine = create_engine(
-        postgres_server.format(database="postgres"), isolation_level="AUTOCOMMIT"
-    )
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return postgres_server.format(database=name)
+    return new_database(postgres_server)
 
 
 POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import text
 
 from tests.app.memory_world import EVENTS, MemoryWorld, bound, build, graph_of, hour_of
 from tests.app.staleness.test_staleness_cost import CHAIN
 from tests.database_reads import Reads, reads_of
 from tests.long_history import lengthen
+from tests.postgres_server import new_database
 from tests.state.conftest import SQL
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
@@ -60,19 +60,10 @@ def worlds(request: pytest.FixtureRequest) -> Iterator[Mapping[int, MemoryWorld]
         yield {more: long_world(None, more) for more in (SHORT, LONG)}
         return
     server: str = request.getfixturevalue("postgres_server")
-    admin = create_engine(server.format(database="postgres"), isolation_level="AUTOCOMMIT")
-    states = {more: _new_state(admin, server) for more in (SHORT, LONG)}
+    states = {more: SqlState.open(new_database(server)) for more in (SHORT, LONG)}
     yield {more: long_world(state, more) for more, state in states.items()}
     for state in states.values():
         state.close()
-    admin.dispose()
-
-
-def _new_state(admin: Engine, server: str) -> SqlState:
-    name = f"h{uuid4().hex}"
-    with admin.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    return SqlState.open(server.format(database=name))
 
 
 def plan(world: MemoryWorld) -> None:
