@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from tests.app.faults.arrow_engine import ArrowEngine
@@ -114,8 +115,11 @@ def die(folder: str, what: str, point: str) -> None:
     _say("it went on")
 
 
-def work(folder: str, what: str, count: str, other: str = "") -> None:
+def work(folder: str, what: str, count: str, other: str, workers: str) -> None:
     """Do one thing again and again beside others, until it was done once: say how each time ended.
+
+    Who applies goes on until all of these workers have done theirs once, since only then is there
+    something to go back to; each leaves a file in the other folder that says so.
 
     ``apply`` plans the files of two folders in turn, ``rollback`` goes back, ``restate`` computes
     all again, ``janitor`` and ``maintain`` clean up.
@@ -131,8 +135,18 @@ def work(folder: str, what: str, count: str, other: str = "") -> None:
     sys.stdin.readline()
     ended: list[str] = []
     latest = time.monotonic() + _PATIENCE
-    while len(ended) < int(count) or ("done" not in ended and time.monotonic() < latest):
+    marks = Path(other) / "done"
+    marks.mkdir(exist_ok=True)
+
+    def is_over() -> bool:
+        own = "done" in ended
+        every = what != "apply" or len([*marks.iterdir()]) == int(workers)
+        return len(ended) >= int(count) and own and every
+
+    while not is_over() and (len(ended) < int(count) or time.monotonic() < latest):
         ended.append(_ended(todo[what], len(ended)))
+        if ended[-1] == "done":
+            (marks / str(os.getpid())).touch()
     _say(ended)
 
 

@@ -271,7 +271,8 @@ def test_r12_whoever_cleans_up_beside_others_never_drops_what_is_reachable(
     shutil.copytree(folder, other, ignore=shutil.ignore_patterns(".vde"))
     (other / ".vde").symlink_to(folder / ".vde", target_is_directory=True)
     write(other, 3)
-    jobs = [("work", folder, what, str(TURNS), other) for what in RACES[race]]
+    workers = str(len(RACES[race]))
+    jobs = [("work", folder, what, str(TURNS), other, workers) for what in RACES[race]]
     with started(*jobs) as processes:
         for each in processes:
             assert answer(each) == "ready"
