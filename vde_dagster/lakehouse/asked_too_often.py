@@ -6,7 +6,7 @@ those of pyiceberg (loading a table, a commit) and those of `rest_requests`.
 
 from __future__ import annotations
 
-import time
+from time import sleep
 from typing import Any, Final
 
 from requests import PreparedRequest, Response, Session
@@ -45,7 +45,7 @@ class _Waiting(BaseAdapter):
                 break
             told = answer.headers.get("Retry-After", "")
             _ = answer.content  # its connection is free then
-            time.sleep(min(max(seconds, int(told) if told.isdecimal() else 0), _LONGEST_WAIT))
+            sleep(min(max(seconds, int(told) if told.isdecimal() else 0), _LONGEST_WAIT))
             answer = self._inner.send(request.copy(), *how, **named)
         return answer
 
