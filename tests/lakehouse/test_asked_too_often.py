@@ -103,7 +103,7 @@ class Signing(HTTPAdapter):
         return answer
 
 
-def test_who_signs_requests_signs_each_of_them_anew(waited: list[float]) -> None:
+def test_who_signs_requests_signs_each_time_that_one_is_sent(waited: list[float]) -> None:
     session, signing = Session(), Signing()
     session.mount("https://catalog.example.com", signing)
     wait_where_asked_too_often(session)

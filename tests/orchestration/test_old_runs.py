@@ -305,7 +305,7 @@ HOURLY = EVENTS.replace(",\n  late_data (mode stateless, sources (raw.events))",
 def test_an_own_asset_goes_on_after_the_runs_of_its_old_inputs_were_deleted(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
-    """The clock moves the end of partitions, and Dagster reads anew from events which are there."""
+    """The clock moves the end of partitions, and Dagster reads again which are there."""
 
     @dg.asset(deps=[EVENTS_KEY], automation_condition=on_changed_data())
     def report() -> None: ...

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.app.inspect.engine_watch import progress_text, watched
+from vde_dagster.app.inspect.engine_watch import LOOK_SECONDS, progress_text, watched
 from vde_dagster.cli.printing import console, note
 from vde_dagster.core.planning.plan_text import work_units
 from vde_dagster.core.time.intervals import ALWAYS, format_instant
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from vde_dagster.ports.engine import Engine, EngineProgress
 
 
-LOOK_SECONDS: Final = 1.0
-"""How often it is looked what the engine is doing."""
 LINE_LOOKS: Final = 30
 """Without a terminal: every how many looks at an engine at work there is a line."""
 _Shown = tuple["Report", Callable[["EngineProgress"], None]]
