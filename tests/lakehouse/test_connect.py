@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -246,16 +247,21 @@ EXCEEDED = pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
 
 
 class Tries(RetryPolicy):
-    """Tries again what failed, three times without a pause, and counts."""
+    """Tries again what failed, three times without a pause, and counts what its own thread tries.
+
+    What failed is released in threads of pyspark's, at any time after it.
+    """
 
     def __init__(self) -> None:
         super().__init__(max_retries=3, initial_backoff=0)
+        self.thread = threading.get_ident()
         self.failed = 0
         self.noticed: Callable[[], None] = lambda: None
 
     def can_retry(self, exception: BaseException) -> bool:
-        self.failed += 1
-        self.noticed()
+        if threading.get_ident() == self.thread:
+            self.failed += 1
+            self.noticed()
         return True
 
 
