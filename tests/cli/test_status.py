@@ -253,13 +253,18 @@ def test_what_was_marked_is_named_once_and_then_computed(night: Night) -> None:
     assert night.text().startswith("prod is up to date")
 
 
-def test_what_processes_hold_is_reported_and_freed_as_advised(night: Night) -> None:
+def test_what_processes_hold_is_reported_and_freed_as_advised(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = night.world.state
+    machine = "vde_dagster.state.processes._machine"
     here = f"{os.getpid()}@{socket.gethostname()}"
     key = bound(night.world.services()).key(ModelName("mart", "shares"))
-    state.acquire_lease(environment_resource("prod"), holder="plan 12", ttl=HOUR)
-    state.acquire_lease(version_resource(key), holder="unit 7", ttl=HOUR)
-    state.acquire_lease(environment_resource("dev"), holder="plan 99", ttl=HOUR)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(machine, lambda: "another boot")
+        state.acquire_lease(environment_resource("prod"), holder="plan 12", ttl=HOUR)
+        state.acquire_lease(version_resource(key), holder="unit 7", ttl=HOUR)
+        state.acquire_lease(environment_resource("dev"), holder="plan 99", ttl=HOUR)
     held = group(night.text(), "Held by a process")
     assert "environment:prod  " in held
     assert f"plan 12, {here}, until " in held
@@ -268,6 +273,13 @@ def test_what_processes_hold_is_reported_and_freed_as_advised(night: Night) -> N
     assert [each["holder"] for each in night.facts()["leases"]] == ["plan 12", "unit 7"]
     carry_out(advised(held))
     assert night.facts()["leases"] == []
+
+
+def test_a_holder_that_runs_on_this_machine_is_not_called_gone(night: Night) -> None:
+    night.world.state.acquire_lease("environment:prod", holder="plan 12", ttl=HOUR)
+    held = group(night.text(), "Held by a process")
+    assert "it runs on this machine" in held
+    assert "--gone" not in held
 
 
 def test_a_holder_that_is_gone_is_called_so(night: Night) -> None:

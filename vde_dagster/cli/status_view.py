@@ -318,11 +318,13 @@ def _bounded(looked: Looked) -> Iterator[Line]:
 def _held(looked: Looked) -> Iterator[Line]:
     for each in looked.operations.leases:
         who = f"{each.holder}, {process_text(each)}"
+        until = f"until {each.expires_at:%H:%M:%S} UTC unless it renews it"
         if each.is_over:
             yield each.resource, f"{who}: gone, so that whoever wants it takes it"
+        elif each.runs_here:
+            yield each.resource, f"{who}, {until}; it runs on this machine"
         else:
             free = looked.command("unlock", each.resource, "--gone", process_text(each))
-            until = f"until {each.expires_at:%H:%M:%S} UTC unless it renews it"
             yield each.resource, f"{who}, {until}; if you know that it runs no more, {free}"
 
 

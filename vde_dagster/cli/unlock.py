@@ -32,8 +32,9 @@ def command(resource: str | None, *, gone: str | None, output: str, folder: Path
 
     A process that ended on this machine holds nothing any more, and one elsewhere until its time
     to live is over: some minutes. To go on before that, look on its machine that it is gone, and
-    name it: `vde unlock environment:prod --gone 4711@host`. If it does run, it can record and
-    publish nothing under what was taken from it.
+    name it: `vde unlock environment:prod --gone 4711@host`. One that runs on this machine keeps
+    what it holds. If one elsewhere does run, it can record and publish nothing under what was
+    taken from it.
     """
     if (resource is None) != (gone is None):
         raise click.UsageError("RESOURCE and --gone belong together.")
@@ -62,12 +63,20 @@ def _named(held: Sequence[HeldLease], resource: str) -> HeldLease:
 
 
 def _refuse_unless_gone(lease: HeldLease, gone: str) -> None:
+    if lease.is_over:
+        return
     who = process_text(lease)
-    if not lease.is_over and gone != who:
+    if gone != who:
         raise Refused(
             f"{lease.resource} is held by {lease.holder}, process {who}, and not by {gone}. "
             "Nothing was changed",
             advice="Look on that machine whether it still runs.",
+        )
+    if lease.runs_here:
+        raise Refused(
+            f"{lease.resource} is held by {lease.holder}, process {who}, which runs on this "
+            "machine. Nothing was changed",
+            advice=f"It is free once that process has ended: `kill {lease.pid}` ends it.",
         )
 
 
@@ -102,4 +111,5 @@ def lease_facts(lease: HeldLease) -> dict[str, object]:
         "command": lease.command or None,
         "expires_at": instant(lease.expires_at),
         "over": lease.is_over,
+        "runs_here": lease.runs_here,
     }

@@ -14,6 +14,7 @@ class HeldLease:
 
     ``host`` and ``pid`` are None for a lease of a release that did not store them. ``is_over`` if
     it has expired, or the process is known to have ended: then whoever wants it takes it.
+    ``runs_here`` if the process is seen to run on this machine.
     """
 
     resource: str
@@ -24,6 +25,7 @@ class HeldLease:
     pid: int | None
     command: str
     is_over: bool
+    runs_here: bool
 
 
 class HeldLeases(Protocol):

@@ -20,7 +20,7 @@ from vde_dagster.ports.state import Lease, LeaseHeld, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant
 from vde_dagster.state.database import chunks, insert_absent, now
-from vde_dagster.state.processes import from_json, has_ended, this_process
+from vde_dagster.state.processes import from_json, has_ended, runs_here, this_process
 
 _leases = schema.leases
 _SECOND: Final = 1_000_000
@@ -185,6 +185,7 @@ def _held_lease(row: Row[Any], instant: int) -> HeldLease:
         pid=None if process is None else process.pid,
         command="" if process is None else process.command,
         is_over=not _is_held(row, instant),
+        runs_here=runs_here(process),
     )
 
 

@@ -80,6 +80,12 @@ def has_ended(process: Process | None) -> bool:
     return bool(began is not None and process.began and began != process.began)
 
 
+def runs_here(process: Process | None) -> bool:
+    """Whether a process is seen to run on this machine; False of those that cannot be seen."""
+    is_here = process is not None and bool(process.machine) and process.machine == _machine()
+    return is_here and not has_ended(process)
+
+
 def was_restarted(process: Process | None) -> bool:
     """Whether the machine of a process was started again since, which ended the process.
 
