@@ -86,6 +86,63 @@ def test_an_applied_plan_shows_what_it_wrote_and_then_there_is_nothing_to_do(
     assert "Nothing to be done: prod is up to date." in again["vde/plan"]
 
 
+UNIT_TEST = """\
+amounts_are_added_up:
+  model: mart.totals
+  inputs:
+    mart.daily:
+      - {day: 2024-01-01, amount: 10}
+      - {day: 2024-01-02, amount: 1}
+  outputs:
+    query: [{days: 2, amount: 11}]
+"""
+
+
+@pytest.fixture
+def tested(shop: Launchpad) -> Launchpad:
+    """A project with a unit test of its totals, in which the totals are edited."""
+    (shop.folder / "tests").mkdir()
+    (shop.folder / "tests/totals.yaml").write_text(UNIT_TEST, encoding="utf-8")
+    shop.edit("totals", *DOUBLED)
+    return shop
+
+
+@pytest.mark.parametrize("config", [{"apply": True}, {"save": "reviewed.json"}])
+def test_where_a_unit_test_fails_nothing_is_applied_or_saved(
+    tested: Launchpad, config: dict[str, object]
+) -> None:
+    result = tested.start("vde_plan", config, fails=True)
+    said = failure(result)
+    assert said.startswith("1 unit test: 1 failed (1 on DuckDB). Nothing was written.")
+    assert "FAILED  tests/totals.yaml::amounts_are_added_up  (mart.totals)" in said
+    assert said.endswith("Correct the models or the tests; skip_tests plans all the same.")
+    assert "- 1 changed, 3 unchanged; 1 source." in shown(result)["vde/plan"]
+    assert shown(result)["vde/unit_tests"] == "1 unit test: 1 failed (1 on DuckDB)."
+    assert tested.world.rows("mart.totals") == [(2, 11)]
+    assert not (tested.folder / "reviewed.json").exists()
+
+
+def test_a_plan_is_shown_beside_the_unit_tests_that_fail_and_applied_where_they_are_skipped(
+    tested: Launchpad,
+) -> None:
+    found = shown(tested.start("vde_plan"))
+    assert (found["vde/applied"], found["vde/unit_tests"]) == (
+        False,
+        "1 unit test: 1 failed (1 on DuckDB).",
+    )
+    found = shown(tested.start("vde_plan", {"apply": True, "skip_tests": True}))
+    assert found["vde/applied"] is True
+    assert "vde/unit_tests" not in found
+    assert tested.world.rows("mart.totals") == [(2, 22)]
+
+
+def test_a_plan_is_applied_after_the_unit_tests_that_pass(tested: Launchpad) -> None:
+    tested.edit("totals", "SUM(amount) * 2", "SUM(amount) + 0")
+    found = shown(tested.start("vde_plan", {"apply": True}))
+    assert found["vde/applied"] is True
+    assert found["vde/unit_tests"] == "1 unit test: 1 passed (1 on DuckDB)."
+
+
 def reported(instance: dg.DagsterInstance, *path: str) -> dict[str | None, tuple[Any, ...]]:
     """What Dagster knows of each partition of an asset: metadata, versions and what it read."""
     key = dg.AssetKey(path)

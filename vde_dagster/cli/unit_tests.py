@@ -11,7 +11,6 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import note, print_json
 from vde_dagster.cli.spelling import vde
-from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.app.unit_tests.running import UnitTestResult
@@ -40,8 +39,9 @@ def command(
     TEST is a file, FILE::NAME, or the name of a test; in a name, * stands for any characters.
     Nothing is read from the catalog, and nothing is written. Exit code 1 if a test fails.
     """
+    from vde_dagster.app.unit_tests.result_text import result_lines, summary
     from vde_dagster.app.unit_tests.running import Outcome
-    from vde_dagster.cli.unit_test_view import facts, result_lines, summary
+    from vde_dagster.cli.unit_test_view import facts
     from vde_dagster.composition import VdeProject
 
     def report(result: UnitTestResult) -> None:
@@ -74,22 +74,18 @@ def run(
         Refused: There is no test of a name.
         SetupError: A test needs Spark, which is not there.
     """
-    from vde_dagster.project.unit_tests.loading import load_unit_tests, unit_test_files
+    from vde_dagster.app.unit_tests.before_plan import run_project_tests
+    from vde_dagster.app.unit_tests.running import Engines
 
-    if not unit_test_files(project.configuration.folder) and not wanted:
-        return ()
-    from vde_dagster.app.unit_tests.running import Engines, run_tests
-    from vde_dagster.core.unit_tests.selection import chosen_tests
+    def engines() -> Engines:
+        return Engines(
+            engine=None if engine == "duckdb" else project.engine,
+            quick=None if engine == "spark" else project.quick_answers,
+        )
 
-    loaded = load_unit_tests(project.configuration, project.files.graph)
-    chosen = chosen_tests([each.test for each in loaded], wanted)
-    identities = {each.identity for each in chosen}
-    engines = Engines(
-        engine=None if engine == "duckdb" else project.engine,
-        quick=None if engine == "spark" else project.quick_answers,
+    return run_project_tests(
+        project.configuration, lambda: project.files.graph, engines, wanted, report=report
     )
-    asked = [each for each in loaded if each.test.identity in identities]
-    return run_tests(asked, engines, report)
 
 
 def run_before_plan(
@@ -107,18 +103,13 @@ def run_before_plan(
     Raises:
         Refused: A test did not pass, and the plan was to be applied or saved.
     """
-    from vde_dagster.app.unit_tests.running import Outcome
-    from vde_dagster.cli.unit_test_view import result_lines, summary
+    from vde_dagster.app.unit_tests.before_plan import not_passed, require_passed
+    from vde_dagster.app.unit_tests.result_text import summary
 
     results = run(project, engine="auto" if refuses else "duckdb")
-    bad = [each for each in results if each.outcome in (Outcome.FAILED, Outcome.ERROR)]
-    lines = [line for each in bad for line in result_lines(each)]
-    if bad and refuses:
-        raise Refused(
-            "\n".join([f"{summary(results)} Nothing was planned, nothing was written.", *lines]),
-            advice="Correct the models or the tests"
-            + ("; --skip-tests plans all the same." if may_skip else "."),
-        )
+    if refuses:
+        nothing = "Nothing was planned, nothing was written."
+        require_passed(results, nothing=nothing, may_skip=may_skip)
     if results and output == "text":
-        click.echo("\n".join([*lines, summary(results)]))
+        click.echo("\n".join([*not_passed(results), summary(results)]))
     return results

@@ -68,6 +68,10 @@ class PlanConfig(AtOnceConfig):
         description="Write the plan to this file, for vde_apply, and apply nothing now. A relative "
         "path is one in the project's folder.",
     )
+    skip_tests: bool = Field(
+        default=False,
+        description="Run no unit tests before the plan, and apply it whatever they would say.",
+    )
     select_model: list[str] = Field(
         default=[],
         description="Plan the changes of these models only: mart.revenue, mart.*, tag:nightly; a + "

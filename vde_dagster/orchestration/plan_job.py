@@ -15,7 +15,15 @@ from vde_dagster.app.apply.saved_plans import left_of
 from vde_dagster.app.plan.plan_checks import lost_problems, no_time_text, sources_without_time
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.app.unit_tests.before_plan import (
+    not_passed,
+    require_passed,
+    run_project_tests,
+)
+from vde_dagster.app.unit_tests.result_text import summary
+from vde_dagster.app.unit_tests.running import Engines
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.planning.decisions import open_questions, undecided_text
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import plan_markdown
@@ -108,6 +116,8 @@ def _planned(
     plan = plan_environment(services, graph, environment, options)
     _show(context, plan, shown)
     _refuse_hopeless(context, location, plan, config)
+    if not (plan.is_empty or config.skip_tests):
+        _run_unit_tests(context, location, graph, shown, refuses=config.acts)
     if config.save is not None:
         save_plan(configuration, plan, configuration.folder / config.save)
         shown["vde/saved"] = config.save
@@ -138,6 +148,39 @@ def _refuse_hopeless(
         context.log.warning(no_time_text(waits_for))
     if config.apply and plan.lost_tables and plan.is_empty:
         raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
+
+
+def _run_unit_tests(
+    context: dg.OpExecutionContext,
+    location: Location,
+    graph: Graph,
+    shown: Metadata,
+    *,
+    refuses: bool,
+) -> None:
+    """Run the project's unit tests, and show how they ended.
+
+    Of a plan that is only shown those that need Spark are not run.
+
+    Raises:
+        Refused: A test did not pass, and something was to be done with the plan.
+    """
+    project = location.project
+
+    def engines() -> Engines:
+        return Engines(
+            engine=project.services.engine if refuses else None, quick=project.quick_answers
+        )
+
+    results = run_project_tests(project.configuration, lambda: graph, engines)
+    if not results:
+        return
+    shown["vde/unit_tests"] = summary(results)
+    if refuses:
+        require_passed(results, nothing="Nothing was written.")
+    lines = not_passed(results)
+    say = context.log.warning if lines else context.log.info
+    say("\n".join([summary(results), *lines]))
 
 
 def _saved(
