@@ -8,14 +8,16 @@ the project. `tests/flights/test_environments_story.py` tells more of the same, 
 from __future__ import annotations
 
 import csv
+import json
 import signal
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from tests.cli.calling import call
 from tests.flights.lakes import OnSpark, unordered
 from tests.flights.test_environments_story import (
     FIRST,
@@ -28,6 +30,7 @@ from tests.flights.test_environments_story import (
 )
 from tests.flights.world import DEPARTURES, HOUR
 from tests.platform.processes import started_vde
+from vde_dagster.core.doctor.results import Outcome
 from vde_dagster.core.names import ModelName
 
 COMMAND_LINES: Final = "command_lines"
@@ -35,6 +38,11 @@ COMMAND_LINES: Final = "command_lines"
 _PATIENCE_SECONDS: Final = 900
 _LOOK_SECONDS: Final = 0.05
 _PLAIN_NAMES: Final = ModelName("mart", "plain_names")
+_PARTS: Final = (
+    *("project", "Java", "jars", "state", "catalog", "views", "Spark", "Python in Spark"),
+    *("catalog in Spark", "clock"),
+)
+"""What the doctor looks at of a platform; no Dagster daemon runs during the story."""
 _HELPERS: Final = {
     "airline_words/__init__.py": "",
     "airline_words/shown.py": """\
@@ -90,6 +98,7 @@ def story(lake: OnSpark) -> None:
     late_data(lake, meaning)
     killed(lake, meaning)
     helped(lake)
+    looked_at(lake)
     cleaned_up(lake)
 
 
@@ -201,6 +210,25 @@ def helped(lake: OnSpark) -> None:
             for each in csv.DictReader(file)
         ]
     assert lake.rows("dev", _PLAIN_NAMES) == unordered(wanted)
+
+
+def looked_at(lake: OnSpark) -> None:
+    """The last plan left a picture of what it used, and the doctor finds all parts well."""
+    drawn = said(lake, "timeline")
+    assert (drawn["environment"], drawn["rows"][1]["name"]) == ("dev", str(_PLAIN_NAMES))
+    assert {"spark", "catalog", "state"} <= set(drawn["totals"])
+    found = {each["check"]: each for each in said(lake, "doctor")["checks"]}
+    unwell = [found[part] for part in _PARTS if found[part]["outcome"] != Outcome.OK.value]
+    assert unwell == []
+
+
+def said(lake: OnSpark, *words: str) -> dict[str, Any]:
+    """What a command says in JSON, whether or not it finds something broken."""
+    done = call(*words, "--project", lake.folder, "--format", "json")
+    assert done.stdout, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
 
 
 def cleaned_up(lake: OnSpark) -> None:
