@@ -40,6 +40,7 @@ def caused(outer: Exception, cause: Exception) -> Exception:
         (OperationalError("x", {}, Exception("database or disk is full")), Fault.DISK_FULL, ""),
         (PySparkException("java.io.IOException: No space left on device"), Fault.DISK_FULL, ""),
         (caused(ValueError("a"), OSError(errno.EDQUOT, "full")), Fault.DISK_FULL, ""),
+        (OperationalError("x", {}, Exception("disk I/O error")), Fault.DISK_ERROR, ""),
         (NoConnection(POOL), Fault.NO_ANSWER, "127.0.0.1:9"),
         (OperationalError("x", {}, Exception(REFUSED)), Fault.NO_ANSWER, "127.0.0.1:9"),
         (ConnectionRefusedError(111, "Connection refused"), Fault.NO_ANSWER, ""),

@@ -154,10 +154,10 @@ def test_a_wrong_vde_yaml_is_reported_with_its_line(
 def test_the_environment_of_the_process_fills_in_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VDE_TEST_URL", "sqlite:///x")
+    monkeypatch.setenv("VDE_TEST_URL", "sqlite:////x")
     write(tmp_path, {"vde.yaml": "\ufeffname: x\nstate:\r\n  url: ${VDE_TEST_URL}\nspark:\n"})
     found = read_configuration(tmp_path)
-    assert (found.name, found.state_url) == ("x", Secret("sqlite:///x"))
+    assert (found.name, found.state_url) == ("x", Secret("sqlite:////x"))
 
 
 def test_production_never_follows_files(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.core.model.room import MOST_MODELS
+from vde_dagster.lakehouse.spark_log import show_errors
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,7 +56,8 @@ def _remember_folder(ctx: click.Context, param: click.Parameter, value: Path) ->
 
 
 def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    ctx.meta[DEBUG] = value or os.environ.get("VDE_DEBUG", "") not in ("", "0")
+    ctx.meta[DEBUG] = debug = value or os.environ.get("VDE_DEBUG", "") not in ("", "0")
+    show_errors(debug)
     return value
 
 
@@ -101,5 +103,5 @@ WITH_DEBUG: Final = click.option(
     is_flag=True,
     expose_value=False,
     callback=_remember_debug,
-    help="Show the traceback of an unexpected error (also VDE_DEBUG=1).",
+    help="Show the traceback of an unexpected error, and what Spark's JVM logs (also VDE_DEBUG=1).",
 )

@@ -51,6 +51,10 @@ class Fault(Enum):
             "(`spark.local.dir`), and run the same again."
         ),
     )
+    DISK_ERROR = (
+        "the disk of the catalog's or the state's database is full, or does not work",
+        "Make room on it, or see what is wrong with it, and run the same again.",
+    )
     NO_ANSWER = (
         "a service does not answer",
         (
@@ -207,6 +211,7 @@ _TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
     Fault.DISK_FULL: re.compile(
         r"No space left on device|database or disk is full|Disk quota exceeded"
     ),
+    Fault.DISK_ERROR: re.compile(r"disk I/O error|SQLITE_IOERR"),
     Fault.NO_ANSWER: re.compile(
         r"[Cc]onnection refused|[Cc]onnection timed out|could not translate host name|"
         r"[Nn]ame or service not known|server closed the connection|failed to resolve host|"

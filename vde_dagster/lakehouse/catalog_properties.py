@@ -9,6 +9,7 @@ Importing this module loads no pyiceberg.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -96,6 +97,18 @@ _BY_HAND: Final = {
 A name that ends with a dot stands for all that begin with it.
 """
 
+ADDRESSES: Final = (
+    "write `type: sql` with a `uri` such as postgresql+psycopg2://host/database, or `type: rest` "
+    "with one such as https://host, under `catalog.properties` of vde.yaml; without any properties "
+    "the catalog is in the project's folder."
+)
+_OF_ADDRESSES: Final = frozenset({"MissingSchema", "InvalidSchema", "InvalidURL"})
+"""What requests raises for an address that it cannot use."""
+_NO_ADDRESS: Final = re.compile(
+    r"Could not infer the catalog type from the uri|Could not parse SQLAlchemy URL|"
+    r"Can't load plugin: sqlalchemy\.dialects"
+)
+
 _WITHOUT_VIEWS: Final = {
     "bigquery": "BigQuery Metastore",
     "dynamodb": "DynamoDB",
@@ -123,6 +136,20 @@ def kind_of(name: str, properties: Mapping[str, str]) -> str | None:
     except ValueError:
         return None
     return None if inferred is None else inferred.value
+
+
+def wrong_address(error: str, text: str) -> str | None:
+    """What is wrong with a catalog's address, as pyiceberg or what it uses has said.
+
+    Args:
+        error: The name of the error's type.
+        text: What it says; nothing of that is repeated, since an address may have a password.
+    """
+    if text.startswith("URI missing"):
+        return "it has no `uri`"
+    if error in _OF_ADDRESSES or _NO_ADDRESS.match(text):
+        return "its `uri` is no address of a catalog"
+    return None
 
 
 def refuse_without_views(name: str, properties: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.catalog import load_catalog
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused, SetupError
@@ -25,7 +25,11 @@ from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.spans import Kind, spent_on
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
-from vde_dagster.lakehouse.catalog_properties import refuse_without_views
+from vde_dagster.lakehouse.catalog_properties import (
+    ADDRESSES,
+    refuse_without_views,
+    wrong_address,
+)
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.maintenance import IcebergMaintenance
@@ -60,8 +64,8 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
         properties: pyiceberg's own (``type``, ``uri``, ``warehouse``, ...).
 
     Raises:
-        SetupError: The catalog cannot be opened, has no views in pyiceberg, or leaves Iceberg
-            snapshots out of tables.
+        SetupError: The catalog cannot be opened, has no place for tables, has no views in
+            pyiceberg, or leaves Iceberg snapshots out of tables.
     """
     refuse_without_views(name, properties)
     settings = dict(properties)
@@ -73,7 +77,7 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
             Path(warehouse).mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _OPEN_ATTEMPTS + 1):
         try:
-            return _patient(_with_histories(load_catalog(name, **settings)))
+            return _patient(_with_histories(_with_warehouse(load_catalog(name, **settings))))
         except DBAPIError as error:  # another process is creating the same tables right now
             found = fault_of(error)
             if found is not None and found.fault is not Fault.LOCKED:
@@ -82,7 +86,29 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
             if attempt == _OPEN_ATTEMPTS:
                 raise SetupError(f"the catalog {name!r} cannot be opened: {error.orig}") from error
             time.sleep(0.1 * attempt)
+        except (ValueError, OSError, ArgumentError) as error:
+            wrong = wrong_address(type(error).__name__, str(error))
+            if wrong is None:
+                raise
+            what = f"the catalog {name!r} cannot be opened: {wrong}"
+            raise SetupError(what, advice=ADDRESSES) from error
     raise AssertionError("the loop returns or raises")
+
+
+def _with_warehouse(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
+    """Refuse a catalog in a database that does not say where tables and views are to lie.
+
+    Raises:
+        SetupError: It does not; another catalog's server may say it.
+    """
+    in_a_database = isinstance(getattr(catalog, "engine", None), Engine)
+    if in_a_database and not catalog.properties.get("warehouse"):
+        raise SetupError(
+            f"the catalog {catalog.name!r} has no `warehouse`, where its tables could be kept",
+            advice="write it under `catalog.properties` of vde.yaml: an address such as "
+            "s3://bucket/folder, or a folder.",
+        )
+    return catalog
 
 
 def _with_histories(catalog: PyIcebergCatalog) -> PyIcebergCatalog:

@@ -236,7 +236,7 @@ def _run_ivy(coordinate: str, ivy: Path, java: Java, conf: Mapping[str, str]) ->
 
 
 def log_settings() -> Path:
-    """Return the log4j settings of every JVM of ours: errors only, on standard error."""
+    """Return the log4j settings of every JVM of ours: errors on standard error; see `spark_log`."""
     return Path(__file__).with_name("log4j2.properties")
 
 

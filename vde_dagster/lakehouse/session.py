@@ -23,6 +23,7 @@ from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS, jars_cache, log_setti
 from vde_dagster.lakehouse.java import Java, find_java
 from vde_dagster.lakehouse.java_home import environment_for
 from vde_dagster.lakehouse.jvm import JAVA_OPTIONS, start_jvm
+from vde_dagster.lakehouse.spark_log import level_option, prepare_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,6 +96,7 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
         SetupError: There is no suitable Java, Spark does not start, or the server at the address
             cannot be used.
     """
+    prepare_pyspark()
     if settings.remote is not None:
         return open_remote(settings.remote, {**DEFAULTS, **settings.conf, **PINNED})
     from pyspark import SparkConf, SparkContext
@@ -216,7 +218,7 @@ def _start_conf(settings: SparkSettings, jars: Sequence[Path], java: Java) -> di
     if settings.local:  # Spark looks its host name up otherwise, and fails where it has no address
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = _session_conf(settings, jars)
-    options = [_quoted(f"-Dlog4j2.configurationFile={log_settings().as_uri()}")]
+    options = [_quoted(f"-Dlog4j2.configurationFile={log_settings().as_uri()}"), level_option()]
     if settings.local:
         options += _local_java_options(java, conf.get(_CLASS_PATH, ""))
     conf[JAVA_OPTIONS] = " ".join([*options, settings.conf.get(JAVA_OPTIONS, "")]).strip()

@@ -43,6 +43,7 @@ from vde_dagster.project.environment_settings import (
 from vde_dagster.project.forward_only_settings import read_patterns
 from vde_dagster.project.given_settings import as_named, with_given
 from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
+from vde_dagster.project.local_places import address_in, catalog_in
 from vde_dagster.project.maintain_settings import read_maintain
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
@@ -209,8 +210,9 @@ def find_configuration(
         )
         raise ProjectInvalid(reader.problems)
     root, given = reader.file(path, Path(FILE_NAME)), as_named(settings or {})
+    folder = folder.resolve()
     if root is None:
-        return Configuration(folder=folder.resolve(), name=""), tuple(reader.problems)
+        return Configuration(folder=folder, name=""), tuple(reader.problems)
     if given:
         root = with_given(root, given, reader)
     configuration = replace(_configuration(root, folder, reader), given=given)
@@ -223,7 +225,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     name = reader.text(keys.get("name"), "")
     if not name:
         reader.add(root.place, "the project has no name", "Add a line like `name: my_project`.")
-    catalog = _catalog(keys.get("catalog"), reader)
+    catalog = _catalog(keys.get("catalog"), folder, reader)
     follow, modes = read_environments(keys.get("environments"), reader)
     spark = _spark(keys.get("spark"), reader)
     session = changing_results(spark.conf)
@@ -235,7 +237,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     dagster = _dagster(keys.get("dagster"), reader)
     patterns = read_patterns(keys.get("forward_only"), catalog.name, reader)
     return Configuration(
-        folder=folder.resolve(),
+        folder=folder,
         name=name,
         defaults=replace(
             defaults_of(keys.get("defaults"), reader),
@@ -245,7 +247,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         ),
         catalog=catalog,
         spark=spark,
-        state_url=_state_url(keys.get("state"), reader),
+        state_url=_state_url(keys.get("state"), folder, reader),
         clock_sources=_clock(keys.get("clock"), reader),
         follow_files=follow,
         variables=_variables(keys.get("variables"), reader),
@@ -268,14 +270,17 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     )
 
 
-def _catalog(entry: Entry | None, reader: Reader) -> CatalogSettings:
+def _catalog(entry: Entry | None, folder: Path, reader: Reader) -> CatalogSettings:
     if entry is None:
         return CatalogSettings()
     reader.known(entry, ("name", "properties"), "catalog")
-    return CatalogSettings(
+    catalog = CatalogSettings(
         name=reader.text(entry.children.get("name"), "lake"),
         properties=_private(entry.children.get("properties"), reader),
     )
+    if not _is_sql(catalog):
+        return catalog
+    return replace(catalog, properties=PrivateSettings(catalog_in(folder, catalog.properties)))
 
 
 def _spark(entry: Entry | None, reader: Reader) -> SparkConfiguration:
@@ -316,11 +321,11 @@ def _dagster(entry: Entry | None, reader: Reader) -> Mapping[str, str]:
     return {key: text for key, text in texts.items() if text}
 
 
-def _state_url(entry: Entry | None, reader: Reader) -> Secret | None:
+def _state_url(entry: Entry | None, folder: Path, reader: Reader) -> Secret | None:
     if entry is None:
         return None
     reader.known(entry, ("url",), "state")
-    return _secret(reader.text(entry.children.get("url"), ""))
+    return _secret(address_in(folder, reader.text(entry.children.get("url"), "")))
 
 
 def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:

@@ -26,8 +26,9 @@ from tests.app.memory_world import (
     made_once,
 )
 from tests.depth import is_full, places
-from vde_dagster.core.errors import OutcomeUnknown
+from vde_dagster.core.errors import EvaluationFailed, OutcomeUnknown
 from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.names import ModelName
 
 Rows = list[tuple[object, ...]]
@@ -144,6 +145,39 @@ def test_a_lost_answer_never_appends_an_interval_twice(port: str, method: str, d
     assert seen(world, "unmanaged") == world.rows("raw.events")
     assert [each.rows.rows for each in entries(world, "unmanaged")] == [3, 2]
     world.land((49, 1), until=72)
+    build(world.services(), graph)
+    assert seen(world, "unmanaged") == world.rows("raw.events")
+    assert branches(world) == set()
+
+
+@dataclass(frozen=True)
+class Failing:
+    """An engine that fails when all rows are in the branch, as on a disk that is full by then."""
+
+    engine: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def stage(self, staging: Staging) -> NoReturn:
+        self.engine.stage(staging)
+        raise EvaluationFailed("a disk is full")
+
+
+@pytest.mark.parametrize(
+    "port, method", [("catalog", "drop_branch"), ("state", "abandon")], ids=["branch", "state"]
+)
+@pytest.mark.parametrize("done", [True, False], ids=["done", "not done"])
+def test_a_failure_is_told_although_it_cannot_be_cleaned_up_and_the_next_run_does_that(
+    port: str, method: str, done: bool
+) -> None:
+    graph = graph_of({"unmanaged": model("unmanaged")})
+    world = one_day_held("unmanaged")
+    before, services = seen(world, "unmanaged"), world.services()
+    lost: dict[str, Any] = {port: Losing(getattr(services, port), method, done)}
+    with pytest.raises(EvaluationFailed, match="a disk is full"):
+        build(replace(services, engine=Failing(services.engine), **lost), graph)
+    assert seen(world, "unmanaged") == before
     build(world.services(), graph)
     assert seen(world, "unmanaged") == world.rows("raw.events")
     assert branches(world) == set()

@@ -20,7 +20,7 @@ from vde_dagster.app.inputs.staying import is_computed, look_at
 from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.publish.foreign_writes import head_of
-from vde_dagster.app.publish.publishing import give_up, publish, record
+from vde_dagster.app.publish.publishing import give_up_after, publish, record
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
@@ -169,7 +169,7 @@ def _published(
     try:
         publish(services, key, intent.base, publication)
     except TableMoved as error:
-        give_up(services, key, intent.work_id, reason=str(error), lease=lease)
+        give_up_after(services, key, intent.work_id, error, lease=lease)
         raise
     entries = record(services, binding.environment, key, intent.work_id, publication, lease=lease)
     done = Evaluated(

@@ -24,7 +24,7 @@ from vde_dagster.app.evaluate.rows_stay import rows_lost
 from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.evaluate.statements import StatementTexts, statements_of
 from vde_dagster.app.publish.foreign_writes import head_of
-from vde_dagster.app.publish.publishing import give_up, publish, record
+from vde_dagster.app.publish.publishing import give_up, give_up_after, publish, record
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import AuditFailed, EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Node
@@ -161,7 +161,7 @@ def _staged(services: Services, key: VersionKey, staging: Staging, lease: Lease)
     try:
         return services.engine.stage(staging)
     except EvaluationFailed as error:
-        give_up(services, key, staging.work_id, reason=str(error), lease=lease)
+        give_up_after(services, key, staging.work_id, error, lease=lease)
         raise
     except BaseException as stop:
         if not isinstance(stop, Exception):  # Ctrl-C, or Dagster ends a run: nobody waits for rows
@@ -257,7 +257,7 @@ def _check_recordable(
             algorithm=publication.algorithm,
         )
     except LedgerMismatch as error:
-        give_up(services, key, work_id, reason=str(error), lease=lease)
+        give_up_after(services, key, work_id, error, lease=lease)
         raise
 
 
@@ -280,7 +280,7 @@ def _check_rows_stay(
         advice=prepared.where_emptied,
     )
     if error is not None:
-        give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
+        give_up_after(services, key, prepared.work_id, error, lease=lease)
         raise error
 
 

@@ -6,6 +6,7 @@ Only the state and the catalog's metadata are read and written here, so no JVM i
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Final
 
 from vde_dagster.app.publish.shown_views import show_first
@@ -66,6 +67,21 @@ def give_up(
     """
     services.catalog.drop_branch(key.table, work_id)
     services.state.abandon(work_id, reason=reason, lease=lease)
+
+
+def give_up_after(
+    services: Services, key: VersionKey, work_id: str, error: Exception, *, lease: Lease
+) -> None:
+    """Give up a unit of work that failed, and whose error is raised next.
+
+    What made it fail, as a full disk, may keep its branch from being removed, too. Then the error
+    is still the one to tell, and the next unit of work of the version gives this one up.
+
+    Raises:
+        LeaseLost: Another process took over the version's lease, and decides.
+    """
+    with suppress(OutcomeUnknown):
+        give_up(services, key, work_id, reason=str(error), lease=lease)
 
 
 def _drop_closed_branches(services: Services, key: VersionKey) -> None:
