@@ -50,6 +50,19 @@ run_monitoring: {enabled: true}
 """
 
 
+def in_postgres(project: Path) -> None:
+    """Let Dagster keep what it keeps in a database of Postgres."""
+    home = project / ".vde" / "dagster"
+    home.mkdir(parents=True)
+    (home / "dagster.yaml").write_text(DAGSTER_IN_POSTGRES, encoding="utf-8")
+
+
+def databases_in_files(project: Path) -> list[Path]:
+    """The files of SQLite of a catalog, a state or Dagster."""
+    home = project / ".vde"
+    return [*home.glob("lake.db"), *(home / "dagster").rglob("*.db")]
+
+
 @pytest.mark.postgres
 def test_catalog_state_and_dagster_in_one_postgres(
     tmp_path: Path, postgres_on_loopback: str
@@ -60,12 +73,9 @@ def test_catalog_state_and_dagster_in_one_postgres(
     password = str(make_url(found).password)
     address = "${STORY_DATABASE}"
     lake = on_spark(tmp_path / "flights", uri=address)
-    home = lake.folder / ".vde" / "dagster"
-    home.mkdir(parents=True)
-    (home / "dagster.yaml").write_text(DAGSTER_IN_POSTGRES, encoding="utf-8")
+    in_postgres(lake.folder)
     told(lake, f"state: {{url: '{address}'}}\n", STORY_DATABASE=found)
-    assert not list(home.rglob("*.db")), "Dagster has no file of SQLite"
-    assert not (lake.folder / ".vde" / "lake.db").exists()
+    assert databases_in_files(lake.folder) == []
     assert {"iceberg_tables", "vde_ledger", "runs", "event_logs"} <= tables_with(found, "")
     assert tables_with(found, password) == set()
     assert password not in seen_by_others(tmp_path)
@@ -108,16 +118,26 @@ spark:
         told(on_spark(tmp_path / "flights"), settings)
 
 
-def test_storage_that_speaks_s3(tmp_path: Path) -> None:
+@pytest.mark.postgres
+def test_storage_that_speaks_s3_and_databases_of_their_own_for_catalog_state_and_dagster(
+    tmp_path: Path, postgres_on_loopback: str
+) -> None:
     """Its keys are in the environment of the processes, and nowhere else."""
     required("moto", "moto is not installed")
+    required("dagster_postgres", "dagster-postgres is not installed")
+    catalog, state, dagster = (new_database(postgres_on_loopback) for _ in range(3))
     with s3_server(tmp_path) as storage:
         own = storage.keys
         keys = {"STORY_KEY": own.key, "STORY_SECRET": own.secret, "STORY_TOKEN": own.token}
+        databases = {
+            "STORY_CATALOG": catalog,
+            "STORY_STATE": state,
+            "STORY_DATABASE": dagster,
+        }
         lake = on_spark(
             tmp_path / "flights",
             **{
-                "uri": f"sqlite:///{tmp_path}/flights/.vde/catalog.db",
+                "uri": "${STORY_CATALOG}",
                 "warehouse": f"s3://{BUCKET}/warehouse",
                 "s3.endpoint": storage.endpoint,
                 "s3.region": REGION,
@@ -126,14 +146,22 @@ def test_storage_that_speaks_s3(tmp_path: Path) -> None:
                 "s3.session-token": "${STORY_TOKEN}",
             },
         )
-        told(lake, **keys)
+        in_postgres(lake.folder)
+        told(lake, "state: {url: '${STORY_STATE}'}\n", **keys, **databases)
         contents = storage.contents()
     assert any(name.endswith(".metadata.json") for name in contents)
+    assert databases_in_files(lake.folder) == []
+    kept = {"iceberg_tables": catalog, "vde_ledger": state, "event_logs": dagster}
+    for table, database in kept.items():
+        others = kept.keys() - {table}
+        assert table in tables_with(database, "")
+        assert not others & tables_with(database, "")
     assert contents_with(contents, *keys.values()) == []
     assert not any(each in seen_by_others(tmp_path) for each in keys.values())
     assert files_with(tmp_path, *keys.values()) == []
 
-    gone = run_vde("query", "SELECT * FROM mart.punctuality", "--project", lake.folder, **keys)
+    asked = ("query", "SELECT * FROM mart.punctuality", "--project", lake.folder)
+    gone = run_vde(*asked, **keys, **databases)
     assert gone.returncode != 0
     said = gone.stdout + gone.stderr
     assert "Traceback" not in said
