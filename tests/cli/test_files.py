@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import shlex
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -139,6 +140,31 @@ def test_a_table_whose_metadata_is_lost_comes_back_once_it_is_dropped_as_is_advi
     assert advised(said) == [["plan", "ENV"]]
     VdeProject.load(folder).iceberg_catalog().drop_table((name.namespace, name.name))
     given(folder, "plan", "prod", "--auto-apply")
+    assert rows(folder) == before
+
+
+def test_a_view_whose_metadata_is_lost_is_missed_and_made_again_by_the_next_plan(
+    folder: Path,
+) -> None:
+    before = rows(folder)
+    place = VdeProject.load(folder).configuration.warehouse / "kept" / "pair"
+    shutil.rmtree(place)
+    assert "the view kept.pair, which cannot be read" in refused(folder, *READING)
+    status = call("status", "--project", folder)
+    assert "Missing views\n  kept.pair\n" in status.stdout
+    assert "up to date" not in status.stdout
+    assert "kept.pair" in given(folder, "plan", "prod", "--auto-apply")
+    assert rows(folder) == before
+    assert "up to date" in given(folder, "status")
+
+
+def test_a_promotion_makes_a_view_whose_metadata_is_lost_again_with_the_others(
+    folder: Path,
+) -> None:
+    before = rows(folder)
+    planned(str(folder), "dev", "kept.pair")
+    shutil.rmtree(VdeProject.load(folder).configuration.warehouse / "kept" / "total")
+    given(folder, "promote", "dev", "--auto-apply")
     assert rows(folder) == before
 
 

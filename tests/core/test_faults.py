@@ -41,6 +41,13 @@ def caused(outer: Exception, cause: Exception) -> Exception:
         (PySparkException("java.io.IOException: No space left on device"), Fault.DISK_FULL, ""),
         (caused(ValueError("a"), OSError(errno.EDQUOT, "full")), Fault.DISK_FULL, ""),
         (OperationalError("x", {}, Exception("disk I/O error")), Fault.DISK_ERROR, ""),
+        (
+            PySparkException(
+                "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext."
+            ),
+            Fault.SPARK_ENDED,
+            "",
+        ),
         (NoConnection(POOL), Fault.NO_ANSWER, "127.0.0.1:9"),
         (OperationalError("x", {}, Exception(REFUSED)), Fault.NO_ANSWER, "127.0.0.1:9"),
         (ConnectionRefusedError(111, "Connection refused"), Fault.NO_ANSWER, ""),
@@ -75,6 +82,7 @@ def test_faults_are_known_by_type_number_or_text_in_any_cause(
     "error",
     [
         *(ValueError("a"), KeyError("b"), FileNotFoundError(2, "no such file"), EOFError()),
+        PySparkException("java.lang.ClassNotFoundException: org.nope.Kryo"),
         OSError(errno.EMFILE, f"Failed to open local file '{FILE}'. Detail: Too many open files"),
     ],
 )

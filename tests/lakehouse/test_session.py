@@ -15,7 +15,6 @@ import pytest
 from py4j.clientserver import JavaClient
 from pyiceberg.catalog.sql import SqlCatalog
 
-from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import HARMLESS
 from vde_dagster.lakehouse.session import (
     SparkSettings,
@@ -175,17 +174,36 @@ def test_a_users_settings_win_and_lists_are_joined() -> None:
     assert conf["spark.sql.extensions"].split(",")[1] == "their.Extension"
 
 
-def test_a_jvm_that_ends_at_once_says_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        (
+            "conf={'spark.driver.extraJavaOptions': '-Xmx'}",
+            "Error: Not allowed to specify max heap(Xmx)",
+        ),
+        ("conf={'spark.driver.memory': '10'}", "Too small maximum heap"),
+        ("master='foo'", "Master must either be yarn or start with spark, k8s, or local"),
+    ],
+)
+def test_a_jvm_that_ends_at_once_says_why_in_a_sentence(
+    tmp_path: Path, settings: str, said: str
+) -> None:
     code = (
         "from vde_dagster.lakehouse.session import SparkSettings, open_session\n"
-        "open_session(SparkSettings(conf={'spark.driver.extraJavaOptions': '-Xmx'}), ())"
+        "from vde_dagster.core.errors import SetupError\n"
+        "try:\n"
+        f"    open_session(SparkSettings({settings}), ())\n"
+        "except SetupError as error:\n"
+        "    raise SystemExit(str(error))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 1
-    assert SetupError.__name__ in done.stderr
-    assert "ended before it was ready" in done.stderr
+    assert "ended before it was ready: " in done.stderr
+    assert said in done.stderr
+    assert "See `spark.master` and `spark.conf` in vde.yaml" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.spark

@@ -271,6 +271,35 @@ def test_doing_it_again_writes_no_file_and_no_row(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*.metadata.json")) == before
 
 
+def test_a_view_whose_file_is_lost_is_made_again_where_ours_lie_and_left_elsewhere(
+    tmp_path: Path,
+) -> None:
+    _table(tmp_path)
+    catalog = IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path)))
+    wanted = ViewDefinition(
+        name=TableName("dev", "shown"), target=TableName("raw", "t"), columns=columns("id")
+    )
+    catalog.swap_views([wanted], ())
+    (file,) = (tmp_path / "warehouse").glob("*/shown/metadata/*.json")
+    kept = file.read_text("utf-8")
+    file.unlink()
+    assert catalog.present([wanted.name]) == frozenset()
+    catalog.swap_views([wanted], ())
+    assert catalog.view(wanted.name) == wanted
+
+    elsewhere = tmp_path / "of somebody else.metadata.json"
+    elsewhere.write_text(kept, encoding="utf-8")
+    with sqlite3.connect(tmp_path / "deep" / "er" / "lake.db") as connection:
+        connection.execute(
+            "UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = 'shown'",
+            (f"file://{elsewhere}",),
+        )
+    connection.close()
+    elsewhere.unlink()
+    with pytest.raises(Refused, match="view of somebody else's"):
+        catalog.swap_views([wanted], ())
+
+
 def test_a_locked_database_is_an_unknown_outcome_and_safe_to_repeat(tmp_path: Path) -> None:
     _table(tmp_path)
     lake = IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path, timeout="?timeout=0")))

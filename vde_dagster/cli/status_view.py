@@ -346,9 +346,9 @@ _GROUPS: Final = (
     ),
     _Group(title="Gone", lines=_gone, is_bad=True),
     _Group(
-        title="Views that somebody dropped",
+        title="Missing views",
         lines=_dropped,
-        end=lambda looked: f"{looked.run()} makes them again.",
+        end=lambda looked: f"{looked.run()} makes them.",
         is_bad=True,
     ),
     _Group(title="Late rows that no session can load", lines=_stopped, is_bad=True),

@@ -44,6 +44,10 @@ class Fault(Enum):
             "(`batch_size`), and run the same again."
         ),
     )
+    SPARK_ENDED = (
+        "Spark ended this application: its master does not answer, or took it away",
+        "See that what `spark.master` names is up, and run the same again; --debug shows its log.",
+    )
     DISK_FULL = (
         "a disk is full",
         (
@@ -95,9 +99,10 @@ class Fault(Enum):
     METADATA_GONE = (
         "a file of the metadata of a table or view is not in storage any more",
         (
-            "Put it back, for example from a backup. If it is lost, drop that table or view from "
-            "its catalog (pyiceberg's `drop_table` and `drop_view` need no file of it): the next "
-            "`vde plan ENV` makes it again, or says why it cannot."
+            "Put it back, for example from a backup. If it is lost, drop a table from its catalog "
+            "(pyiceberg's `drop_table` needs no file of it): `vde plan ENV` makes it again, or "
+            "says why it cannot. A view it makes again by itself; in object storage the next "
+            "promotion does."
         ),
     )
     FILE_GONE = (
@@ -200,7 +205,7 @@ def _in_java_bridge(error: BaseException) -> bool:
 
 
 _GONE: Final = re.compile(
-    r"FAILED_READ_FILE\.FILE_NOT_EXIST|NotFoundException: |Failed to open input stream for "
+    r"FAILED_READ_FILE\.FILE_NOT_EXIST|\bNotFoundException: |Failed to open input stream for "
     r"file|Failed to open local file|Cannot open file, does not exist"
 )
 _FILES: Final = frozenset({Fault.METADATA_GONE, Fault.FILE_GONE})
@@ -208,6 +213,9 @@ _FILES: Final = frozenset({Fault.METADATA_GONE, Fault.FILE_GONE})
 _TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
     Fault.JVM_GONE: re.compile(r"Answer from Java side is empty|Error while (?:sending|receiving)"),
     Fault.JVM_MEMORY: re.compile(r"java\.lang\.OutOfMemoryError"),
+    Fault.SPARK_ENDED: re.compile(
+        r"Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down"
+    ),
     Fault.DISK_FULL: re.compile(
         r"No space left on device|database or disk is full|Disk quota exceeded"
     ),

@@ -11,9 +11,9 @@ and the thread that listens to that went on. Here the kernel ends it together wi
 
 from __future__ import annotations
 
-import collections
 import ctypes
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.secrets import without_secrets
@@ -101,7 +101,7 @@ class _Jvm:
     ) -> None:
         self._command, self._info, self._descriptors = command, info, descriptors
         self._environment = environment
-        self._last_lines: collections.deque[bytes] = collections.deque(maxlen=12)
+        self._errors = _Errors()
         self._started = threading.Event()
         self._failed: OSError | None = None
         self._keeper = threading.Thread(target=self._keep, name="Spark's JVM", daemon=True)
@@ -120,9 +120,12 @@ class _Jvm:
         while not self._info.is_file():
             if self.process.poll() is not None:
                 self._keeper.join(timeout=5)
-                output = b"".join(self._last_lines).decode(errors="replace")
-                raise SetupError(f"Spark's Java process ended before it was ready:\n{output}")
+                raise SetupError(
+                    f"Spark's Java process ended before it was ready: {self._errors.why()}",
+                    advice="See `spark.master` and `spark.conf` in vde.yaml; nothing was changed.",
+                )
             time.sleep(_LOOK_SECONDS)
+        self._errors.pass_on()
         content = self._info.read_bytes()
         length = int.from_bytes(content[4:8])
         return int.from_bytes(content[:4]), content[8 : 8 + length].decode()
@@ -155,7 +158,9 @@ class _Jvm:
         finally:
             self._started.set()
         assert self.process.stderr is not None, "it was asked for"
-        _forward_errors(self.process.stderr, self._last_lines)
+        with self.process.stderr as stream:
+            for line in stream:
+                self._errors.add(line)
         self.process.wait()
 
 
@@ -191,13 +196,50 @@ def _connected(jvm: _Jvm, port: int, token: str) -> object:
     return found
 
 
-def _forward_errors(stream: IO[bytes], last_lines: collections.deque[bytes]) -> None:
-    with stream:
-        for line in stream:
-            if line.rstrip() == _NOISE:
-                continue
-            shown = without_secrets(line.decode("utf-8", "surrogateescape"))
-            written = shown.encode("utf-8", "surrogateescape")
-            last_lines.append(written)
-            # To the descriptor, not to sys.stderr: Dagster redirects that one into its logs.
-            os.write(2, written)
+class _Errors:
+    """What the JVM writes to its standard error, which this process passes on once it is ready.
+
+    Until then it is kept: a JVM that ends before is told in a sentence, not with its stacks.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[str] = []
+        self._passes = False
+        self._lock = threading.Lock()
+
+    def add(self, line: bytes) -> None:
+        """Take a line, without secrets and known noise."""
+        if line.rstrip() == _NOISE:
+            return
+        shown = without_secrets(line.decode("utf-8", "surrogateescape"))
+        with self._lock:
+            if self._passes:
+                _write(shown)
+            else:
+                self._kept.append(shown)
+
+    def pass_on(self) -> None:
+        """Write what is kept, and from now on each line at once."""
+        with self._lock:
+            self._passes = True
+            for line in self._kept:
+                _write(line)
+            self._kept = []
+
+    def why(self) -> str:
+        """What is kept, for people: the error with the line behind it, else the last line."""
+        with self._lock:
+            told = [line.strip() for line in self._kept if not line.startswith(_OF_A_STACK)]
+        told = [line for line in told if line and not line.startswith("Usage: ")]
+        first = next((at for at, line in enumerate(told) if _ERROR.search(line)), -1)
+        said = "; ".join(told[first:][:2])
+        return said.removeprefix('Exception in thread "main" ') or "it said nothing"
+
+
+_OF_A_STACK: Final = ("\tat ", "\t...", "    at ")
+_ERROR: Final = re.compile(r"Error|Exception")
+
+
+def _write(line: str) -> None:
+    # To the descriptor, not to sys.stderr: Dagster redirects that one into its logs.
+    os.write(2, line.encode("utf-8", "surrogateescape"))

@@ -28,6 +28,8 @@ from vde_dagster.lakehouse.spark_log import level_option, prepare_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_ERRORS_OF_JAVA = "-XX:+DisplayVMOutputToStderr"
+"""What keeps Java itself from starting is not written to standard output, which nobody reads."""
 _CLASS_PATH = "spark.driver.extraClassPath"
 _EXTENSIONS = "spark.sql.extensions"
 
@@ -219,6 +221,7 @@ def _start_conf(settings: SparkSettings, jars: Sequence[Path], java: Java) -> di
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = _session_conf(settings, jars)
     options = [_quoted(f"-Dlog4j2.configurationFile={log_settings().as_uri()}"), level_option()]
+    options.append(_ERRORS_OF_JAVA)
     if settings.local:
         options += _local_java_options(java, conf.get(_CLASS_PATH, ""))
     conf[JAVA_OPTIONS] = " ".join([*options, settings.conf.get(JAVA_OPTIONS, "")]).strip()

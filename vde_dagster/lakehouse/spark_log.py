@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-_LOG: Final = logging.getLogger("vde_dagster.spark")
+_LOG: Final = logging.getLogger(__name__)
 _LEVEL: Final = "vde.spark.log"
 """The system property that `log4j2.properties` has its level from."""
 

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, cast
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -56,6 +57,11 @@ class MetadataFiles:
         if location.endswith(".gz.metadata.json"):
             content = gzip.decompress(content)
         return cast(Json, json.loads(content))
+
+    def is_missing(self, location: str) -> bool:
+        """Whether a file of this machine is not there; False of any other, which is not asked."""
+        path = location.removeprefix("file://").removeprefix("file:")
+        return path.startswith("/") and not Path(path).exists()
 
     def write(self, location: str, metadata: Json) -> None:
         """Write metadata to a new file."""

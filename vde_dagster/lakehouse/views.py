@@ -83,9 +83,9 @@ class SqlViews:
         """The views among these names that `swap` made."""
         found: dict[TableName, ViewDefinition] = {}
         for name, entry in self._entries([*names]).items():
-            metadata = self._files.read(entry.location) if entry.is_view else {}
-            target = target_of(metadata) if entry.is_view else None
-            if target is not None:
+            metadata = self._read(entry) if entry.is_view else None
+            target = target_of(metadata) if metadata is not None else None
+            if metadata is not None and target is not None:
                 columns = columns_of_fields(view_fields(metadata))
                 found[name] = ViewDefinition(name=name, target=target, columns=columns)
         return found
@@ -100,8 +100,16 @@ class SqlViews:
         return None if sql is None else (sql, columns_of_fields(view_fields(metadata)))
 
     def present(self, names: Collection[TableName]) -> frozenset[TableName]:
-        """Those of these names that are tables or views; no file is read for it."""
-        return frozenset(self._entries([*names])) if names else frozenset()
+        """Those of these names that are tables or views; no file is read for it.
+
+        A view whose file is on this machine, and not there, is none: nobody can read it.
+        """
+        entries = self._entries([*names]) if names else {}
+        return frozenset(
+            name
+            for name, each in entries.items()
+            if not (each.is_view and self._files.is_missing(each.location))
+        )
 
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names that are tables, or views of somebody else."""
@@ -110,11 +118,28 @@ class SqlViews:
         return tuple(name for name in entries if name not in ours)
 
     def _ours(self, entries: Mapping[TableName, _Entry]) -> dict[TableName, Json]:
-        """The metadata of those of these entries that are views of ours."""
-        read = {
-            name: self._files.read(each.location) for name, each in entries.items() if each.is_view
-        }
-        return {name: each for name, each in read.items() if target_of(each) is not None}
+        """The metadata of those of these entries that are views of ours; empty where it is lost.
+
+        A view whose file is lost is ours if that lay where ours lie: nobody else can read it.
+        """
+        ours: dict[TableName, Json] = {}
+        for name, each in entries.items():
+            metadata = self._read(each) if each.is_view else None
+            if metadata is not None and target_of(metadata) is not None:
+                ours[name] = metadata
+            elif each.is_view and metadata is None and self._is_at_its_place(name, each):
+                ours[name] = {}
+        return ours
+
+    def _read(self, entry: _Entry) -> Json | None:
+        """The metadata of a view; None where its file is lost."""
+        try:
+            return self._files.read(entry.location)
+        except FileNotFoundError:
+            return None
+
+    def _is_at_its_place(self, name: TableName, entry: _Entry) -> bool:
+        return entry.location.startswith(f"{self._location(name)}/metadata/")
 
     def swap(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
         """Make all views and drop the others in one transaction; see the port."""
@@ -124,7 +149,7 @@ class SqlViews:
         for name in wanted:
             if name in entries and name not in shown:
                 raise refused_place(name, is_view=entries[name].is_view)
-        staged = (self._staged(view, entries, shown.get(view.name)) for view in views)
+        staged = (self._staged(view, entries, shown.get(view.name) or None) for view in views)
         writes = [each for each in staged if each is not None] + [
             _Write(name=name, before=entries[name].location, after=None)
             for name in dict.fromkeys(drops)
@@ -145,7 +170,7 @@ class SqlViews:
             comment,
             before,
             catalog=self._catalog.name,
-            location=self._location(view),
+            location=self._location(view.name),
             state=self._made_by,
         )
         if before is not None and is_same_view(before, metadata):
@@ -270,11 +295,11 @@ class SqlViews:
         """The catalog of a row. An environment's own, as ``lake__dev``, shares our database."""
         return name.catalog or self._catalog.name
 
-    def _location(self, view: ViewDefinition) -> str:
+    def _location(self, name: TableName) -> str:
         warehouse = self._catalog.properties.get("warehouse")
         if not warehouse:
             raise Refused("the catalog has no property `warehouse`, where views could be kept")
-        parts = (view.name.catalog, view.name.namespace, view.name.name)
+        parts = (name.catalog, name.namespace, name.name)
         return "/".join([warehouse.rstrip("/"), *(part for part in parts if part)])
 
 

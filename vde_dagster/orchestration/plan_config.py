@@ -26,6 +26,8 @@ from vde_dagster.project.configuration import Configuration
 
 _Read = TypeVar("_Read")
 _DECIDE: Final = re.compile(r"--decide ([^\s=`]+)=([a-z_|]+)")
+_COMMAND: Final = "`vde "
+_COMMANDS: Final = re.compile(rf"({_COMMAND}[^`]*`)")
 _OPTION: Final = re.compile(r"--([a-z][a-z-]*[a-z])")
 
 
@@ -209,8 +211,16 @@ class PlanConfig(AtOnceConfig):
 def launchpad_words(text: str) -> str:
     """A text about options of the command line, about those of the launchpad.
 
-    Example: ``--skip-backfill`` is ``skip_backfill``.
+    Example: ``--skip-backfill`` is ``skip_backfill``. Whole commands, as `vde plan ENV --save FILE`,
+    stay as they are: a terminal is where they are given.
     """
+    return "".join(
+        each if each.startswith(_COMMAND) else _launchpad_options(each)
+        for each in _COMMANDS.split(text)
+    )
+
+
+def _launchpad_options(text: str) -> str:
     text = text.replace("--no-include-unmodified", "include_unmodified: false")
     text = text.replace("--categorize automatic", "categorize: automatic")
     text = _DECIDE.sub(r"decide: {\1: \2}", text)

@@ -152,6 +152,29 @@ def test_skipping_shows_what_there_is_and_computes_nothing(world: MemoryWorld) -
     assert bound(services, "dev").key(TRIPLE_NAME) == plan.snapshots[TRIPLE_NAME].key
 
 
+def test_who_waits_for_the_owner_of_a_version_shows_no_older_one_and_finds_it_once_it_is_filled(
+    world: MemoryWorld,
+) -> None:
+    """An old view that stayed would never be moved: by then nothing is new, due or stale."""
+    services, tenfold = world.services(), graph_of(EDITED)
+    done(services, tenfold)
+    done(services, tenfold, "other")
+    assert world.rows("mart__other.sales") == TENFOLD
+    hundredfold = graph_of({**EDITED, "sales": EDITED["sales"].replace("* 10", "* 100")})
+    done(services, hundredfold, skip_backfill=True)
+    done(services, hundredfold, "other")
+    views = [TableName("mart__dev", "sales"), TableName("mart__other", "sales")]
+    assert services.catalog.present(views) == frozenset()
+
+    done(services, hundredfold)  # dev owns it
+    plan = asked(services, hundredfold, "other")
+    assert [each.name for each in plan.dropped_views] == ["sales", "shown", "total", "triple"]
+    assert work(plan) == {}
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__other.sales") == [(each, 10 * amount) for each, amount in TENFOLD]
+    assert asked(services, hundredfold, "other").is_empty
+
+
 def test_a_view_is_made_over_what_there_is(world: MemoryWorld) -> None:
     services = world.services()
     wider = {**SHOP, "shown": SHOWN.replace("amount AS amount", "amount AS amount, 1 AS one")}

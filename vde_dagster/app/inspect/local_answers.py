@@ -59,7 +59,7 @@ class _Look:
             return self.tables[name].columns
         shown = self._shown.get(view) if view is not None else None
         if view is not None and shown is None:
-            raise NotTheSame(f"the view {view}, which is none of ours")
+            raise NotTheSame(f"the view {view}, which cannot be read, or is none of ours")
         table = TableName(name.schema, name.name, name.catalog) if shown is None else shown.target
         state = self._services.catalog.table(table)
         if state is None:

@@ -15,7 +15,7 @@ from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.kinds import Embedded
 from vde_dagster.core.model.snapshot import ModelSnapshot
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, model_of
 from vde_dagster.ports.state import Environment, Lease
 from vde_dagster.project.model_files import read_model
 
@@ -54,6 +54,9 @@ def _move(
 ) -> None:
     """Let the views show what an environment is to show, and drop those of former models.
 
+    A model whose version is not filled yet has no view until it is: what its view shows are the
+    rows of another version, and nobody would find it when the version is filled.
+
     Where they do not move at once, all are replaced if the promotion before was left unfinished, so
     that each has a higher number than requests of that, which may still be on their way.
     """
@@ -64,7 +67,10 @@ def _move(
         if name not in environment.hidden and not is_embedded(each)
     }
     views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
-    former = former_views(services, environment.name, kept=kept, removed=removed - kept)
+    filled = kept & {model_of(each.target) for each in views}
+    former = former_views(
+        services, environment.name, kept=filled, removed=(removed | kept) - filled
+    )
     again = bool(number) and _follows_unfinished(services, environment)
     services.catalog.swap_views(views, former, number=number, again=again)
 

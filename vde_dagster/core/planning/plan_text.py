@@ -116,7 +116,7 @@ def _paused(paused: PausedModel) -> str:
 def _dropped(plan: Plan) -> Iterator[str]:
     """The views and tables that somebody dropped, and what becomes of them."""
     if plan.dropped_views:
-        yield f"Dropped by somebody, and made again: the views of {_names(plan.dropped_views)}."
+        yield f"Missing, and made now: the views of {_names(plan.dropped_views)}."
     if plan.rebuilds:
         names = _names([each.name for each in plan.rebuilds])
         yield f"Dropped by somebody, and computed again: the tables of {names}."
