@@ -20,6 +20,7 @@ from vde_dagster.core.names import TableName, model_of
 _SAFE: Final = (
     "What was published before is as it was, and the next run finishes or undoes the rest"
 )
+_OTHERS_SAFE: Final = "All other files are as they were, and no run mends it by itself"
 _DEPTH: Final = 20
 """How many causes of an error are looked at."""
 
@@ -126,7 +127,7 @@ class FoundFault:
     def message(self) -> str:
         """What happened and what is safe, for people; it ends without a full stop."""
         about = f" ({self.detail})" if self.detail else ""
-        return f"{self.fault.what}{about}. {_SAFE}"
+        return f"{self.fault.what}{about}. {_OTHERS_SAFE if self.fault in _FILES else _SAFE}"
 
     @property
     def advice(self) -> str:

@@ -211,8 +211,8 @@ class PlanConfig(AtOnceConfig):
 def launchpad_words(text: str) -> str:
     """A text about options of the command line, about those of the launchpad.
 
-    Example: ``--skip-backfill`` is ``skip_backfill``. Whole commands, as `vde plan ENV --save FILE`,
-    stay as they are: a terminal is where they are given.
+    Example: ``--skip-backfill`` is ``skip_backfill``. Whole commands, as `vde plan dev --save FILE`
+    is one, stay as they are: a terminal is where they are given.
     """
     return "".join(
         each if each.startswith(_COMMAND) else _launchpad_options(each)
