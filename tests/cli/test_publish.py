@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call
-from tests.cli.promoted import promote
+from tests.cli.changing import InMemory, facts, write_files
+from tests.cli.promoted import edit, promote
 from tests.cli.test_audits import FAILED, PASSED, record
 from vde_dagster.composition import VdeProject
+
+ALLOWED = "cron '@daily', audits (accepted_range (column := shares, max_v := 50))"
 
 
 @pytest.fixture
@@ -46,3 +50,24 @@ def test_the_audits_of_refused_rows_name_the_command(project: Path, refused: str
     )
     assert facts["work"][0]["accepted"] is None
     assert VdeProject.load(project).services.state.work(refused) is not None
+
+
+def test_audits_whose_rows_a_person_accepted_say_that_these_are_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = InMemory(write_files(tmp_path / "changing"), MemoryWorld()).serve(monkeypatch)
+    edit(made.folder / "models" / "daily.sql", "cron '@daily'", ALLOWED)
+    made.land((0.5, 10), (5.5, 2), until=24)
+    there = ("--project", made.folder)
+    assert call("plan", "--auto-apply", *there).exit_code == 1
+    (refused,) = facts("audits", "mart.daily", *there)["work"]
+    assert "Nothing is published" in refused["audits"][0]["message"]
+    words = ("--accept", "accepted_range", "--reason", "it was a good day")
+    done = call("publish", refused["work_id"], *words, *there)
+    assert done.exit_code == 0, done.stderr
+    text = " ".join(call("audits", "mart.daily", *there).stdout.split())
+    assert ": published the audit accepted_range" in text
+    assert "1 row fails, which is (day = '2024-01-01', shares = 60)." in text
+    assert "A person accepted that, so the rows are published." in text
+    assert "Nothing is published" not in text
+    assert "evaluate again" not in text

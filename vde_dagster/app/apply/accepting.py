@@ -24,6 +24,7 @@ from vde_dagster.app.publish.publishing import give_up_after, publish, record
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
+from vde_dagster.core.audits.results import as_accepted
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.acceptance import Acceptable, NotAcceptable, acceptable
@@ -164,7 +165,8 @@ def _published(
     )
     intent = _intent(services, binding, work, acceptance)
     key, publication = intent.key, found.publication
-    services.state.record_accepted(intent, work.audits, publication, lease=lease)
+    results = tuple(as_accepted(each) for each in work.audits)
+    services.state.record_accepted(intent, results, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     try:
         publish(services, key, intent.base, publication)

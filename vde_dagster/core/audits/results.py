@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,6 +21,12 @@ _SHOWN_ROWS: Final = 3
 _SHOWN_COLUMNS: Final = 8
 _LARGEST_INTEGER: Final = 2**53
 """Larger ones lose digits in some readers of JSON, so they are kept as texts."""
+_REFUSES: Final = (
+    "Nothing is published, readers see what they saw before. Correct the rows where they come "
+    "from, or the query, and evaluate again; an audit that should only warn has the argument "
+    "`blocking := false`."
+)
+"""How the message of a blocking audit ends whose rows are refused."""
 
 
 def passed(audit: Audit) -> AuditResult:
@@ -56,6 +63,14 @@ def failed(
         sample=sample,
         message=_message(audit, failing, names, sample),
     )
+
+
+def as_accepted(result: AuditResult) -> AuditResult:
+    """What an audit found among rows that a person accepted against it: they are published."""
+    if not result.stops:
+        return result
+    found = result.message.removesuffix(_REFUSES).rstrip()
+    return replace(result, message=f"{found} A person accepted that, so the rows are published.")
 
 
 def scalar(value: object) -> Scalar:
@@ -97,11 +112,7 @@ def _message(
 def _advice(audit: Audit) -> str:
     if not audit.blocking:
         return "It only warns, so it keeps no rows from being published. Look at them."
-    return (
-        "Nothing is published, readers see what they saw before. Correct the rows where they come "
-        "from, or the query, and evaluate again; an audit that should only warn has the argument "
-        "`blocking := false`."
-    )
+    return _REFUSES
 
 
 def _row(columns: Sequence[str], row: Sequence[Scalar]) -> str:
