@@ -231,7 +231,14 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
         "the project's clock has no time yet: raw.events says none"
     )
     assert found["staging.events"]["waits_for"] == [
-        {"reason": "clock", "name": "raw.events", "start": None, "end": None, "certain": True}
+        {
+            "reason": "clock",
+            "name": "raw.events",
+            "start": None,
+            "end": None,
+            "certain": True,
+            "command": None,
+        }
     ]
     assert found["mart.people"]["waits"] == "mart.daily lacks 2024-01-01 to 2024-01-02"
     assert found["mart.people"]["waits_for"] == [
@@ -241,6 +248,7 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
             "start": at("01T00"),
             "end": at("02T00"),
             "certain": True,
+            "command": None,
         }
     ]
     assert "waits: mart.daily lacks 2024-01-01 to" in text
@@ -299,7 +307,9 @@ def test_a_zone_moves_only_the_moment_of_being_due(
 def test_a_version_that_another_environment_fills_says_so(landed: Path) -> None:
     facts = models(landed, "--env", "dev")
     assert facts["staging.events"]["missing"] == []
-    assert facts["staging.events"]["waits"] == "the environment prod fills this version"
+    assert facts["staging.events"]["waits"] == (
+        "the environment prod fills this version, with `vde run prod`"
+    )
     assert [each["name"] for each in facts["staging.events"]["waits_for"]] == ["prod"]
 
 
@@ -321,6 +331,7 @@ def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: 
                 "start": at("02T06"),
                 "end": None,
                 "certain": True,
+                "command": None,
             }
         ]
 

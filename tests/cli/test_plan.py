@@ -130,7 +130,7 @@ FIELDS: Final = """
 version environment plan_id base_revision taken now empty promotes options changes
 views removed_views hidden left_out not_restated gaps dropped_views lost_tables rebuilt_tables
 unfinished pauses effective_from
-missing_clock_sources undecided saved tests applied built
+missing_clock_sources undecided saved waits tests applied built
 """
 """What the document has, in this order."""
 ALWAYS: Final = {

@@ -192,7 +192,8 @@ def test_an_applied_plan_without_work_starts_no_spark_and_hides_what_is_as_in_pr
     done = call("plan", "dev", *options, "--project", project)
     assert done.exit_code == 0, done.stderr
     again = call("plan", "dev", *options, "--project", project)
-    assert again.stdout.startswith("Nothing to be done: dev is up to date.")
+    assert again.stdout.startswith("Nothing to be done by this plan: dev waits for ")
+    assert "Waits: mart.best_customers: mart.revenue lacks 2024-01-01" in again.stdout
     refused = call("query", "SELECT * FROM mart.revenue", "--env", "dev", "--project", project)
     assert refused.exit_code == 1
     assert "dev has no view of mart.revenue" in refused.stderr

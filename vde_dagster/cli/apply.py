@@ -28,6 +28,7 @@ def command(file: Path, *, models: int | None, fail_fast: bool, output: str, fol
     """
     from vde_dagster.app.apply.plan_files import load_plan
     from vde_dagster.app.apply.saved_plans import left_of
+    from vde_dagster.app.inspect.interval_report import left_by_plan
     from vde_dagster.cli.plan_facts import plan_facts
     from vde_dagster.composition import VdeProject
 
@@ -37,7 +38,7 @@ def command(file: Path, *, models: int | None, fail_fast: bool, output: str, fol
     if output == "text" and before:
         click.echo(f"This plan was applied already: {plan.environment} shows what it made.")
     elif output == "text":
-        show(plan)
+        show(plan, left_by_plan(project.services, plan))
     done = apply(project, plan, models=models, fail_fast=fail_fast)
     if output == "json":
         facts = plan_facts(plan) | {"already_applied": before, "applied": not plan.is_empty}

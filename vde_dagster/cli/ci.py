@@ -94,9 +94,10 @@ def plan(
     """
     if environment == target:
         raise click.UsageError(f"--target {target} is the request's own environment.")
+    from vde_dagster.app.inspect.pull_request_waits import unbuilt_models
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
-    from vde_dagster.core.planning.pull_request import PullRequest
+    from vde_dagster.core.planning.pull_request import PullRequest, refuse_unbuilt
 
     project = VdeProject.load(folder)
     files = _files(project, environment, kept)
@@ -108,10 +109,14 @@ def plan(
     try:
         request = replace(request, tests=_tested(project))
         request = replace(request, built=_build(project, environment, chosen))
+        request = replace(request, waits=unbuilt_models(project.services, request))
+        refuse_unbuilt(request)
         promotion = _promotion(project, request)
     except VdeError as error:
         failed = replace(request, failure=str(error))
         files.save(configuration, failed, None)
+        if failed.waits and output == "json":
+            _show(project, failed, None, output)
         raise
     files.save(configuration, request, promotion)
     _show(project, request, promotion, output)
@@ -147,6 +152,7 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
     changed since, nothing is written: `vde ci plan` makes a new plan, to be approved again.
     """
     from vde_dagster.app.apply.saved_plans import left_of
+    from vde_dagster.app.inspect.interval_report import left_by_plan
     from vde_dagster.cli.plan import apply as applied
     from vde_dagster.cli.plan import built_facts, print_built, show
     from vde_dagster.cli.plan_facts import plan_facts
@@ -171,7 +177,7 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
     if output == "text" and before:
         click.echo(f"{environment} was promoted already: {request.target} shows what it has.")
     elif output == "text":
-        show(promotion)
+        show(promotion, left_by_plan(project.services, promotion))
     done = () if promotion.is_empty else applied(project, promotion)
     if output == "json":
         facts = plan_facts(promotion)
@@ -280,6 +286,15 @@ def _facts(
         "built": [
             {"model": each.model, "intervals": each.intervals, "rows": each.rows}
             for each in request.built
+        ],
+        "waits": [
+            {
+                "model": each.model,
+                "why": each.why,
+                "environment": each.environment or None,
+                "command": each.command or None,
+            }
+            for each in request.waits
         ],
         "promotion": None if promotion is None else plan_facts(promotion),
         "rows": [

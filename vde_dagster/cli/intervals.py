@@ -153,6 +153,7 @@ def wait_facts(wait: Wait) -> dict[str, object]:
         "start": instant(wait.start) if wait.start else None,
         "end": instant(wait.end) if wait.end else None,
         "certain": wait.certain,
+        "command": " ".join(("vde", *wait.filler.words)) if wait.filler else None,
     }
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.app.inspect.interval_report import Waiting
     from vde_dagster.app.unit_tests.running import UnitTestResult
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
@@ -138,10 +139,12 @@ def carry_out(
         Refused: It cannot be applied, or decisions are missing; nothing was written.
     """
     from vde_dagster.app.apply.plan_files import save_plan
+    from vde_dagster.app.inspect.interval_report import left_by_plan, wait_texts
     from vde_dagster.cli.unit_test_view import facts as unit_test_facts
 
     waits_for = _without_time(project, plan)
-    _show(asked, plan)
+    waiting = left_by_plan(project.services, plan)
+    _show(asked, plan, waiting)
     deciding.report_undecided(questions, refuse=asked.save is not None or asked.acts)
     _refuse_hopeless(asked, plan, waits_for)
     if asked.save is not None:
@@ -152,6 +155,7 @@ def carry_out(
         done = apply(project, plan, models=asked.models, fail_fast=asked.fail_fast)
     if asked.output == "json":
         facts = _facts(asked, plan, waits_for, [str(each.name) for each in questions])
+        facts["waits"] = wait_texts(waiting)
         facts["tests"] = None if tested is None else unit_test_facts(tested)
         print_json(facts | {"applied": applied, "built": built_facts(project, plan, done)})
     elif applied:
@@ -221,13 +225,13 @@ class Asked:
         return self.applies or (self.asks and _wanted(plan, self))
 
 
-def _show(asked: Asked, plan: Plan) -> None:
+def _show(asked: Asked, plan: Plan, waiting: Sequence[Waiting]) -> None:
     """Print a plan, and its stages where they were asked for; JSON is printed at the end."""
     if asked.output != "text":
         return
     from vde_dagster.cli.plan_stages import print_stages
 
-    show(plan)
+    show(plan, waiting)
     if asked.explain:
         print_stages(plan)
 
@@ -305,20 +309,20 @@ def apply(
         return run_plan(project, plan, report, concurrency=concurrency)
 
 
-def show(plan: Plan) -> None:
-    """Print a plan for people."""
+def show(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
+    """Print a plan for people, and what models wait for that it does not evaluate."""
+    from vde_dagster.app.inspect.interval_report import waiting_lines
     from vde_dagster.cli.plan_view import print_plan
-    from vde_dagster.core.planning.plan_text import remarks
+    from vde_dagster.core.planning.plan_text import nothing_to_plan, remarks
 
     if plan.is_empty:
-        if plan.is_up_to_date:
-            click.echo(f"Nothing to be done: {plan.environment} is up to date.")
-        else:
-            click.echo(f"{plan.environment} is not up to date, and this plan cannot change that.")
+        click.echo(nothing_to_plan(plan, waits=bool(waiting)))
         for line in remarks(plan):
             click.echo(line)
     else:
         print_plan(plan, console())
+    for line in waiting_lines(waiting):
+        click.echo(line)
 
 
 def _wanted(plan: Plan, asked: Asked) -> bool:

@@ -14,12 +14,9 @@ from vde_dagster.cli.printing import console, print_json
 
 if TYPE_CHECKING:
     from vde_dagster.app.evaluate.evaluated import Evaluated
-    from vde_dagster.app.plan.waiting import Wait
+    from vde_dagster.app.inspect.interval_report import Waiting
     from vde_dagster.composition import VdeProject
-    from vde_dagster.core.names import ModelName
     from vde_dagster.core.planning.plan import Plan
-
-    Waiting = tuple[ModelName, tuple[Wait, ...]]
 
 BUSY: Final = 3
 """The exit code if somebody else changes the environment, or just has: nothing was done."""
@@ -63,13 +60,14 @@ def command(
         raise click.UsageError("--no-stale and --only-stale exclude each other.")
     from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy
+    from vde_dagster.app.inspect.interval_report import waiting_models
     from vde_dagster.app.plan.plan_checks import what_stayed_undone
     from vde_dagster.composition import VdeProject
 
     wanted = Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
     project = VdeProject.load(folder)
     plan = plan_run(project.services, environment, wanted)
-    waiting = _waiting(project, plan)
+    waiting = waiting_models(project.services, plan)
     if output == "text":
         show_run(plan, waiting)
     done: tuple[Evaluated, ...] = ()
@@ -92,28 +90,20 @@ def command(
             raise error
 
 
-def _waiting(project: VdeProject, plan: Plan) -> list[Waiting]:
-    """The models that are due and not ready, with what they wait for."""
-    from vde_dagster.app.inspect.interval_report import report_intervals
-
-    reports = report_intervals(project.services, plan)
-    return [(each.node.name, each.waits) for each in reports if each.waits]
-
-
 def show_run(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
     """Print what a run computes, and what waits."""
+    from vde_dagster.app.inspect.interval_report import waiting_lines
     from vde_dagster.cli.plan_view import print_work
-    from vde_dagster.core.planning.plan_text import remarks
+    from vde_dagster.core.planning.plan_text import nothing_to_run, remarks
 
     if plan.is_empty:
-        said = "is up to date" if plan.is_up_to_date else "has nothing to compute"
-        click.echo(f"{plan.environment} {said}.")
+        click.echo(f"{nothing_to_run(plan, waits=bool(waiting))}.")
         for line in remarks(plan):
             click.echo(line)
     else:
         print_work(plan, console())
-    for name, waits in waiting:
-        click.echo(f"Waits: {name}: {'; '.join(map(str, waits))}")
+    for line in waiting_lines(waiting):
+        click.echo(line)
 
 
 def print_computed(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -> None:
@@ -132,15 +122,16 @@ def print_computed(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -
 def _facts(
     project: VdeProject,
     plan: Plan,
-    waiting: list[Waiting],
+    waiting: Sequence[Waiting],
     done: tuple[Evaluated, ...],
     busy: str,
 ) -> dict[str, object]:
+    from vde_dagster.app.inspect.interval_report import wait_texts
     from vde_dagster.cli.plan_facts import plan_facts
 
     return plan_facts(plan) | {
-        "up_to_date": plan.is_up_to_date,
-        "waits": {str(name): [str(each) for each in waits] for name, waits in waiting},
+        "up_to_date": plan.is_up_to_date and not waiting,
+        "waits": wait_texts(waiting),
         "busy": busy or None,
         "built": built_facts(project, plan, done),
     }

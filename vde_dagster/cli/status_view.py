@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vde_dagster.app.inspect.status import EnvironmentStatus
     from vde_dagster.core.graph.graph import Graph
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+    from vde_dagster.core.model.snapshot import VersionKey
 
 Line = tuple[str, str]
 """A name, and what is said about it."""
@@ -59,6 +60,11 @@ class Looked:
     def run(self, environment: str | None = None) -> str:
         """The command that computes what is to be computed."""
         return self.command("run", environment or self.status.environment)
+
+    def filling(self, key: VersionKey) -> str:
+        """The command that fills a version: what only its owner may write is left to that one."""
+        found = self.operations.fillers.get(key)
+        return self.command(*found.words) if found is not None else self.run()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,8 +178,8 @@ def _short(reason: str) -> str:
 
 def _retried(looked: Looked, works: Iterable[UnitOfWork]) -> str:
     """The commands that try again what was given up: one for each environment that computes it."""
-    owners = dict.fromkeys(work.intent.environment for work in works)
-    return " and ".join(map(looked.run, owners))
+    commands = dict.fromkeys(looked.filling(work.intent.key) for work in works)
+    return " and ".join(commands)
 
 
 def _gone(looked: Looked) -> Iterator[Line]:
@@ -254,8 +260,8 @@ def _outdated(looked: Looked) -> Iterator[Line]:
 
     for each in looked.operations.outdated:
         text = counted_ranges(looked.graph[each.name], each.intervals)
-        elsewhere = each.owner not in (None, looked.status.environment)
-        by = f": {looked.run(each.owner)} computes it" if elsewhere else ""
+        filler = looked.operations.fillers.get(each.key)
+        by = f": {looked.command(*filler.words)} computes it" if filler is not None else ""
         yield str(each.name), f"{text}{by}"
 
 

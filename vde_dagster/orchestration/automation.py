@@ -22,7 +22,7 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.inputs.staying import is_computed
-from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.app.inspect.interval_report import waiting_lines, waiting_models
 from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused, VdeError
@@ -31,6 +31,7 @@ from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import run_markdown
+from vde_dagster.core.planning.plan_text import nothing_to_run
 from vde_dagster.core.planning.stages import awaited, filled_by, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import SECONDS, ended_attempts, is_alive
@@ -129,7 +130,8 @@ def _run(
         context.instance.add_run_tags(context.run_id, {UNDONE: "{}"})
     plan = _plan_of_run(location, context, wanted)
     context.instance.add_run_tags(context.run_id, {PLAN: plan.plan_id})
-    shown["vde/plan"] = dg.MetadataValue.md(run_markdown(plan))
+    waiting = waiting_lines(waiting_models(location.project.services, plan))
+    shown["vde/plan"] = dg.MetadataValue.md(run_markdown(plan, waiting))
     if plan.is_empty:
         shown["vde/reason"] = f"nothing to do: {_why_nothing(location, plan)}"
         yield dg.Output(None, metadata=shown)
@@ -317,13 +319,10 @@ def _why_nothing(
     for change in plan.changes:
         if change.staleness is not None and change.staleness.kept:
             reasons.setdefault(str(change.name), change.staleness.why_kept)
-    for report in report_intervals(location.project.services, plan):
-        if report.waits:
-            waits = "; ".join(map(str, report.waits))
-            reasons.setdefault(str(report.node.name), f"waits: {waits}")
+    for name, waits in waiting_models(location.project.services, plan):
+        reasons.setdefault(str(name), f"waits: {'; '.join(map(str, waits))}")
     if not reasons:
-        said = "is up to date" if plan.is_up_to_date else "has nothing to compute"
-        return f"{location.environment} {said}"
+        return nothing_to_run(plan, waits=False)
     lines = [f"{name}: {why}" for name, why in reasons.items()]
     more = [f"and {len(lines) - _MOST_SHOWN} more models"] if len(lines) > _MOST_SHOWN else []
     return "; ".join([*lines[:_MOST_SHOWN], *more])

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from vde_dagster.app.apply.plan_files import load_plan, save_plan
 from vde_dagster.app.apply.saved_plans import left_of
+from vde_dagster.app.inspect.interval_report import left_by_plan, waiting_lines
 from vde_dagster.app.plan.plan_checks import lost_problems, no_time_text, sources_without_time
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
@@ -114,7 +115,7 @@ def _planned(
         context.log.info(f"a promotion of {environment} had begun and was not finished; it is now.")
     graph = load_files(configuration, project.models).graph
     plan = plan_environment(services, graph, environment, options)
-    _show(context, plan, shown)
+    _show(context, location, plan, shown)
     _refuse_hopeless(context, location, plan, config)
     if not (plan.is_empty or config.skip_tests):
         _run_unit_tests(context, location, graph, shown, refuses=config.acts)
@@ -197,7 +198,7 @@ def _saved(
             advice=f"Launch {APPLY_JOB} in the code location of {plan.environment}.",
         )
     left, before = left_of(services, plan)
-    _show(context, left, shown)
+    _show(context, location, left, shown)
     if before:
         shown["vde/reason"] = (
             f"this plan was applied already: {plan.environment} shows what it made"
@@ -206,10 +207,10 @@ def _saved(
     yield from _done(context, location, left, shown, applied=applied)
 
 
-def _show(context: dg.OpExecutionContext, plan: Plan, shown: Metadata) -> None:
+def _show(context: dg.OpExecutionContext, location: Location, plan: Plan, shown: Metadata) -> None:
     """Put a plan on its run: its id as a tag, and the whole as Markdown."""
     context.instance.add_run_tags(context.run_id, {PLAN: plan.plan_id})
-    text = plan_markdown(plan)
+    text = plan_markdown(plan, waiting_lines(left_by_plan(location.project.services, plan)))
     shown["vde/plan"] = dg.MetadataValue.md(text)
     context.log.info(text)
 

@@ -66,7 +66,7 @@ def test_what_is_due_is_reported_and_elsewhere_waits_for_who_computes_it() -> No
     elsewhere = status(world, "dev")
     assert of(elsewhere, "mart.sales").due == ()
     (wait,) = of(elsewhere, "mart.sales").waits
-    assert str(wait) == "the environment prod fills this version"
+    assert str(wait) == "the environment prod fills this version, with `vde run prod`"
     assert (elsewhere.is_behind, elsewhere.is_up_to_date) == (False, False)
     done(world.services(), GRAPH, "prod")
     assert status(world).is_up_to_date

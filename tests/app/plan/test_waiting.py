@@ -6,6 +6,7 @@ import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, build, graph_of, plan
 from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.app.plan.fillers import Filler
 from vde_dagster.app.plan.waiting import Reason, Wait
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.time.intervals import IntervalUnit
@@ -108,7 +109,7 @@ def test_another_environment_that_fills_the_version_is_named() -> None:
     texts = {"weekly": WEEKLY, "child": child()}
     build(world.services(), graph_of(texts))
     world.land(until=24 * 14)
-    assert waits(world, texts, "dev") == [Wait(reason=Reason.ENVIRONMENT, name="prod")]
+    assert waits(world, texts, "dev") == [Wait.elsewhere(Filler(environment="prod"))]
 
 
 def test_a_source_without_any_row_is_named_where_late_data_of_it_is_loaded() -> None:

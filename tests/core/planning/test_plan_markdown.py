@@ -93,3 +93,24 @@ def test_text_is_shown_as_it_is(said: str, shown: str) -> None:
     odd = [replace(each, reasons=()) for each in found.changes]
     assert plan_markdown(replace(found, changes=tuple(odd)))
     assert module.escaped(said) == shown
+
+
+def test_nothing_is_called_up_to_date_that_waits() -> None:
+    world = landed()
+    build(world.services(), graph_of(PROJECT))
+    waits = ["Waits: staging.events: the environment prod fills this version, with `vde run prod`"]
+    for text, first in (
+        (plan_markdown(plan(world.services(), graph_of(PROJECT)), waits), "Nothing to be done by "),
+        (run_markdown(plan_run(world.services(), "prod"), waits), "prod has nothing to compute."),
+    ):
+        assert f"\n- {first}" in text
+        assert f"\n- {waits[0]}\n" in text
+        assert "up to date" not in text
+
+
+def test_of_many_that_wait_the_rest_is_counted() -> None:
+    waits = [f"Waits: m.m{number}: m.other is not built yet" for number in range(23)]
+    text = plan_markdown(plan(landed().services(), graph_of(PROJECT)), waits)
+    assert "m.m19:" in text
+    assert "m.m20:" not in text
+    assert "\n- and 3 more wait.\n" in text

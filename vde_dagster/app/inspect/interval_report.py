@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.inspect.accepted_rows import AcceptedRows, accepted_rows
 from vde_dagster.app.plan.bounding import bounds_of
+from vde_dagster.app.plan.fillers import fillers
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.plan.waiting import CompleteTimes, Wait, waits_of
+from vde_dagster.app.plan.waiting import CompleteTimes, Reason, Wait, waits_of
 from vde_dagster.app.services import Project, Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.model.model import Model
-from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.readiness import readable_after
 from vde_dagster.core.time import schedule
@@ -69,7 +71,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     nodes = [node for node in plan.graph if node.model.kind.is_physical]
     keys = {node.name: plan.snapshots[node.name].key for node in nodes}
     holdings = services.state.holdings(keys.values())
-    owners = services.state.owners(keys.values())
+    theirs = fillers(services, plan.environment, keys.values())
     accepted = accepted_rows(services, keys.values())
     changes = {change.name: change for change in plan.changes}
     complete = CompleteTimes.of(plan)
@@ -97,13 +99,51 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
                 there,
                 recorded=recorded,
                 loaded=(*loaded[node.name], *found[node.name].empty),
-                owner=owners.get(keys[node.name]),
+                filler=theirs.get(keys[node.name]),
             ),
             empty=found[node.name].empty,
             accepted=accepted.get(keys[node.name], ()),
         )
         for node in nodes
     )
+
+
+Waiting = tuple[ModelName, tuple[Wait, ...]]
+
+
+def waiting_models(services: Services, plan: Plan) -> tuple[Waiting, ...]:
+    """The models with due intervals that a plan would not evaluate, and what these wait for."""
+    reports = report_intervals(services, plan)
+    return tuple((each.node.name, each.waits) for each in reports if each.waits)
+
+
+def left_by_plan(services: Services, plan: Plan) -> tuple[Waiting, ...]:
+    """The same for people who plan: without what the plan says anyway, or was told to leave out.
+
+    Of a plan that does something only what another environment has to fill is named.
+    """
+    if not plan.is_empty and plan.environment == PRODUCTION:
+        return ()  # it may write any version
+    sorts = _NAMED if plan.is_empty else frozenset({Reason.ENVIRONMENT})
+    found = (
+        (name, tuple(each for each in waits if each.reason in sorts))
+        for name, waits in waiting_models(services, plan)
+    )
+    return tuple((name, waits) for name, waits in found if waits)
+
+
+_NAMED: Final = frozenset({Reason.ENVIRONMENT, Reason.SOURCE, Reason.MODEL})
+"""Of pauses, of tables that are gone and of the project's clock a plan has lines of its own."""
+
+
+def wait_texts(waiting: Sequence[Waiting]) -> dict[str, list[str]]:
+    """What models wait for, as texts by model's name."""
+    return {str(name): [str(each) for each in waits] for name, waits in waiting}
+
+
+def waiting_lines(waiting: Sequence[Waiting]) -> list[str]:
+    """What models wait for, for people."""
+    return [f"Waits: {name}: {'; '.join(map(str, waits))}" for name, waits in waiting]
 
 
 def next_due(model: Model, now: datetime) -> datetime | None:

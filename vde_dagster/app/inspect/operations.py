@@ -7,11 +7,12 @@ promoted last. All of it is read from the state and from Iceberg metadata; no Sp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.seen import Seen
+from vde_dagster.app.plan.fillers import Filler, fillers
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Stop
 from vde_dagster.core.ledger.late.pending import Pending
@@ -38,9 +39,14 @@ class LateRows:
 class Outdated:
     """What somebody marked to be evaluated again; ``owner`` is who evaluates the version."""
 
-    name: ModelName
+    key: VersionKey
     owner: str | None
     intervals: tuple[Interval, ...]
+
+    @property
+    def name(self) -> ModelName:
+        """The model."""
+        return self.key.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,7 @@ class Operations:
       left to be done; ``refused`` the same where a blocking audit held its rows back.
     - ``leases`` are those on the environment and on versions; other environments' are left out.
     - ``shown`` is the last promotion.
+    - ``fillers`` are who fills those versions that the environment may not write (rule R9).
     """
 
     failed: tuple[UnitOfWork, ...]
@@ -68,6 +75,7 @@ class Operations:
     stopped: tuple[StoppedSession, ...]
     leases: tuple[HeldLease, ...]
     shown: Environment
+    fillers: Mapping[VersionKey, Filler] = field(default_factory=dict)
 
     @property
     def bounded(self) -> tuple[ModelSnapshot, ...]:
@@ -102,6 +110,7 @@ def look_at_operations(services: Services, plan: Plan) -> Operations:
         stopped=tuple(_stopped(services, binding, owners)),
         leases=tuple(_of_environment(services.state.leases(), plan.environment)),
         shown=shown,
+        fillers=fillers(services, plan.environment, keys.values(), owners),
     )
 
 
@@ -125,10 +134,10 @@ def _outdated(
     services: Services, keys: Mapping[ModelName, VersionKey], owners: Mapping[VersionKey, str]
 ) -> Iterator[Outdated]:
     holdings = services.state.holdings(keys.values())
-    for name, key in keys.items():
+    for key in keys.values():
         if key in holdings and holdings[key].outdated:
             intervals = holdings[key].outdated
-            yield Outdated(name=name, owner=owners.get(key), intervals=intervals)
+            yield Outdated(key=key, owner=owners.get(key), intervals=intervals)
 
 
 def _stopped(

@@ -14,7 +14,8 @@ from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables
 from vde_dagster.app.inputs.staying import StaleLook, stale_looks
-from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.app.inspect.interval_report import waiting_models
+from vde_dagster.app.plan.fillers import Filler, fillers
 from vde_dagster.app.plan.waiting import Wait
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
@@ -22,7 +23,6 @@ from vde_dagster.app.staleness.since import stale_since
 from vde_dagster.app.staleness.stale_inputs import late_rows
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import LostTable, Plan, Staleness
@@ -100,20 +100,16 @@ def look_at_environment(services: Services, environment: str) -> EnvironmentStat
 def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
     """The same, of what a run of the environment would do now."""
     environment, binding = plan.environment, bind_plan(plan)
-    owners = {
-        name: owner
-        for name, owner in _owners(services, binding).items()
-        if not may_write(environment, owner)
-    }
-    elsewhere = dict(_stale_elsewhere(services, plan, binding, owners))
-    waits = {each.node.name: each.waits for each in report_intervals(services, plan)}
+    theirs = _filled_elsewhere(services, binding)
+    elsewhere = dict(_stale_elsewhere(services, plan, binding, theirs))
+    waits = dict(waiting_models(services, plan))
     managed = {each.name: each for each in managed_tables(services, binding) if each.is_stale}
     lost = {each.name: each for each in (*plan.lost_tables, *plan.dropped_tables)}
     models = [
         ModelStatus(
             node=plan.graph[change.name],
             version=plan.snapshots[change.name].version,
-            owner=owners.get(change.name),
+            owner=theirs[change.name].environment if change.name in theirs else None,
             due=merge((*change.missing, *change.restated)),
             staleness=change.staleness or elsewhere.get(change.name),
             waits=waits.get(change.name, ()),
@@ -139,40 +135,38 @@ def _has_status(node: Node) -> bool:
     return not node.model.kind.is_source
 
 
-def _owners(services: Services, binding: Binding) -> dict[ModelName, str]:
-    found = services.state.owners(each.key for each in binding.snapshots.values())
-    return {name: found[e.key] for name, e in binding.snapshots.items() if e.key in found}
+def _filled_elsewhere(services: Services, binding: Binding) -> dict[ModelName, Filler]:
+    """Who fills the versions that an environment shows and may not write (rule R9)."""
+    keys = {name: each.key for name, each in binding.snapshots.items()}
+    found = fillers(services, binding.environment, keys.values())
+    return {name: found[key] for name, key in keys.items() if key in found}
 
 
 def _stale_elsewhere(
-    services: Services, plan: Plan, binding: Binding, owners: Mapping[ModelName, str]
+    services: Services, plan: Plan, binding: Binding, theirs: Mapping[ModelName, Filler]
 ) -> Iterator[tuple[ModelName, Staleness]]:
     """What is stale in versions that other environments compute: a plan leaves it to them."""
     shown = services.state.environment(plan.environment)
-    if not owners or shown is None:
+    if not theirs or shown is None:
         return
     loaded = services.state.holdings(each.key for each in plan.snapshots.values())
     looks = stale_looks(services, plan.graph, plan.snapshots, loaded)
-    computed = [name for name in owners if plan.graph[name].model.stateless is None]
+    computed = [name for name in theirs if plan.graph[name].model.stateless is None]
     for name, look, _ in looks.found(computed):
         if look.stale:
-            yield name, _left_to(owners[name], look, shown.promoted_at)
-    for name in sorted(set(owners) - set(computed)):
+            yield name, _left_to(theirs[name], look, shown.promoted_at)
+    for name in sorted(set(theirs) - set(computed)):
         recorded = loaded.get(binding.key(name), NOTHING).recorded
         late = late_rows(services, binding, looks.states, plan.graph[name], recorded)
         if late is not None:
-            why = _of_another(owners[name])
+            why = theirs[name].computes
             yield name, Staleness(reason=late.reason, kept=late.intervals, why_kept=why)
 
 
-def _left_to(owner: str, look: StaleLook, promoted_at: datetime) -> Staleness:
+def _left_to(filler: Filler, look: StaleLook, promoted_at: datetime) -> Staleness:
     return Staleness(
         reason=why_stale(look),
         kept=merge(each.entry.interval for each in look.stale),
-        why_kept=_of_another(owner),
+        why_kept=filler.computes,
         since=stale_since(look, promoted_at=promoted_at),
     )
-
-
-def _of_another(owner: str) -> str:
-    return f"`vde run {owner}` computes it, which owns this version"

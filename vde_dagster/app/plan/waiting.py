@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from vde_dagster.app.plan.fillers import Filler
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.graph.embedded import stored_parents
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of, tables_read
-from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.readiness import blocked_by_parents
@@ -45,7 +45,7 @@ class Wait:
     """One thing that due intervals wait for.
 
     - ``CLOCK``: a source that is the project's clock and has no valid-to time yet.
-    - ``ENVIRONMENT``: the one that fills this version.
+    - ``ENVIRONMENT``: the one that fills this version, as ``filler`` says.
     - ``SOURCE``: a table that is complete only up to ``start``, or empty if that is None. It is a
       model if another environment fills its version.
     - ``MODEL``: an upstream model that has not loaded what is read; ``start`` to ``end`` is the
@@ -61,6 +61,12 @@ class Wait:
     start: datetime | None = None
     end: datetime | None = None
     certain: bool = True
+    filler: Filler | None = None
+
+    @classmethod
+    def elsewhere(cls, filler: Filler) -> Wait:
+        """What only another environment fills."""
+        return cls(reason=Reason.ENVIRONMENT, name=filler.environment, filler=filler)
 
     def __str__(self) -> str:
         start = format_instant(self.start) if self.start else ""
@@ -69,7 +75,7 @@ class Wait:
             case Reason.CLOCK:
                 return f"the project's clock has no time yet: {self.name} says none"
             case Reason.ENVIRONMENT:
-                return f"the environment {self.name} fills this version"
+                return _elsewhere(self.filler or Filler(environment=self.name))
             case Reason.SOURCE:
                 return f"{self.name} {f'is complete only to {start}' if start else 'has no data'}"
             case Reason.MODEL:
@@ -79,6 +85,15 @@ class Wait:
                 return f"the signal {self.name} {holds} back {first}"
             case Reason.GONE | Reason.PAUSED:
                 return _stopped(self.name, start)
+
+
+def _elsewhere(filler: Filler) -> str:
+    """Which environment fills a version, with which command, and why it has not done so."""
+    fills = f"the environment {filler.environment} fills this version"
+    if filler.shows:
+        return f"{fills}, with {filler.command}"
+    why = f" ({filler.why})" if filler.why else ""
+    return f"{fills} and does not show it{why}: {filler.command} computes it"
 
 
 def _stopped(name: str, paused_since: str) -> str:
@@ -126,7 +141,7 @@ def waits_of(
     *,
     recorded: Mapping[ModelName, Sequence[Interval]],
     loaded: Sequence[Interval],
-    owner: str | None,
+    filler: Filler | None,
 ) -> tuple[Wait, ...]:
     """What due intervals of a model wait for; nothing if none of them waits.
 
@@ -137,7 +152,7 @@ def waits_of(
         there: The loaded intervals of each version after the plan; of this model, those of now.
         recorded: The intervals of each version that have an entry now.
         loaded: The loaded intervals of the model's version now.
-        owner: The environment that may write the version; None if any may.
+        filler: Who fills the version; None if the plan's environment may.
     """
     plan = complete.plan
     timeless = node.model.kind.is_timeless and node.model.kind.is_physical
@@ -151,8 +166,8 @@ def waits_of(
     waiting = subtract(due, [*loaded, *there[node.name]])
     if not waiting:
         return ()
-    if owner is not None and not may_write(plan.environment, owner):
-        return (Wait(reason=Reason.ENVIRONMENT, name=owner),)
+    if filler is not None:
+        return (Wait.elsewhere(filler),)
     stopped = _stopped_by_people(plan, node)
     if stopped:
         return stopped

@@ -10,7 +10,16 @@ from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.planning.plan_text import MOST, heading, matters, remarks, totals, work_totals
+from vde_dagster.core.planning.plan_text import (
+    MOST,
+    heading,
+    matters,
+    nothing_to_plan,
+    nothing_to_run,
+    remarks,
+    totals,
+    work_totals,
+)
 from vde_dagster.core.planning.work_text import (
     CHANGE_WORDS,
     late_or_changed,
@@ -23,22 +32,31 @@ _SPECIAL: Final = re.compile(r"([\\`*_\[\]<|])")
 _HEAD: Final = ("| model | change | version | work |", "| --- | --- | --- | --- |")
 
 
-def plan_markdown(plan: Plan) -> str:
-    """A plan for review. Models that stay as they are, and long lists, are only counted."""
+def plan_markdown(plan: Plan, waiting: Sequence[str] = ()) -> str:
+    """A plan for review. Models that stay as they are, and long lists, are only counted.
+
+    Args:
+        plan: The plan.
+        waiting: What models wait for that the plan does not evaluate, a line for each.
+    """
     if not plan.is_empty:
-        return _document(plan, heading(plan), [*totals(plan)])
-    done = f"Nothing to be done: {plan.environment} is up to date."
-    never = f"{plan.environment} is not up to date, and this plan cannot change that."
-    return _document(plan, heading(plan), [done if plan.is_up_to_date else never, *remarks(plan)])
+        return _document(plan, heading(plan), [*totals(plan), *_most(waiting)])
+    said = [nothing_to_plan(plan, waits=bool(waiting)), *remarks(plan)]
+    return _document(plan, heading(plan), [*said, *_most(waiting)])
 
 
-def run_markdown(plan: Plan) -> str:
-    """What a run computes, of models that stay as they are."""
+def run_markdown(plan: Plan, waiting: Sequence[str] = ()) -> str:
+    """What a run computes, of models that stay as they are; ``waiting`` as for a plan."""
     said = [*work_totals(plan)]
     if plan.is_empty:
-        state = "is up to date" if plan.is_up_to_date else "has nothing to compute"
-        said = [f"{plan.environment} {state}."]
-    return _document(plan, heading(plan, "Run of"), [*said, *remarks(plan)])
+        said = [f"{nothing_to_run(plan, waits=bool(waiting))}."]
+    return _document(plan, heading(plan, "Run of"), [*said, *remarks(plan), *_most(waiting)])
+
+
+def _most(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:MOST]
+    if len(lines) > MOST:
+        yield f"and {len(lines) - MOST:,} more wait."
 
 
 def _document(plan: Plan, title: str, said: Sequence[str]) -> str:

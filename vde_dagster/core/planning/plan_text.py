@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from vde_dagster.core.graph.ranges import count, units
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.pauses import PausedModel
@@ -74,7 +73,7 @@ def totals(plan: Plan) -> Iterator[str]:
 def remarks(plan: Plan) -> Iterator[str]:
     """What a plan leaves out or will not load, although somebody may expect it."""
     if plan.left_out:
-        yield f"Left as they are, since they are not selected: {_names(plan.left_out)}."
+        yield f"Left as they are, since they are not selected: {listed(plan.left_out)}."
     if plan.hidden:
         yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
     for each in plan.not_restated:
@@ -86,7 +85,7 @@ def remarks(plan: Plan) -> Iterator[str]:
     if bounded:
         yield f"Begins later than its model, and is never promoted: {_bounds(bounded)}."
     if plan.unfinished:
-        yield f"Begun by an earlier process, and finished or undone: {_names(plan.unfinished)}."
+        yield f"Begun by an earlier process, and finished or undone: {listed(plan.unfinished)}."
     for change in plan.changes if plan.is_empty else ():
         if change.behind is not None:
             yield f"Behind: {change.name}: {change.behind.reason}"
@@ -94,8 +93,24 @@ def remarks(plan: Plan) -> Iterator[str]:
             yield f"Stale: {change.name}: {line}"
     yield from _dropped(plan)
     if plan.gaps:
-        less = _names([each.name for each in plan.gaps])
+        less = listed([each.name for each in plan.gaps])
         yield f"Less than is shown now will be loaded of {less}."
+
+
+def nothing_to_plan(plan: Plan, *, waits: bool) -> str:
+    """What an empty plan says first; ``waits`` if models of it wait for something."""
+    name = plan.environment
+    if not plan.is_up_to_date:
+        return f"{name} is not up to date, and this plan cannot change that."
+    if waits:
+        return f"Nothing to be done by this plan: {name} waits for what is named below."
+    return f"Nothing to be done: {name} is up to date."
+
+
+def nothing_to_run(plan: Plan, *, waits: bool) -> str:
+    """The same of a run, without a full stop."""
+    said = "is up to date" if plan.is_up_to_date and not waits else "has nothing to compute"
+    return f"{plan.environment} {said}"
 
 
 def _bounds(changes: Sequence[ModelChange]) -> str:
@@ -104,7 +119,7 @@ def _bounds(changes: Sequence[ModelChange]) -> str:
 
 
 def _paused(paused: PausedModel) -> str:
-    waits = f" {_names(paused.waiting)} wait for it." if len(paused.waiting) > 1 else ""
+    waits = f" {listed(paused.waiting)} wait for it." if len(paused.waiting) > 1 else ""
     if len(paused.waiting) == 1:
         waits = f" {paused.waiting[0]} waits for it."
     return (
@@ -116,9 +131,9 @@ def _paused(paused: PausedModel) -> str:
 def _dropped(plan: Plan) -> Iterator[str]:
     """The views and tables that somebody dropped, and what becomes of them."""
     if plan.dropped_views:
-        yield f"Missing, and made now: the views of {_names(plan.dropped_views)}."
+        yield f"Missing, and made now: the views of {listed(plan.dropped_views)}."
     if plan.rebuilds:
-        names = _names([each.name for each in plan.rebuilds])
+        names = listed([each.name for each in plan.rebuilds])
         yield f"Dropped by somebody, and computed again: the tables of {names}."
     for lost in plan.lost_tables:
         way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
@@ -142,7 +157,8 @@ def work_totals(plan: Plan) -> Iterator[str]:
         yield "Nothing to compute: only views change."
 
 
-def _names(names: Sequence[ModelName]) -> str:
+def listed(names: Sequence[object]) -> str:
+    """Names in a text; many are only counted."""
     shown = ", ".join(map(str, names[:MOST]))
     return f"{shown} and {len(names) - MOST:,} more" if len(names) > MOST else shown
 

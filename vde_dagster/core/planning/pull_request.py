@@ -15,7 +15,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.json_forms import NotPlain, Plain
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import escaped, plan_markdown
-from vde_dagster.core.planning.plan_text import MOST
+from vde_dagster.core.planning.plan_text import MOST, listed
 
 _CODEC: Final = Codec()
 _ENVIRONMENT: Final = "pr_{}"
@@ -48,11 +48,28 @@ class ComparedRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnbuiltModel:
+    """A model of a request that lacks what another environment fills (rule R9).
+
+    ``environment`` is that one, ``command`` is the command that fills it there, and ``is_shown``
+    says whether it shows the version. All three are empty where the model waits for another one of
+    these models. ``why`` is for people.
+    """
+
+    model: str
+    why: str
+    environment: str = ""
+    command: str = ""
+    is_shown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
     """What became of a pull request so far.
 
     ``tests`` are how many unit tests passed; None where none were run. ``failure`` says why the
-    environment is not built; it is empty where it is.
+    environment is not built; it is empty where it is. ``waits`` are models that only another
+    environment can build: then it is not built either.
     """
 
     environment: str
@@ -60,11 +77,12 @@ class PullRequest:
     tests: int | None = None
     failure: str = ""
     built: tuple[BuiltRows, ...] = field(default=())
+    waits: tuple[UnbuiltModel, ...] = field(default=())
 
     @property
     def is_built(self) -> bool:
         """Whether the environment shows the files of the request, so that it may be promoted."""
-        return not self.failure
+        return not (self.failure or self.waits)
 
 
 def request_environment(request: str) -> str:
@@ -76,6 +94,44 @@ def planning_again(environment: str) -> str:
     """The command that tests, builds and plans a pull request, in a text; by its environment."""
     number = environment.removeprefix(_ENVIRONMENT.format(""))
     return f"`vde ci plan {number}`"
+
+
+def refuse_unbuilt(request: PullRequest) -> None:
+    """Refuse to call a request built whose models wait for another environment.
+
+    Raises:
+        Refused: Some do; the text names them, and what fills them.
+    """
+    if not request.waits:
+        return
+    count = len(request.waits)
+    who = f"{count:,} models" if count > 1 else "1 model"
+    waits = "wait" if count > 1 else "waits"
+    first = (
+        f"{who} of {request.environment} {waits} for what only another environment may compute, so "
+        "that nobody has seen the rows:"
+    )
+    lines = [f"- {each.model}: {each.why}" for each in request.waits[:MOST]]
+    more = [f"- and {count - MOST:,} more"] if count > MOST else []
+    text = [first, *lines, *more, f"Nothing of it is promoted to {request.target}."]
+    raise Refused("\n".join(text), advice=_mending(request))
+
+
+def _mending(request: PullRequest) -> str:
+    """What to do about models that wait for another environment."""
+    first = [each for each in request.waits if each.command]
+    commands = " and ".join(f"`{each}`" for each in dict.fromkeys(e.command for e in first))
+    unshown = [each for each in first if not each.is_shown]
+    stamped = listed(tuple(each.model for each in unshown))
+    names = ", ".join(dict.fromkeys(each.environment for each in unshown))
+    other = (
+        f", which lets {names} show these files, or write another `stamp` in {stamped}, which "
+        f"{request.environment} then computes as a version of its own"
+        if unshown
+        else ""
+    )
+    again = planning_again(request.environment)
+    return f"Compute it there, with {commands}{other}. Then run {again} again."
 
 
 def write_request(request: PullRequest) -> Plain:

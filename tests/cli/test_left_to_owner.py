@@ -1,0 +1,165 @@
+"""A version that production owns and an audit refused there: who waits for it says so (rule R9)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.app.memory_world import MemoryWorld
+from tests.cli.calling import call
+from tests.cli.changing import InMemory, facts, write_files
+from tests.cli.promoted import edit
+from tests.cli.test_status import advised, group
+
+DAILY = Path("models", "daily.sql")
+DOUBLED = ("THEN 'none' ELSE '100'", "THEN 'none' ELSE '200'")
+FILLS = "the environment prod fills this version and does not show it"
+
+
+@pytest.fixture
+def changing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InMemory:
+    """An audit refuses what production would show; then the audit is corrected in the file."""
+    made = InMemory(write_files(tmp_path / "changing"), MemoryWorld()).serve(monkeypatch)
+    made.land((0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
+    edit(made.folder / DAILY, "cron '@daily'", f"cron '@daily', audits ({audit(100)})")
+    assert vde(made, "plan", "--auto-apply").exit_code == 0
+    edit(made.folder / DAILY, *DOUBLED)
+    refused = vde(made, "plan", "--auto-apply")
+    assert refused.exit_code == 1
+    assert "the audit accepted_range" in refused.stderr
+    edit(made.folder / DAILY, audit(100), audit(500))
+    return made
+
+
+def audit(most: int) -> str:
+    return f"accepted_range (column := shares, max_v := {most})"
+
+
+def vde(changing: InMemory, *words: str) -> Any:
+    return call(*words, "--project", changing.folder)
+
+
+def document(changing: InMemory, *words: str, exit_code: int = 0) -> dict[str, Any]:
+    return facts(*words, "--project", changing.folder, exit_code=exit_code)
+
+
+def shares(changing: InMemory, environment: str = "mart") -> list[Any]:
+    return [row[1] for row in changing.rows(f"{environment}.daily")]
+
+
+def carried_out(changing: InMemory, text: str, wanted: list[str]) -> None:
+    """Carry out a command that a text names; a plan says which one applies it."""
+    assert wanted in [command[:2] for command in advised(text)], text
+    done = vde(changing, *wanted)
+    assert done.exit_code == 0, done.output
+    if wanted[0] == "plan":
+        assert "To apply it: " in done.stdout
+        assert vde(changing, *wanted, "--auto-apply").exit_code == 0
+
+
+def test_a_request_that_waits_for_production_is_not_built(changing: InMemory) -> None:
+    done = vde(changing, "ci", "plan", "7")
+    assert done.exit_code == 1
+    assert f"mart.daily: {FILLS} (the audit accepted_range refused its rows there" in done.stderr
+    assert "mart.best" in done.stderr
+    assert "staging.events" not in done.stderr, "production shows what it has of that"
+    comment = vde(changing, "ci", "comment", "7").stdout
+    assert comment.startswith("## pr\\_7 is not built\n")
+    assert "can be promoted to" not in comment
+    assert FILLS in comment
+    refused = vde(changing, "ci", "apply", "7")
+    assert refused.exit_code == 1
+    assert "pr_7 is not built" in refused.stderr
+    assert shares(changing) == [30, 60], "production shows what it showed"
+
+
+def test_the_documents_of_a_request_that_waits_say_so(changing: InMemory) -> None:
+    planned = document(changing, "ci", "plan", "7", exit_code=1)
+    assert planned == document(changing, "ci", "comment", "7")
+    assert "nobody has seen the rows" in planned["failure"]
+    assert planned["promotion"] is None
+    waits = {each["model"]: each for each in planned["waits"]}
+    assert waits.keys() == {"mart.daily", "mart.best"}
+    assert waits["mart.daily"]["environment"] == "prod"
+    assert waits["mart.daily"]["command"] == "vde plan prod"
+
+
+def test_a_model_of_the_request_itself_waits_for_what_it_reads(changing: InMemory) -> None:
+    edit(changing.folder / "models" / "best.sql", "MAX(shares)", "MAX(shares) + 1")
+    planned = document(changing, "ci", "plan", "7", exit_code=1)
+    waits = {each["model"]: each for each in planned["waits"]}
+    assert waits.keys() == {"mart.daily", "mart.best"}
+    assert waits["mart.best"]["why"].startswith("mart.daily ")
+    assert (waits["mart.best"]["environment"], waits["mart.best"]["command"]) == (None, None)
+
+
+def test_what_production_is_behind_with_keeps_no_request_back(changing: InMemory) -> None:
+    edit(changing.folder / DAILY, *reversed(DOUBLED))
+    edit(changing.folder / "models" / "total.sql", "COUNT(*)", "COUNT(*) + 1")
+    assert vde(changing, "plan", "prod", "--auto-apply").exit_code == 0
+    changing.land((50.5, 10), until=72)
+    edit(changing.folder / "models" / "best.sql", "MAX(shares)", "MAX(shares) + 1")
+    planned = document(changing, "ci", "plan", "7")
+    assert (planned["failure"], planned["waits"]) == (None, [])
+
+
+def test_production_fills_what_a_request_waits_for(changing: InMemory) -> None:
+    refused = vde(changing, "ci", "plan", "7").stderr
+    carried_out(changing, refused, ["plan", "prod"])
+    assert shares(changing) == [60, 120]
+    assert ["ci", "plan", "7"] in advised(refused)
+    planned = document(changing, "ci", "plan", "7")
+    assert (planned["failure"], planned["waits"]) == (None, [])
+
+
+def test_a_stamp_gives_a_request_a_version_of_its_own(changing: InMemory) -> None:
+    refused = vde(changing, "ci", "plan", "7").stderr
+    assert "write another `stamp` in mart.daily, mart.best, which" in refused
+    for each in ("daily", "best"):
+        file = changing.folder / "models" / f"{each}.sql"
+        edit(file, "cron '@daily'", "cron '@daily', stamp 'of its own'")
+    planned = document(changing, "ci", "plan", "7")
+    assert planned["waits"] == []
+    assert shares(changing, "mart__pr_7") == [60, 120]
+    assert shares(changing) == [30, 60]
+    assert document(changing, "ci", "apply", "7")["built"] == []
+    assert shares(changing) == [60, 120]
+
+
+def test_status_advises_what_fills_the_version(changing: InMemory) -> None:
+    assert vde(changing, "plan", "pr_7", "--auto-apply").exit_code == 0
+    text = vde(changing, "status", "pr_7").stdout
+    end = group(text, "Refused by an audit").splitlines()[-1]
+    assert "`vde run" not in end, end
+    carried_out(changing, end, ["plan", "prod"])
+    assert shares(changing) == [60, 120]
+    assert "Refused by an audit" not in vde(changing, "status", "pr_7").stdout
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_nothing_is_up_to_date_that_waits(changing: InMemory, command: str) -> None:
+    first = vde(changing, "plan", "pr_7", "--auto-apply")
+    assert first.exit_code == 0
+    assert f"Waits: mart.daily: {FILLS}" in first.stdout
+    done = vde(changing, command, "pr_7")
+    assert done.exit_code == 0
+    assert "up to date" not in done.stdout
+    assert f"Waits: mart.daily: {FILLS}" in done.stdout
+    assert ["plan", "prod"] in advised(done.stdout)
+    found = document(changing, command, "pr_7")
+    assert found["waits"].keys() == {"mart.daily", "mart.best"}
+    assert not found.get("up_to_date", False)
+
+
+def test_a_run_of_the_owner_fills_what_it_shows(changing: InMemory) -> None:
+    assert vde(changing, "plan", "prod", "--auto-apply").exit_code == 0
+    assert vde(changing, "plan", "dev", "--auto-apply").exit_code == 0
+    changing.land((50.5, 10), until=72)
+    text = vde(changing, "run", "dev").stdout
+    assert "up to date" not in text
+    assert "the environment prod fills this version, with `vde run prod`" in text
+    carried_out(changing, text, ["run", "prod"])
+    assert "dev is up to date." in vde(changing, "run", "dev").stdout
+    assert "dev is up to date." in vde(changing, "plan", "dev").stdout
