@@ -131,6 +131,7 @@ def test_a_stamp_gives_a_request_a_version_of_its_own(changing: InMemory) -> Non
 def test_status_advises_what_fills_the_version(changing: InMemory) -> None:
     assert vde(changing, "plan", "pr_7", "--auto-apply").exit_code == 0
     text = vde(changing, "status", "pr_7").stdout
+    assert "Nothing is stale, and pr_7 can compute nothing yet." in text
     end = group(text, "Refused by an audit").splitlines()[-1]
     assert "`vde run" not in end, end
     carried_out(changing, end, ["plan", "prod"])
@@ -163,3 +164,28 @@ def test_a_run_of_the_owner_fills_what_it_shows(changing: InMemory) -> None:
     carried_out(changing, text, ["run", "prod"])
     assert "dev is up to date." in vde(changing, "run", "dev").stdout
     assert "dev is up to date." in vde(changing, "plan", "dev").stdout
+
+
+def test_a_request_waits_for_another_one_that_came_first(changing: InMemory) -> None:
+    edit(changing.folder / DAILY, "ELSE '200'", "ELSE '300'")
+    document(changing, "ci", "plan", "8")
+    changing.land((50.5, 10), until=72)
+    assert document(changing, "ci", "plan", "7")["waits"] == [], "production is behind, no more"
+    assert vde(changing, "run", "prod").exit_code == 0
+    done = vde(changing, "ci", "plan", "7")
+    assert done.exit_code == 1
+    assert "the environment pr_8 fills this version, with `vde run pr_8`" in done.stderr
+    assert "stamp" not in done.stderr
+    carried_out(changing, done.stderr, ["run", "pr_8"])
+    assert document(changing, "ci", "plan", "7")["waits"] == []
+    assert shares(changing, "mart__pr_7") == [90, 180, 30]
+
+
+def test_a_request_waits_for_another_one_that_was_refused(changing: InMemory) -> None:
+    edit(changing.folder / DAILY, "ELSE '200'", "ELSE '900'")
+    assert vde(changing, "ci", "plan", "8").exit_code == 1
+    edit(changing.folder / DAILY, audit(500), audit(1000))
+    refused = vde(changing, "ci", "plan", "7").stderr
+    assert "the environment pr_8 fills this version and does not show it (the audit" in refused
+    carried_out(changing, refused, ["plan", "pr_8"])
+    assert document(changing, "ci", "plan", "7")["waits"] == []

@@ -313,6 +313,19 @@ def test_another_environment_is_made_from_the_launchpad(shop: Launchpad) -> None
     assert shop.world.rows("mart.totals") == [(2, 11)]
 
 
+def test_what_waits_for_another_environment_is_named_by_the_jobs(shop: Launchpad) -> None:
+    shop.apply("dev")
+    shop.world.land((50.5, 3), until=72)
+    waits = "the environment prod fills this version, with `vde run prod`"
+    planned = shown(shop.start("vde_plan", environment="dev"))["vde/plan"]
+    run = shown(shop.start("vde_automation", environment="dev"))
+    for text, first in ((planned, "dev waits for"), (run["vde/plan"], "dev has nothing to")):
+        assert first in text
+        assert waits in text
+        assert "up to date" not in text
+    assert waits in run["vde/reason"]
+
+
 def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launchpad) -> None:
     shop.edit("daily", *DOUBLED)
     shop.world.catalog.drop_table(RAW)

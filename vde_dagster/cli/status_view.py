@@ -57,9 +57,9 @@ class Looked:
         there: tuple[str | Path, ...] = () if self.folder == Path() else ("--project", self.folder)
         return f"`{vde(*words, *there)}`"
 
-    def run(self, environment: str | None = None) -> str:
+    def run(self) -> str:
         """The command that computes what is to be computed."""
-        return self.command("run", environment or self.status.environment)
+        return self.command("run", self.status.environment)
 
     def filling(self, key: VersionKey) -> str:
         """The command that fills a version: what only its owner may write is left to that one."""
@@ -92,7 +92,7 @@ def print_status(looked: Looked) -> None:
     for group in _GROUPS:
         _print_group(looked, group)
     if not (status.is_behind or status.is_up_to_date or status.pauses):
-        shown.print("\nNothing is stale, and nothing can be computed yet.")
+        shown.print(f"\nNothing is stale, and {status.environment} can compute nothing yet.")
     _print_promotion(looked)
 
 
