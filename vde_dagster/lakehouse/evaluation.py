@@ -39,6 +39,7 @@ from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.core.users_code import error_text
 from vde_dagster.lakehouse.connect import analysed_once, require_own_frame, with_views
 from vde_dagster.lakehouse.model_functions import model_function
+from vde_dagster.lakehouse.present_columns import with_present_columns
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
 
@@ -122,7 +123,8 @@ def table_sql(catalog: str, name: TableName) -> str:
 def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
     """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
 
-    A model's rows have the columns that its table has now, even if they are older (rule R11).
+    Rows have the columns that their table has now, even if they are older: a model's by their names
+    (rule R11), a source's as the input says.
     """
     name = table_sql(catalog, wanted.table)
     match wanted:
@@ -131,7 +133,7 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
         case AsOf():
             pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
             if model_of(wanted.table) is None:
-                return pinned  # in a table of somebody else it is not known what became of a column
+                return with_present_columns(pinned, wanted.columns)
             return with_columns_of(pinned, spark.table(name).schema)
         case AddedBetween() if wanted.after == wanted.until:
             return spark.table(name).where(F.lit(False))
@@ -143,7 +145,8 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
                 .load(name)
             )
         case RowsWithin(table=table, iceberg_snapshot_id=at):
-            rows = input_frame(spark, catalog, AsOf(table=table, iceberg_snapshot_id=at))
+            whole = AsOf(table=table, iceberg_snapshot_id=at, columns=wanted.columns)
+            rows = input_frame(spark, catalog, whole)
             return rows_inside(rows, wanted.axis, wanted.intervals)
         case OwnRows():
             raise AssertionError("own rows are read while they are written")

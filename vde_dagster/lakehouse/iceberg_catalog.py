@@ -36,6 +36,7 @@ from vde_dagster.lakehouse.maintenance import IcebergMaintenance
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish, restore
 from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
+from vde_dagster.lakehouse.schema_ids import schemas_of
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.table_files import missing_files
 from vde_dagster.lakehouse.views import SqlViews
@@ -217,6 +218,7 @@ class IcebergCatalog(IcebergMaintenance):
                 table.schema().find_column_name(each.source_id) or ""
                 for each in table.spec().fields
             ),
+            schemas=schemas_of(table),
         )
 
     def view(self, name: TableName) -> ViewDefinition | None:

@@ -9,9 +9,12 @@ from typing import Final, Protocol
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
+from vde_dagster.core.ledger.earlier_schemas import SAME, EarlierSchemas
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
+from vde_dagster.core.ledger.traces import source_token
+from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
@@ -24,7 +27,8 @@ from vde_dagster.ports.physical_layer import PhysicalLayer
 class TableState:
     """A table as its current metadata describes it. ``iceberg_snapshot_id`` is None when empty.
 
-    ``partition_columns`` are those that new files are partitioned by.
+    ``partition_columns`` are those that new files are partitioned by. ``schemas`` say how rows of
+    its Iceberg snapshots are read with its present columns.
     """
 
     name: TableName
@@ -33,6 +37,23 @@ class TableState:
     columns: tuple[Column, ...]
     properties: Mapping[str, str]
     partition_columns: tuple[str, ...] = ()
+    schemas: EarlierSchemas = SAME
+
+    def identity(self, iceberg_snapshot_id: int | None) -> str:
+        """What its rows at an Iceberg snapshot belong to: the table, with the columns it has now.
+
+        It is the uuid, and more only if a column had been another one of the same name there.
+        """
+        marks = self.schemas.marks(iceberg_snapshot_id)
+        return f"{self.uuid} {hash_parts(*marks)}" if marks else self.uuid
+
+    def token(self, rows_of: int | None) -> str:
+        """The token of its rows, if it is a source.
+
+        Args:
+            rows_of: The Iceberg snapshot that gave it the rows (`Catalog.origin`); None for none.
+        """
+        return source_token(self.uuid, self.columns, rows_of, marks=self.schemas.marks(rows_of))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,6 @@ from tests.app.memory_world import (
 )
 from tests.app.shop_world import SALES, SALES_NAME, asked, day, done, work
 from tests.counting import calls_of
-from vde_dagster.app.inputs import input_moves
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.staleness.version_behind import EntriesWhenAsked, Ledger
 from vde_dagster.core.columns import Column
@@ -132,11 +131,13 @@ def states_of(world: MemoryWorld, fuse: Fuse) -> InputStates:
 def test_the_token_of_each_iceberg_snapshot_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int | None] = []
 
-    def noted(uuid: str, columns: Iterable[Column], rows_of: int | None) -> str:
+    def noted(
+        uuid: str, columns: Iterable[Column], rows_of: int | None, *, marks: Sequence[str]
+    ) -> str:
         made.append(rows_of)
-        return source_token(uuid, columns, rows_of)
+        return source_token(uuid, columns, rows_of, marks=marks)
 
-    monkeypatch.setattr(input_moves, "source_token", noted)
+    monkeypatch.setattr("vde_dagster.ports.catalog.source_token", noted)
     world, ids = source_of(6)
     states = states_of(world, Fuse())
     state = world.catalog.table(RAW)

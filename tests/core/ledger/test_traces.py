@@ -168,8 +168,11 @@ def test_a_source_has_another_token_for_other_rows_columns_and_tables() -> None:
         source_token("u", COLUMNS, None),
         source_token("v", COLUMNS, 5),
         source_token("u", COLUMNS[:1], 5),
+        source_token("u", COLUMNS, 5, marks=("'n' default None",)),
+        source_token("u", COLUMNS, 5, marks=("'n' was 'm'",)),
     ]
     assert len(set(tokens)) == len(tokens)
+    assert source_token("u", COLUMNS, 5, marks=()) == tokens[0]
     assert OneToken("t").of(WHOLE) == OneToken("t").of((day(3),)) == "t"
 
 

@@ -17,6 +17,7 @@ from vde_dagster.app.evaluate.pinned_reading import (
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.earlier_schemas import PresentColumn
 from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.late.decision import Load
@@ -43,9 +44,16 @@ def appended_rows(
     recorded = services.state.holdings([key]).get(key, NOTHING).recorded
     lasts = {each: _last(services, key, each) for each in recorded}
     parts = _parts(session, lasts)
+    columns = _columns(services, session) if any(not each.new for each in parts) else ()
     now = services.clock.now()
     readings = tuple(
-        _reading(rendered(binding, node, each.range, now), session, each, f"{work_id}_{number}")
+        _reading(
+            rendered(binding, node, each.range, now),
+            session,
+            each,
+            f"{work_id}_{number}",
+            columns=columns,
+        )
         for number, each in enumerate(parts)
     )
     rebuilt = is_rebuilt(session)
@@ -124,11 +132,19 @@ def _is_by_time(session: Load) -> bool:
     return asked.without_times is not None and asked.without_times.by_time
 
 
-def _reading(query: SqlText, session: Load, part: _Part, name: str) -> PinnedReading:
+def _columns(services: Services, session: Load) -> tuple[PresentColumn, ...]:
+    """The source's present columns, if it had others at the mark that the session moves to."""
+    found = services.source(session.only.name)
+    return () if found is None else found.schemas.columns(session.only.after.iceberg_snapshot_id)
+
+
+def _reading(
+    query: SqlText, session: Load, part: _Part, name: str, *, columns: tuple[PresentColumn, ...]
+) -> PinnedReading:
     """The query over the rows that the mark moves over, or over all up to where it is then."""
     found = session.only
     table, until = TableName(found.name.schema, found.name.name), found.after.iceberg_snapshot_id
-    rows: Input = AsOf(table=table, iceberg_snapshot_id=until)
+    rows: Input = AsOf(table=table, iceberg_snapshot_id=until, columns=columns)
     if part.new:
         assert found.before is not None, "rows are added to what an earlier session loaded"
         rows = AddedBetween(table=table, after=found.before.iceberg_snapshot_id, until=until)

@@ -133,6 +133,7 @@ def _readings(
             part,
             now,
             source_pins=pins,
+            sources=readings[0].sources if readings else None,
             ledgers=ledgers,
             work_id=f"{work_id}_{number}",
         )

@@ -53,7 +53,8 @@ def audits_for(
     audits = bound_audits(binding.graph, node.name, times, processed=_processed(interval, writes))
     known = {name: snapshot for each in readings for name, snapshot in each.pinned.items()}
     names = sorted({name for audit in audits for name in audit.reads})
-    return Audited(audits=audits, inputs=pin(services, binding, names, known))
+    sources = {name: state for each in readings for name, state in each.sources.items()}
+    return Audited(audits=audits, inputs=pin(services, binding, names, known, sources=sources))
 
 
 def _processed(interval: Interval, writes: Sequence[Write]) -> tuple[Interval, ...]:

@@ -284,6 +284,7 @@ def _readings(
                 each,
                 execution_time,
                 source_pins=readings[0].pinned if readings else None,
+                sources=readings[0].sources if readings else None,
                 ledgers=ledgers,
                 work_id=f"{work_id}_{number}",
             )

@@ -44,6 +44,7 @@ from vde_dagster.core.sql.reads.input_ranges import (
 )
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.catalog import TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +52,15 @@ class PinnedReading:
     """How one part of an evaluation computes its rows.
 
     ``pinned`` is the Iceberg snapshot that each model or source is read at, ``tokens`` are those of
-    the ledger's entries of each model there.
+    the ledger's entries of each model there. ``sources`` are the tables of sources as they were
+    looked at, which say how their columns are read.
     """
 
     rows: RowSource
     inputs: Mapping[str, Input]
     pinned: Mapping[ModelName, int | None]
     tokens: Mapping[ModelName, LedgerTokens] = field(default_factory=dict)
+    sources: Mapping[ModelName, TableState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class _Inputs:
 
     tables: Mapping[ModelName, AsOf]
     tokens: Mapping[ModelName, LedgerTokens]
+    sources: Mapping[ModelName, TableState]
 
     @property
     def pinned(self) -> dict[ModelName, int | None]:
@@ -81,6 +85,7 @@ def read_whole(
     execution_time: datetime,
     *,
     source_pins: Mapping[ModelName, int | None] | None = None,
+    sources: Mapping[ModelName, TableState] | None = None,
     ledgers: ParentLedgers | None = None,
     work_id: str,
 ) -> PinnedReading:
@@ -94,6 +99,7 @@ def read_whole(
         execution_time: When the run was asked for.
         source_pins: Iceberg snapshots to read sources at; other sources are read at their current
             ones.
+        sources: Tables of sources that were looked at for another part, which reads the same.
         ledgers: What is recorded of the models that are read (`read_ledgers`), given if several
             parts read the same; None reads it now.
         work_id: Makes the names of temporary views unique.
@@ -106,13 +112,20 @@ def read_whole(
             return PinnedReading(rows=CsvRows(text=text), inputs={}, pinned={})
         case PythonFunction() as body:
             read = _python_inputs(
-                services, binding, node, interval, source_pins=source_pins or {}, ledgers=ledgers
+                services,
+                binding,
+                node,
+                interval,
+                source_pins=source_pins or {},
+                sources=sources,
+                ledgers=ledgers,
             )
             return PinnedReading(
                 rows=_python_rows(node, body, interval, execution_time),
                 inputs=_python_tables(binding, node, interval, read),
                 pinned=read.pinned,
                 tokens=read.tokens,
+                sources=read.sources,
             )
         case Query() | None:
             times = TimeRange.of(interval, execution_time=execution_time)
@@ -126,6 +139,7 @@ def read_whole(
                 interval,
                 ranges=ranges,
                 source_pins=source_pins or {},
+                sources=sources,
                 ledgers=ledgers,
             )
             return _sql_reading(query, read, work_id, own=_own_rows(binding, node, interval))
@@ -157,7 +171,7 @@ def analysed(
     interval = Interval(first, node.model.unit.following(first))
     query = rendered(binding, node, interval, services.clock.now())
     known = sorted(name for name in query.tables if name in binding.graph)
-    read = _Inputs(tables=pin(services, binding, known, {}), tokens={})
+    read = _Inputs(tables=pin(services, binding, known, {}), tokens={}, sources={})
     found = _sql_reading(query, read, services.ids.new())
     assert isinstance(found.rows, SqlRows), "a query gives rows of SQL"
     return found.rows, found.inputs
@@ -213,6 +227,7 @@ def _sql_reading(
         inputs={names[name]: each for name, each in tables.items()},
         pinned=read.pinned,
         tokens=read.tokens,
+        sources=read.sources,
     )
 
 
@@ -224,6 +239,7 @@ def _pinned(
     *,
     ranges: Mapping[ModelName, InputRange],
     source_pins: Mapping[ModelName, int | None],
+    sources: Mapping[ModelName, TableState] | None,
     ledgers: ParentLedgers | None,
 ) -> _Inputs:
     """The tables with these ranges, each at one Iceberg snapshot.
@@ -238,7 +254,9 @@ def _pinned(
     gaps = gaps_of(binding, node, ranges, ledgers, interval.end)
     refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
     known = {**source_pins, **ledgers.heads}
-    return _Inputs(tables=pin(services, binding, ranges, known), tokens=tokens)
+    looked_at = dict(sources or {})
+    tables = pin(services, binding, ranges, known, sources=looked_at)
+    return _Inputs(tables=tables, tokens=tokens, sources=looked_at)
 
 
 def _python_inputs(
@@ -248,6 +266,7 @@ def _python_inputs(
     interval: Interval,
     *,
     source_pins: Mapping[ModelName, int | None],
+    sources: Mapping[ModelName, TableState] | None,
     ledgers: ParentLedgers | None,
 ) -> _Inputs:
     views = [
@@ -263,7 +282,14 @@ def _python_inputs(
         )
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
     return _pinned(
-        services, binding, node, interval, ranges=ranges, source_pins=source_pins, ledgers=ledgers
+        services,
+        binding,
+        node,
+        interval,
+        ranges=ranges,
+        source_pins=source_pins,
+        sources=sources,
+        ledgers=ledgers,
     )
 
 
@@ -280,6 +306,7 @@ def _python_tables(
             found[str(name)] = RowsWithin(
                 table=read.tables[name].table,
                 iceberg_snapshot_id=read.tables[name].iceberg_snapshot_id,
+                columns=read.tables[name].columns,
                 intervals=times,
                 axis=TimeAxisSpec(
                     column=axis.column, type=axis.type, unit=axis.unit, format=axis.format
@@ -293,10 +320,21 @@ def pin(
     binding: Binding,
     names: Iterable[ModelName],
     known: Mapping[ModelName, int | None],
+    *,
+    sources: dict[ModelName, TableState] | None = None,
 ) -> dict[ModelName, AsOf]:
     """Each model at the Iceberg snapshot at which its ledger is true; sources as they are now.
 
-    Inputs in ``known`` are read at the Iceberg snapshot given there.
+    Inputs in ``known`` are read at the Iceberg snapshot given there, and sources with the columns
+    that they have now.
+
+    Args:
+        services: The ports.
+        binding: Which version of each model is read.
+        names: The models and sources.
+        known: The Iceberg snapshots of some of them.
+        sources: The tables of sources that were looked at already; those that are looked at now are
+            added to them.
 
     Raises:
         Refused: A source does not exist.
@@ -304,26 +342,35 @@ def pin(
     names = tuple(names)
     unknown = [name for name in names if name not in known and not _is_source(binding, name)]
     heads = services.state.heads(map(binding.key, unknown)) if unknown else {}
+    looked_at = {} if sources is None else sources
     pinned: dict[ModelName, AsOf] = {}
     for name in names:
-        table = binding.table(name)
-        if name in known:
-            snapshot = known[name]
-        elif not _is_source(binding, name):
-            snapshot = heads.get(binding.key(name))
+        if _is_source(binding, name):
+            if name not in looked_at:
+                looked_at[name] = _source(services, binding, name)
+            state = looked_at[name]
+            at = known.get(name, state.iceberg_snapshot_id)
+            pinned[name] = AsOf(
+                table=state.name, iceberg_snapshot_id=at, columns=state.schemas.columns(at)
+            )
         else:
-            state = services.catalog.table(table)
-            if state is None:
-                raise Refused(
-                    f"the source {name} does not exist in the catalog",
-                    advice="Load it, or correct its name in external_models.yaml and in the models "
-                    "that read it.",
-                )
-            snapshot = state.iceberg_snapshot_id
-        if not _is_source(binding, name):
-            snapshot = readable(services, binding.key(name), snapshot)
-        pinned[name] = AsOf(table=table, iceberg_snapshot_id=snapshot)
+            key = binding.key(name)
+            head = known[name] if name in known else heads.get(key)
+            pinned[name] = AsOf(
+                table=binding.table(name), iceberg_snapshot_id=readable(services, key, head)
+            )
     return pinned
+
+
+def _source(services: Services, binding: Binding, name: ModelName) -> TableState:
+    state = services.catalog.table(binding.table(name))
+    if state is None:
+        raise Refused(
+            f"the source {name} does not exist in the catalog",
+            advice="Load it, or correct its name in external_models.yaml and in the models "
+            "that read it.",
+        )
+    return state
 
 
 def _is_source(binding: Binding, name: ModelName) -> bool:

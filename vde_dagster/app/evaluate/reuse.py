@@ -31,7 +31,6 @@ from vde_dagster.core.ledger.traces import (
     OneToken,
     Tokens,
     recipe,
-    source_token,
     traces,
     why_nondeterministic,
 )
@@ -49,6 +48,7 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Lease
 
 UNCHANGED = "nothing that its rows depend on has changed since they were computed"
@@ -291,14 +291,14 @@ def _tokens(
     found: dict[ModelName, Tokens] = dict(reading.tokens)
     for name, pinned in reading.pinned.items():
         if name not in found:
-            found[name] = OneToken(_source_token(services, binding, name, pinned))
+            state = reading.sources.get(name) or _source(services, binding, name)
+            rows_of = None if pinned is None else services.catalog.origin(state.name, pinned)
+            found[name] = OneToken(state.token(rows_of))
     return found
 
 
-def _source_token(services: Services, binding: Binding, name: ModelName, pinned: int | None) -> str:
-    table = binding.table(name)
-    state = services.catalog.table(table)
+def _source(services: Services, binding: Binding, name: ModelName) -> TableState:
+    state = services.catalog.table(binding.table(name))
     if state is None:
         raise Refused(f"the source {name} was dropped while it was looked at; nothing was done.")
-    rows_of = None if pinned is None else services.catalog.origin(table, pinned)
-    return source_token(state.uuid, state.columns, rows_of)
+    return state

@@ -68,7 +68,8 @@ def statements_of(
     names = sorted(name for name in read - {node.name} if name in binding.graph)
     tables = [name for name in names if not _is_view(binding, name)]
     known = {name: pinned for each in readings for name, pinned in each.pinned.items()}
-    inputs = pin(services, binding, tables, known)
+    sources = {name: state for each in readings for name, state in each.sources.items()}
+    inputs = pin(services, binding, tables, known, sources=sources)
     shown = {
         name: TableName("", f"vde_{work_id}_beside_{index}") for index, name in enumerate(tables)
     }

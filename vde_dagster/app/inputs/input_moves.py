@@ -17,7 +17,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.latest_changes import LatestChanges, Times
 from vde_dagster.core.ledger.staleness import SourceTime
-from vde_dagster.core.ledger.traces import LedgerTokens, source_token
+from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName, TableName
@@ -177,14 +177,11 @@ class InputStates:
         if line.table is None:
             return {}
         if name not in self._pinned:
-            uuid, columns = line.table.uuid, line.table.columns
             every: dict[int | None, int | None] = {each: each for each in (*line.ids, None)}
             if line.ids:  # the oldest may be a compaction of one that has expired
                 oldest = line.ids[-1]
                 every[self.services.catalog.origin(self.table_of(name), oldest)] = oldest
-            self._pinned[name] = {
-                source_token(uuid, columns, read): each for read, each in every.items()
-            }
+            self._pinned[name] = {line.table.token(read): each for read, each in every.items()}
         return self._pinned[name]
 
     def work(self, entry: LedgerEntry, others: Iterable[LedgerEntry]) -> UnitOfWork | None:

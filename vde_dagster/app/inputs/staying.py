@@ -128,7 +128,16 @@ class StaleLooks:
         table = self.states.source(name)
         if table is None:
             return _NOTHING_SEEN
-        return SeenInput(table=table.uuid, number=table.iceberg_snapshot_id)
+        number = table.iceberg_snapshot_id
+        return SeenInput(table=table.identity(number), number=number)
+
+    def _is_another(self, name: ModelName, now: SeenInput, last: SeenInput) -> bool:
+        """Whether what was seen of an input belongs to another table than there is now.
+
+        Columns of a source may be others than they were, also with the rows that were seen.
+        """
+        table = self.states.source(name) if self.states.is_source(name) else None
+        return last.table != (now.table if table is None else table.identity(last.number))
 
     def _holding(self, name: ModelName) -> Holding:
         return self.loaded.get(self.snapshots[name].key, NOTHING)
@@ -139,7 +148,7 @@ class StaleLooks:
         if last.definition != now.definition or last.inputs.keys() != now.inputs.keys():
             return None
         moved = [each for each in now.inputs if now.inputs[each] != last.inputs[each]]
-        if any(now.inputs[each].table != last.inputs[each].table for each in moved):
+        if any(self._is_another(each, now.inputs[each], last.inputs[each]) for each in moved):
             return None
         key = self.snapshots[name].key
         times = [*last.stale]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.traces import source_token
 from vde_dagster.core.names import ModelName
 
 
@@ -37,4 +36,4 @@ def source_version(services: Services, binding: Binding, source: str) -> str:
         )
     head = state.iceberg_snapshot_id
     rows_of = None if head is None else services.catalog.origin(state.name, head)
-    return source_token(state.uuid, state.columns, rows_of)
+    return state.token(rows_of)

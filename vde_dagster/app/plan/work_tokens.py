@@ -67,7 +67,7 @@ def _input_tokens(
         if plan.graph[name].model.kind.is_source:
             table = services.source(name)
             last = None if table is None else table.iceberg_snapshot_id
-            found[name] = f"{name} {'' if table is None else table.uuid} {last}"
+            found[name] = f"{name} {'' if table is None else table.identity(last)} {last}"
         else:
             key = plan.snapshots[name].key
             found[name] = f"{name} {key.version} {loaded.get(key, NOTHING).number}"

@@ -13,7 +13,8 @@ from vde_dagster.core.time.intervals import Interval
 class SeenInput:
     """One input as it was seen.
 
-    ``table`` identifies what was read: the version of a model, or the table of a source.
+    ``table`` identifies what was read: the version of a model, or the table of a source with what
+    its columns were (`vde_dagster.ports.catalog.TableState.identity`).
     ``number`` is that of the version's last change, see `vde_dagster.core.ledger.holdings.Holding`,
     or the Iceberg snapshot of the source; None for a source without any.
     """

@@ -138,7 +138,9 @@ class OneToken:
         return self.token
 
 
-def source_token(uuid: str, columns: Iterable[Column], rows_of: int | None) -> str:
+def source_token(
+    uuid: str, columns: Iterable[Column], rows_of: int | None, *, marks: Sequence[str] = ()
+) -> str:
     """The token of a table that others write.
 
     Args:
@@ -146,9 +148,12 @@ def source_token(uuid: str, columns: Iterable[Column], rows_of: int | None) -> s
         columns: Its columns.
         rows_of: The Iceberg snapshot that gave it the rows that are read, which compaction does not
             change; None for a table that has none.
+        marks: What is to be known besides of columns that were others at that snapshot, although
+            these had their names (`EarlierSchemas.marks`).
     """
     schema = (f"{each.name} {each.type}".lower() for each in columns)
-    return hash_parts("source", uuid, "" if rows_of is None else str(rows_of), *schema)
+    others = ("columns", *marks) if marks else ()
+    return hash_parts("source", uuid, "" if rows_of is None else str(rows_of), *schema, *others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

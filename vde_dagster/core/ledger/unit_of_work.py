@@ -15,6 +15,7 @@ from enum import Enum
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, RowSum, total
+from vde_dagster.core.ledger.earlier_schemas import PresentColumn
 from vde_dagster.core.ledger.entries import LedgerChange
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
@@ -29,10 +30,15 @@ from vde_dagster.core.time.intervals import Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOf:
-    """All rows of a table at one Iceberg snapshot; no rows where it has none yet (None)."""
+    """All rows of a table at one Iceberg snapshot; no rows where it has none yet (None).
+
+    ``columns`` are the present ones of a source that had others at the snapshot: it is read with
+    these. It is empty if they are the same, and for versions of models.
+    """
 
     table: TableName
     iceberg_snapshot_id: int | None
+    columns: tuple[PresentColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +67,14 @@ class RowsWithin:
     """Rows of a table at one Iceberg snapshot whose time is in some intervals.
 
     What a Python model reads of a source that its sessions track (seed 003, *stateful*).
+    ``columns`` as those of `AsOf`.
     """
 
     table: TableName
     iceberg_snapshot_id: int | None
     intervals: tuple[Interval, ...]
     axis: TimeAxisSpec
+    columns: tuple[PresentColumn, ...] = ()
 
 
 Input = AsOf | AddedBetween | OwnRows | RowsWithin

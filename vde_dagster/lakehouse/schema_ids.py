@@ -1,0 +1,80 @@
+"""The fields of a table's schemas with their ids, from metadata that is loaded already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from pyiceberg.table import Table
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+
+from vde_dagster.core.ledger.earlier_schemas import (
+    SAME,
+    EarlierSchemas,
+    SchemaField,
+    earlier_schemas,
+)
+from vde_dagster.lakehouse.iceberg_types import spark_type
+
+
+def schemas_of(table: Table) -> EarlierSchemas:
+    """How the Iceberg snapshots of a table are read with its present columns.
+
+    Nothing is compared if it has had one schema only.
+    """
+    metadata = table.metadata
+    if len(metadata.schemas) == 1:
+        return SAME
+    return earlier_schemas(
+        fields_of(table.schema().fields),
+        {each.schema_id: fields_of(each.fields) for each in metadata.schemas},
+        ((each.snapshot_id, each.schema_id) for each in metadata.snapshots),
+    )
+
+
+def fields_of(fields: Sequence[NestedField]) -> tuple[SchemaField, ...]:
+    """Fields of Iceberg's as values that know their ids."""
+    return tuple(
+        SchemaField(
+            id=each.field_id,
+            name=each.name,
+            type=_quoted_type(each.field_type),
+            fields=fields_of(_inside(each.field_type)),
+            default=_value(each.initial_default),
+        )
+        for each in fields
+    )
+
+
+def _inside(of: IcebergType) -> Sequence[NestedField]:
+    match of:
+        case StructType():
+            return of.fields
+        case ListType():
+            return (of.element_field,)
+        case MapType():
+            return (of.key_field, of.value_field)
+        case _:
+            return ()
+
+
+def _quoted_type(of: IcebergType) -> str:
+    """The name that Spark gives a type, with the names of its fields in backquotes."""
+    match of:
+        case StructType():
+            fields = (f"{_quoted(each.name)}:{_quoted_type(each.field_type)}" for each in of.fields)
+            return f"struct<{','.join(fields)}>"
+        case ListType():
+            return f"array<{_quoted_type(of.element_type)}>"
+        case MapType():
+            return f"map<{_quoted_type(of.key_type)},{_quoted_type(of.value_type)}>"
+        case _:
+            return spark_type(of)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _value(default: object) -> object:
+    return str(default) if isinstance(default, UUID) else default
