@@ -20,6 +20,7 @@ from tests.worlds.writes import requested
 from vde_dagster.core.clean_up.expiry import REPAIR_TAG
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.earlier_schemas import uuid_of
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_widening, same_type
@@ -89,6 +90,8 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                 iceberg_snapshot_id=table.head,
                 columns=table.columns,
                 properties=dict(table.properties),
+                schemas=table.schemas,
+                changed_at=table.changed_at,
             )
 
     def view(self, name: TableName) -> ViewDefinition | None:
@@ -312,11 +315,13 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             head = mark_of(source, table)
             if since is None:
                 return SourceHistory(status=SourceStatus.INITIAL, head=head)
-            if table.uuid != since.table_uuid:
+            if table.uuid != uuid_of(since.table_uuid):
                 return SourceHistory(status=SourceStatus.RECREATED, head=head)
             found = snapshots_after(table, since)
             if isinstance(found, SourceStatus):
                 return SourceHistory(status=found, head=head)
+            if table.schemas.identity(table.uuid, since.iceberg_snapshot_id) != since.table_uuid:
+                return SourceHistory(status=SourceStatus.OTHER_COLUMNS, head=head)
             status = SourceStatus.CHANGED if found else SourceStatus.UNCHANGED
             changes = tuple(change_of(table, each) for each in found)
             return SourceHistory(status=status, head=head, changes=changes)
@@ -370,6 +375,11 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         """Set a property of a table."""
         with self.lock:
             self.tables[name].properties[key] = value
+
+    def replace_column(self, name: TableName, column: str) -> None:
+        """Drop a column and add another one of its name and type, without a snapshot."""
+        with self.lock:
+            self.tables[name].replace_column(column, self.clock.now())
 
     def append(self, name: TableName, rows: Iterable[Row]) -> int:
         """Add rows to `main`; returns the new snapshot."""

@@ -58,7 +58,7 @@ def mark_of(source: ModelName, table: Table) -> HighWaterMark | None:
     sequence = table.snapshots[table.head].sequence
     return HighWaterMark(
         source=source,
-        table_uuid=table.uuid,
+        table_uuid=table.schemas.identity(table.uuid, table.head),
         iceberg_snapshot_id=table.head,
         sequence_number=sequence,
         committed_at=EPOCH + timedelta(seconds=sequence),

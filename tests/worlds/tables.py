@@ -7,6 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.earlier_schemas import (
+    SAME,
+    EarlierSchema,
+    EarlierSchemas,
+    PresentColumn,
+)
 from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.intervals import EPOCH
@@ -49,6 +55,8 @@ class Table:
     announced: tuple[str, frozenset[int]] | None = None
     expired: frozenset[int] = frozenset()
     strays: dict[str, datetime] = field(default_factory=dict)
+    schemas: EarlierSchemas = SAME
+    changed_at: datetime = EPOCH
 
     def copied(self) -> Table:
         """A table with the same Iceberg snapshots, which can go another way."""
@@ -85,6 +93,29 @@ class Table:
                 )
                 for key, each in self.snapshots.items()
             }
+
+    def replace_column(self, name: str, at: datetime) -> None:
+        """Drop a column and add another one of its name and type: NULL in every row so far."""
+        place = [each.name for each in self.columns].index(name)
+        self.snapshots = {
+            key: replace(
+                each,
+                rows=tuple((*row[:place], None, *row[place + 1 :]) for row in each.rows),
+                added=tuple((*row[:place], None, *row[place + 1 :]) for row in each.added),
+            )
+            for key, each in self.snapshots.items()
+        }
+        new = EarlierSchema(
+            columns=tuple(
+                PresentColumn(
+                    name=each.name, type=each.type, former=None if each.name == name else each.name
+                )
+                for each in self.columns
+            ),
+            replaced=(name,),
+        )
+        self.schemas = EarlierSchemas(at={**self.schemas.at, **dict.fromkeys(self.snapshots, new)})
+        self.changed_at = at
 
     def line(self, snapshot_id: int | None) -> list[Snapshot]:
         """A snapshot and its retained ancestors, newest first."""

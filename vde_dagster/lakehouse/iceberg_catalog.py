@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.spans import Kind, spent_on
+from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.catalog_properties import (
     ADDRESSES,
@@ -219,6 +220,7 @@ class IcebergCatalog(IcebergMaintenance):
                 for each in table.spec().fields
             ),
             schemas=schemas_of(table),
+            changed_at=EPOCH + timedelta(milliseconds=table.metadata.last_updated_ms),
         )
 
     def view(self, name: TableName) -> ViewDefinition | None:

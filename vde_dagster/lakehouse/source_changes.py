@@ -21,6 +21,7 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
+from vde_dagster.core.ledger.earlier_schemas import uuid_of
 from vde_dagster.core.ledger.late.history import (
     ProcessingUri,
     SourceChange,
@@ -32,6 +33,7 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import parse_instant
 from vde_dagster.lakehouse.appended import Added, added_files, appended
+from vde_dagster.lakehouse.schema_ids import schemas_of
 
 VALID_TO = "vde.valid-to"
 """The table property with which a source declares up to when it is complete (ISO-8601)."""
@@ -65,11 +67,14 @@ def source_history(
     head = None if snapshot is None else _mark(source, table, snapshot)
     if since is None:
         return SourceHistory(status=SourceStatus.INITIAL, head=head)
-    if str(table.metadata.table_uuid) != since.table_uuid:
+    uuid = str(table.metadata.table_uuid)
+    if uuid != uuid_of(since.table_uuid):
         return SourceHistory(status=SourceStatus.RECREATED, head=head)
     if snapshot is None:
         return SourceHistory(status=SourceStatus.ROLLED_BACK, head=None)
     found = _snapshots_after(table, snapshot, since)
+    if schemas_of(table).identity(uuid, since.iceberg_snapshot_id) != since.table_uuid:
+        found = found if isinstance(found, SourceStatus) else SourceStatus.OTHER_COLUMNS
     if isinstance(found, SourceStatus):
         return SourceHistory(status=found, head=head)
     changes = tuple(_changes(table, found))
@@ -96,7 +101,7 @@ def _mark(source: ModelName, table: Table, snapshot: Snapshot) -> HighWaterMark:
     declared = table.metadata.properties.get(VALID_TO)
     return HighWaterMark(
         source=source,
-        table_uuid=str(table.metadata.table_uuid),
+        table_uuid=schemas_of(table).identity(str(table.metadata.table_uuid), snapshot.snapshot_id),
         iceberg_snapshot_id=snapshot.snapshot_id,
         sequence_number=snapshot.sequence_number or 0,
         committed_at=datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from vde_dagster.core.columns import Column
@@ -14,7 +14,6 @@ from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.ledger.traces import source_token
-from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
@@ -22,13 +21,17 @@ from vde_dagster.ports.engine import ArrowRows, TableRows
 from vde_dagster.ports.maintenance import Maintenance
 from vde_dagster.ports.physical_layer import PhysicalLayer
 
+_BEHIND: Final = timedelta(minutes=1)
+"""How far another clock may be behind, and how long after reading metadata work is recorded."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """A table as its current metadata describes it. ``iceberg_snapshot_id`` is None when empty.
 
     ``partition_columns`` are those that new files are partitioned by. ``schemas`` say how rows of
-    its Iceberg snapshots are read with its present columns.
+    its Iceberg snapshots are read with its present columns. ``changed_at`` is when anything about
+    it was changed last, None if that is not known.
     """
 
     name: TableName
@@ -38,14 +41,20 @@ class TableState:
     properties: Mapping[str, str]
     partition_columns: tuple[str, ...] = ()
     schemas: EarlierSchemas = SAME
+    changed_at: datetime | None = None
 
     def identity(self, iceberg_snapshot_id: int | None) -> str:
-        """What its rows at an Iceberg snapshot belong to: the table, with the columns it has now.
+        """What its rows at an Iceberg snapshot belong to, see `EarlierSchemas.identity`."""
+        return self.schemas.identity(self.uuid, iceberg_snapshot_id)
 
-        It is the uuid, and more only if a column had been another one of the same name there.
+    def may_have_replaced(self, iceberg_snapshot_id: int | None, *, since: datetime) -> bool:
+        """Whether columns may have become others, with the rows of a snapshot, after a time.
+
+        That is known to the last change of the table's metadata, by the clock of who made it, which
+        may be a minute behind.
         """
-        marks = self.schemas.marks(iceberg_snapshot_id)
-        return f"{self.uuid} {hash_parts(*marks)}" if marks else self.uuid
+        late = self.changed_at is None or self.changed_at + _BEHIND >= since
+        return late and self.schemas.replaced(iceberg_snapshot_id)
 
     def token(self, rows_of: int | None) -> str:
         """The token of its rows, if it is a source.

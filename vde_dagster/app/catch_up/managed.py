@@ -105,7 +105,8 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
     if services.clock.now() < fresh_until:
         reason = f"its target lag lasts until {_instant_text(fresh_until)}"
         return Freshness(name=node.name, is_stale=False, reason=reason, token=work_id)
-    changed = dict(changed_inputs(services, binding, work.intent.inputs))
+    read, since = work.intent.inputs, work.started_at
+    changed = dict(changed_inputs(services, binding, read, since=since))
     same = _same_rows(services, binding, node, entry, changed)
     changed = {name: rows for name, rows in changed.items() if name not in same}
     if changed:

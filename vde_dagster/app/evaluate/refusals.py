@@ -31,7 +31,7 @@ def still_refused(
     if intent.definition != binding.snapshots[name].fingerprint.definition:
         return ""
     read = {**intent.read_beside, **intent.inputs}
-    if next(changed_inputs(services, binding, read), None) is not None:
+    if next(changed_inputs(services, binding, read, since=newest.started_at), None) is not None:
         return ""
     audits = ", ".join(dict.fromkeys(each.name for each in newest.audits if each.stops))
     return (

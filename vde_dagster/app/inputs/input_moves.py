@@ -313,7 +313,11 @@ class InputMoves:
         work = self.states.work(entry, self.entries)
         if work is None or name not in work.intent.inputs:
             return True
-        return self._has_changed_since(name, work.intent.inputs[name], read)
+        at = work.intent.inputs[name]
+        table = self.states.source(name) if self.states.is_source(name) else None
+        if table is not None and table.may_have_replaced(at, since=work.started_at):
+            return True
+        return self._has_changed_since(name, at, read)
 
     def _has_other_token(
         self, entry: LedgerEntry, name: ModelName, known: str, read: InputRange

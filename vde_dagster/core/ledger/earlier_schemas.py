@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from vde_dagster.core.model.fingerprint import hash_parts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaField:
@@ -148,6 +150,19 @@ class EarlierSchemas:
     def replaced(self, rows_of: int | None) -> bool:
         """Whether a column of the same name was, or may have been, another one at a snapshot."""
         return bool(self.marks(rows_of))
+
+    def identity(self, uuid: str, iceberg_snapshot_id: int | None) -> str:
+        """What a table's rows at an Iceberg snapshot belong to: it, with the columns it has now.
+
+        It is the table's uuid, and more only if a column was another one of the same name there.
+        """
+        marks = self.marks(iceberg_snapshot_id)
+        return " ".join([uuid, *([hash_parts(*marks)] if marks else [])])
+
+
+def uuid_of(identity: str) -> str:
+    """The uuid of the table in `EarlierSchemas.identity`."""
+    return identity.partition(" ")[0]
 
 
 SAME: Final = EarlierSchemas()

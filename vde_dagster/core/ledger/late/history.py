@@ -54,6 +54,8 @@ class SourceStatus(Enum):
     ROLLED_BACK = "rolled back"
     EXPIRED = "expired"
     RECREATED = "recreated"
+    OTHER_COLUMNS = "other columns"
+    """Rows that were there at the mark have other values now: a column became another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ class SourceHistory:
             return "the source was rolled back to before what is loaded"
         if self.status is SourceStatus.EXPIRED:
             return "the source's history since the last load has been expired"
+        if self.status is SourceStatus.OTHER_COLUMNS:
+            return "a column of the source was dropped and added again, or swapped with another one"
         rewriting = (SourceOperation.OVERWRITE, SourceOperation.DELETE)
         for change in self.changes:
             if change.operation in rewriting:

@@ -14,10 +14,11 @@ from vde_dagster.core.names import ModelName
 class HighWaterMark:
     """Up to which change of a source the changes are known to a version.
 
-    Of a model of the project, ``table_uuid`` is its version, and ``sequence_number`` counts the
-    changes of its ledger. ``complete_to`` is up to when the source was complete when the mark was
-    taken, None where that is not known. ``committed_at`` is for people only: order is by sequence
-    number.
+    ``table_uuid`` identifies the table, with its columns if these have become others since the
+    Iceberg snapshot (`EarlierSchemas.identity`). Of a model of the project it is its version, and
+    ``sequence_number`` counts the changes of its ledger. ``complete_to`` is up to when the source
+    was complete when the mark was taken, None where that is not known. ``committed_at`` is for
+    people only: order is by sequence number.
     """
 
     source: ModelName

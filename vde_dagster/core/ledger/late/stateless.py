@@ -164,6 +164,7 @@ def another_table(history: SourceHistory) -> Stop | None:
             | SourceStatus.CHANGED
             | SourceStatus.ROLLED_BACK
             | SourceStatus.EXPIRED
+            | SourceStatus.OTHER_COLUMNS
         ):
             return None
         case unreachable:

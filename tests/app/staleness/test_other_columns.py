@@ -1,0 +1,138 @@
+"""A source's column is dropped and added again, without a write: nothing calls that unchanged."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import Wanted, plan_run
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.catch_up.managed import managed_tables, refresh_managed
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.source_versions import source_version
+from vde_dagster.app.plan.work_tokens import work_tokens
+from vde_dagster.app.services import VALID_TO
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.names import ModelName
+
+NAME = ModelName("a", "p")
+BY_TIME = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+QUERY = "SELECT id AS id, at AS at, amount AS amount FROM raw.events"
+BOUNDED = f"{QUERY} WHERE at BETWEEN @start_dt AND @end_dt"
+RANDOM = BOUNDED.replace("amount AS", "amount + CAST(RAND() * 0 AS BIGINT) AS")
+STATELESS = ", late_data (mode stateless, sources (raw.events))"
+STOPPING = STATELESS.replace("mode", "on_source_rewrite stop, mode")
+STATEFUL = ", late_data (mode stateful, sources (raw.events))"
+
+
+def model(kind: str, query: str, more: str = "") -> str:
+    return f"MODEL (name a.p, kind {kind}, cron '@daily'{more}); {query}"
+
+
+def built(text: str) -> MemoryWorld:
+    """Two days, in a table that was built ten minutes ago."""
+    world = MemoryWorld()
+    world.land((1, 10), (30, 20), until=48)
+    build(world.services(), graph_of({"p": text}))
+    world.clock.advance(timedelta(minutes=10))
+    return world
+
+
+def add_again(world: MemoryWorld) -> None:
+    world.catalog.replace_column(RAW, "amount")
+    world.clock.advance(timedelta(minutes=10))
+
+
+def run(world: MemoryWorld) -> int:
+    """What `vde run` does: how many models were computed."""
+    plan = plan_run(world.services(), "prod", Wanted.STALE)
+    done = apply_plan(world.services(), plan, lambda _: None)
+    world.clock.advance(timedelta(minutes=10))
+    return sum(not each.reused for each in done)
+
+
+def amounts(world: MemoryWorld) -> list[object]:
+    return [row[2] for row in world.rows("a.p")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        model(BY_TIME, BOUNDED),
+        model(BY_TIME, RANDOM),
+        model("FULL", QUERY),
+        model("FULL", RANDOM.partition(" WHERE")[0]),
+        model(BY_TIME, BOUNDED, STATELESS),
+        model(BY_TIME, BOUNDED, STATEFUL),
+        model(BY_TIME, RANDOM, STATEFUL),
+    ],
+    ids=["by time", "random", "full", "random full", "stateless", "stateful", "random stateful"],
+)
+def test_all_that_was_computed_from_it_is_computed_again_once(text: str) -> None:
+    world = built(text)
+    assert run(world) == 0
+    add_again(world)
+    assert run(world) == 1
+    assert amounts(world) == [None, None]
+    assert run(world) == 0
+    world.land((31, 30), until=48)
+    assert run(world) == 1
+    assert amounts(world) == [None, None, 30]
+    assert run(world) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [model(BY_TIME, BOUNDED), model("FULL", QUERY), model(BY_TIME, BOUNDED, STATELESS)],
+    ids=["by time", "full", "stateless"],
+)
+def test_no_interval_keeps_old_values_if_rows_are_written_before_anybody_looks(text: str) -> None:
+    world = built(text)
+    add_again(world)
+    world.land((31, 30), until=48)
+    assert run(world) == 1
+    assert amounts(world) == [None, None, 30]
+    assert run(world) == 0
+
+
+def test_a_session_says_why_it_overwrites_or_stops() -> None:
+    for late, expected in ((STATELESS, Load), (STOPPING, Stop)):
+        world = built(model(BY_TIME, BOUNDED, late))
+        add_again(world)
+        services = world.services()
+        found = detect(services, bound(services), NAME)
+        assert isinstance(found, expected)
+        assert "dropped and added again" in (
+            found.rewrite if isinstance(found, Load) else str(getattr(found, "reason", ""))
+        )
+        catch_up(services, bound(services), NAME, reload=True)
+        assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+        assert amounts(world) == [None, None]
+
+
+@pytest.mark.parametrize("query", [QUERY, RANDOM.partition(" WHERE")[0]])
+def test_a_managed_table_is_refreshed_for_it_once(query: str) -> None:
+    world = built(model("MANAGED", query, ", physical_properties (target_lag = '1 minute')"))
+    services = world.services()
+    assert [each.is_due for each in managed_tables(services, bound(services))] == [False]
+    add_again(world)
+    list(refresh_managed(services, bound(services)))
+    assert amounts(world) == [None, None]
+    world.clock.advance(timedelta(minutes=10))
+    assert [each.is_due for each in managed_tables(services, bound(services))] == [False]
+
+
+def test_its_version_and_the_key_of_the_work_are_others() -> None:
+    world = built(model(BY_TIME, BOUNDED))
+    services = world.services()
+    before = source_version(services, bound(services), "raw.events")
+    world.catalog.set_property(RAW, VALID_TO, hour_of(72).isoformat())
+    plan = plan_run(services, "prod")
+    tokens = work_tokens(services, plan)
+    add_again(world)
+    assert source_version(services, bound(services), "raw.events") != before
+    assert work_tokens(services, plan).keys() == tokens.keys() == {NAME}
+    assert work_tokens(services, plan) != tokens
