@@ -86,6 +86,10 @@ class World(ABC):
     def set_property(self, name: TableName, key: str, value: str) -> None: ...
 
     @abstractmethod
+    def add_again(self, name: TableName, column: str) -> None:
+        """Drop a column, and add another one of its name and type; nothing is written."""
+
+    @abstractmethod
     def create_view(self, name: TableName) -> None:
         """A view as another program makes it, without this package's properties."""
 
@@ -136,6 +140,9 @@ class MemoryWorld(World):
 
     def set_property(self, name: TableName, key: str, value: str) -> None:
         self.catalog.set_property(name, key, value)
+
+    def add_again(self, name: TableName, column: str) -> None:
+        self.catalog.replace_column(name, column)
 
     def create_view(self, name: TableName) -> None:
         self.catalog.queries[name] = "SELECT 1"
@@ -208,6 +215,13 @@ class IcebergWorld(World):
     def set_property(self, name: TableName, key: str, value: str) -> None:
         with self._load(name).transaction() as transaction:
             transaction.set_properties({key: value})
+
+    def add_again(self, name: TableName, column: str) -> None:
+        found = self._load(name).schema().find_field(column).field_type
+        with self._load(name).update_schema(allow_incompatible_changes=True) as update:
+            update.delete_column(column)
+        with self._load(name).update_schema() as update:
+            update.add_column(column, found)
 
     def create_view(self, name: TableName) -> None:
         self.catalog.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])

@@ -28,7 +28,7 @@ from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, IntervalUnit
-from vde_dagster.ports.catalog import TableMoved, TableText, ViewDefinition
+from vde_dagster.ports.catalog import TableMoved, TableState, TableText, ViewDefinition
 from vde_dagster.ports.engine import TableRows
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
@@ -386,6 +386,31 @@ def test_a_table_that_was_made_again_is_another(world: World) -> None:
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.MISSING
     world.create(TABLE)
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.RECREATED
+
+
+def test_a_column_that_was_added_again_is_another_one_in_earlier_snapshots(world: World) -> None:
+    def state() -> TableState:
+        found = world.catalog.table(TABLE)
+        assert found is not None
+        return found
+
+    first = world.append(TABLE, [(1, START)])
+    mark, before = world.mark(), state()
+    world.add_again(TABLE, "id")
+    assert set(state().columns) == set(before.columns)
+    columns = {each.name: each.former for each in state().schemas.columns(first)}
+    assert columns == {"id": None, "at": "at"}
+    assert state().token(first) != before.token(first)
+    assert state().identity(first) != before.identity(first) == before.uuid
+    assert world.catalog.history(EVENTS, mark).status is SourceStatus.OTHER_COLUMNS
+    again = world.mark()
+    assert world.catalog.history(EVENTS, again).status is SourceStatus.UNCHANGED
+    second = world.append(TABLE, [(2, START)])
+    assert (state().schemas.columns(second), state().identity(second)) == ((), before.uuid)
+    assert world.catalog.history(EVENTS, again).status is SourceStatus.CHANGED
+    assert world.catalog.history(EVENTS, mark).status is SourceStatus.OTHER_COLUMNS
+    assert state().may_have_replaced(first, since=state().changed_at or START)
+    assert not state().may_have_replaced(second, since=START)
 
 
 def test_rows_come_from_the_last_snapshot_that_is_no_compaction(world: World) -> None:
