@@ -31,6 +31,7 @@ FILES: Final = (
     "lakehouse/test_engine_contract.py",
     "lakehouse/test_model_functions.py",
     "lakehouse/test_own_session.py",
+    "lakehouse/test_present_columns.py",
     "lakehouse/test_statements.py",
 )
 _LINES: Final = 100

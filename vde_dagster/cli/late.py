@@ -14,6 +14,7 @@ from vde_dagster.cli.late_facts import late_names, load_command, opened, pending
 from vde_dagster.cli.late_init import init
 from vde_dagster.cli.printing import instant, note, print_json
 from vde_dagster.cli.spelling import vde
+from vde_dagster.core.ledger.earlier_schemas import uuid_of
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 
@@ -148,7 +149,7 @@ def _decision_facts(decision: Decision) -> dict[str, object]:
 def _mark_facts(mark: HighWaterMark) -> dict[str, object]:
     return {
         "source": str(mark.source),
-        "table": mark.table_uuid,
+        "table": uuid_of(mark.table_uuid),
         "iceberg_snapshot_id": mark.iceberg_snapshot_id,
         "sequence_number": mark.sequence_number,
         "committed_at": instant(mark.committed_at),

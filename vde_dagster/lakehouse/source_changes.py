@@ -21,7 +21,7 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
-from vde_dagster.core.ledger.earlier_schemas import uuid_of
+from vde_dagster.core.ledger.earlier_schemas import EarlierSchemas, uuid_of
 from vde_dagster.core.ledger.late.history import (
     ProcessingUri,
     SourceChange,
@@ -64,7 +64,8 @@ def source_history(
     if table is None:
         return SourceHistory(status=SourceStatus.MISSING, head=None)
     snapshot = table.metadata.current_snapshot()
-    head = None if snapshot is None else _mark(source, table, snapshot)
+    schemas = schemas_of(table)
+    head = None if snapshot is None else _mark(source, table, snapshot, schemas)
     if since is None:
         return SourceHistory(status=SourceStatus.INITIAL, head=head)
     uuid = str(table.metadata.table_uuid)
@@ -73,7 +74,7 @@ def source_history(
     if snapshot is None:
         return SourceHistory(status=SourceStatus.ROLLED_BACK, head=None)
     found = _snapshots_after(table, snapshot, since)
-    if schemas_of(table).identity(uuid, since.iceberg_snapshot_id) != since.table_uuid:
+    if schemas.identity(uuid, since.iceberg_snapshot_id) != since.table_uuid:
         found = found if isinstance(found, SourceStatus) else SourceStatus.OTHER_COLUMNS
     if isinstance(found, SourceStatus):
         return SourceHistory(status=found, head=head)
@@ -97,11 +98,13 @@ def origin(table: Table | None, snapshot_id: int) -> int:
     return snapshot_id
 
 
-def _mark(source: ModelName, table: Table, snapshot: Snapshot) -> HighWaterMark:
+def _mark(
+    source: ModelName, table: Table, snapshot: Snapshot, schemas: EarlierSchemas
+) -> HighWaterMark:
     declared = table.metadata.properties.get(VALID_TO)
     return HighWaterMark(
         source=source,
-        table_uuid=schemas_of(table).identity(str(table.metadata.table_uuid), snapshot.snapshot_id),
+        table_uuid=schemas.identity(str(table.metadata.table_uuid), snapshot.snapshot_id),
         iceberg_snapshot_id=snapshot.snapshot_id,
         sequence_number=snapshot.sequence_number or 0,
         committed_at=datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
 
+from vde_dagster.core.ledger.earlier_schemas import uuid_of
 from vde_dagster.core.ledger.late.decision import Load, SourceFound
 from vde_dagster.core.ledger.late.marks import HighWaterMark, MarkMove
 from vde_dagster.core.ledger.late.pending import Pending
@@ -153,7 +154,7 @@ def _mark(key: VersionKey, latest: HighWaterMark, move: MarkMove) -> ListedMark:
         process_name=str(key.model),
         version=key.version,
         source=str(latest.source),
-        table_uuid=latest.table_uuid,
+        table_uuid=uuid_of(latest.table_uuid),
         latest_snapshot_id=latest.iceberg_snapshot_id,
         latest_sequence_number=latest.sequence_number,
         latest_committed_at=latest.committed_at,
@@ -178,7 +179,7 @@ def _uris(session: Load) -> Iterable[ListedUri]:
 def _source(found: SourceFound) -> ListedSource:
     return ListedSource(
         source=str(found.name),
-        table_uuid=found.after.table_uuid,
+        table_uuid=uuid_of(found.after.table_uuid),
         previous_snapshot_id=found.before.iceberg_snapshot_id if found.before else None,
         latest_snapshot_id=found.after.iceberg_snapshot_id,
         files=sum(each.files for each in found.evidence),
