@@ -19,6 +19,7 @@ from vde_dagster.core.errors import Refused
 if TYPE_CHECKING:
     from vde_dagster.app.unit_tests.creating import Created, Wanted
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.columns import Column
     from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
     from vde_dagster.core.time.intervals import Interval
@@ -99,6 +100,7 @@ def _written(
     Raises:
         Refused: There is such a file, and it is not to be replaced; or the test cannot be made.
     """
+    from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.unit_tests.creating import create_test
     from vde_dagster.app.unit_tests.running import Engines
     from vde_dagster.cli.query import ask
@@ -116,8 +118,17 @@ def _written(
         answer = ask(project, sql, environment=environment, limit=limit)
         return answer.columns, answer.rows
 
+    binding = bind_environment(project.services, environment)
+
+    def recorded(name: ModelName) -> Sequence[Column]:
+        key = binding.snapshots[name].key if binding and name in binding.snapshots else None
+        held = project.services.state.holdings([key] if key is not None else [])
+        return next((each.columns for each in held.values()), ())
+
     engines = Engines(engine=project.engine, quick=project.quick_answers)
-    made = create_test(project.configuration, project.files.graph, wanted, fetch, engines)
+    made = create_test(
+        project.configuration, project.files.graph, wanted, fetch, engines, recorded=recorded
+    )
     path.parent.mkdir(exist_ok=True)
     replace_text(path, before, made.text)
     return made

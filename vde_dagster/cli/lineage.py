@@ -104,9 +104,14 @@ def _written(point: Point) -> str:
 
 
 def _type(graph: Graph, point: Point) -> str | None:
+    from vde_dagster.core.unit_tests.column_types import typed_columns
+
     name, column = point
-    types = {each.name.lower(): each.type for each in graph[name].columns}
-    return types.get(column) if column is not None else None
+    if column is None:
+        return None
+    return next(
+        (each.type for each in typed_columns(graph, name) if each.name.lower() == column), None
+    )
 
 
 def _print_models(graph: Graph) -> None:

@@ -305,7 +305,11 @@ def _seed_frame(spark: SparkSession, rows: CsvRows, columns: tuple[Column, ...])
 def typed_frame(
     spark: SparkSession, columns: Sequence[Column], rows: Sequence[Sequence[object]]
 ) -> DataFrame:
-    """Rows of Python's values as a DataFrame with these columns' types; a MAP is a dictionary."""
+    """Rows of Python's values as a DataFrame with these columns' types; a MAP is a dictionary.
+
+    Raises:
+        EvaluationFailed: A value does not fit into the type of its column.
+    """
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructField, StructType
@@ -314,10 +318,15 @@ def typed_frame(
 
     schema = StructType([StructField(each.name, stored_type(each.type)) for each in columns])
     arrow = to_arrow_schema(schema)
-    arrays = [
-        pa.array([row[position] for row in rows], type=field.type)
-        for position, field in enumerate(arrow)
-    ]
+    arrays = []
+    for position, field in enumerate(arrow):
+        try:
+            arrays.append(pa.array([row[position] for row in rows], type=field.type))
+        except pa.ArrowException as error:
+            raise EvaluationFailed(
+                f"the column {field.name} has values that are no {columns[position].type}: {error}",
+                advice="Give it the type that they have.",
+            ) from error
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_tested import macros_read, needed_tables
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import UNKNOWN_TYPE
 from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.formats import axis_type
 from vde_dagster.core.time.intervals import Interval
@@ -29,6 +30,8 @@ from vde_dagster.project.unit_tests.writing import text_of_test
 
 Fetch = Callable[[str], tuple[Sequence[str], Sequence[Sequence[object]]]]
 """Runs a query over models, and returns the names of its columns and its rows."""
+Recorded = Callable[[ModelName], Sequence[Column]]
+"""The columns that the live table of a model is recorded to have; none where there is no such."""
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -57,8 +60,18 @@ class Created:
     rows: int
 
 
+def _nothing(_: ModelName) -> Sequence[Column]:
+    return ()
+
+
 def create_test(
-    configuration: Configuration, graph: Graph, wanted: Wanted, fetch: Fetch, engines: Engines
+    configuration: Configuration,
+    graph: Graph,
+    wanted: Wanted,
+    fetch: Fetch,
+    engines: Engines,
+    *,
+    recorded: Recorded = _nothing,
 ) -> Created:
     """The text of a test with live rows, which was run and passes. Nothing is written.
 
@@ -68,6 +81,7 @@ def create_test(
         wanted: What to write.
         fetch: Where live rows come from.
         engines: Who computes what the model returns for them.
+        recorded: Who knows the types that no rule tells. The test says them.
 
     Raises:
         Refused: The model reads no such table as a query is given for, a type has no form in a
@@ -82,7 +96,8 @@ def create_test(
             f"{wanted.model} does not read {unread[0]}",
             advice=f"It reads {', '.join(map(str, needed)) or 'nothing'}.",
         )
-    inputs = {name: _given(graph, node, name, wanted, fetch) for name in needed}
+    known = {name: _columns(typed_columns(graph, name), recorded(name)) for name in needed}
+    inputs = {name: _given(graph, node, name, wanted, fetch, known=known[name]) for name in needed}
     test = UnitTest(
         name=wanted.name,
         place=Place(path=wanted.path),
@@ -99,6 +114,7 @@ def create_test(
         wanted.name,
         wanted.model,
         inputs=inputs,
+        types={name: _added_types(graph, name, each) for name, each in inputs.items()},
         answer=answer,
         interval=wanted.interval,
         execution_time=wanted.execution_time if asks or node.canonical is None else None,
@@ -125,9 +141,37 @@ def _check(
         )
 
 
-def _given(graph: Graph, node: Node, name: ModelName, wanted: Wanted, fetch: Fetch) -> GivenRows:
+def _columns(known: Sequence[Column], recorded: Sequence[Column]) -> list[Column]:
+    """The columns with types that are known for certain, else as the table is recorded."""
+    types = {each.name.lower(): each.type for each in recorded}
+    return [
+        replace(each, type=types.get(each.name.lower(), each.type))
+        if each.type == UNKNOWN_TYPE
+        else each
+        for each in known
+    ]
+
+
+def _added_types(graph: Graph, name: ModelName, given: GivenRows) -> Mapping[str, str]:
+    """The types that a test has to say, since nothing else does."""
+    unknown = {each.name for each in typed_columns(graph, name) if each.type == UNKNOWN_TYPE}
+    return {
+        each.name: each.type
+        for each in given.columns
+        if each.name in unknown and each.type != NULL_TYPE
+    }
+
+
+def _given(
+    graph: Graph,
+    node: Node,
+    name: ModelName,
+    wanted: Wanted,
+    fetch: Fetch,
+    *,
+    known: Sequence[Column],
+) -> GivenRows:
     """Live rows of one table that a model reads, in the types of its columns."""
-    known = typed_columns(graph, name)
     columns = [each for each in known if type_of(each.type) is not None]
     if not columns:
         raise Refused(

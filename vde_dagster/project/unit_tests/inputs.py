@@ -100,7 +100,8 @@ def _rows(name: ModelName, columns: Sequence[Column], entry: Entry, reader: Read
             reader.add(
                 child.place,
                 f"the type of {name}.{key} {what}",
-                f"Write it below the input's rows: `columns: {{{key}: string}}`.",
+                f"Write it beside the input's `rows`, as `columns: {{{key}: bigint}}` if that is "
+                f"its type, or declare it where {name} is defined, in its `columns`.",
             )
     read = tuple(each if type_of(each.type) is not None else _null(each) for each in columns)
     return GivenRows(columns=read, rows=tuple(_row(name, read, row, reader) for row in rows))

@@ -140,7 +140,7 @@ class _Loading:
         )
         check_inputs(graph, node, test, {name: each.place for name, each in names.items()}, reader)
         check_times(graph, node, test, given=times, place=place, reader=reader)
-        check_expected(node, test, reader)
+        check_expected(graph, node, test, reader)
         return LoadedTest(test=test, graph=graph)
 
     def _model(self, name: str, entry: Entry) -> ModelName | None:

@@ -38,6 +38,7 @@ def text_of_test(
     *,
     inputs: Mapping[ModelName, GivenRows],
     answer: Answer | None,
+    types: Mapping[ModelName, Mapping[str, str]] | None = None,
     interval: Interval | None = None,
     execution_time: datetime | None = None,
 ) -> str:
@@ -48,6 +49,7 @@ def text_of_test(
         model: The model that it tests.
         inputs: The rows that stand for what the model reads.
         answer: What the model returns for them; None for no rows.
+        types: Those of columns of the inputs that the file has to say.
         interval: The range that is computed; None for a model that has none.
         execution_time: What is taken for now; None if the model does not ask.
     """
@@ -59,7 +61,9 @@ def text_of_test(
         times["execution_time"] = _start(execution_time)
     test = {
         "model": str(model),
-        "inputs": {str(each): _given(given) for each, given in inputs.items()},
+        "inputs": {
+            str(each): _given(given, (types or {}).get(each, {})) for each, given in inputs.items()
+        },
         "outputs": {"query": {"rows": rows}},
         **({"vars": times} if times else {}),
     }
@@ -73,11 +77,12 @@ def text_of_test(
     )
 
 
-def _given(given: GivenRows) -> dict[str, object]:
+def _given(given: GivenRows, types: Mapping[str, str]) -> dict[str, object]:
     columns = [each for each in given.columns if each.type != NULL_TYPE]
     places = [at for at, each in enumerate(given.columns) if each.type != NULL_TYPE]
     rows = [tuple(row[at] for at in places) for row in given.rows]
-    return {"rows": _rows([each.name for each in columns], rows)}
+    said = {"columns": dict(types)} if types else {}
+    return {**said, "rows": _rows([each.name for each in columns], rows)}
 
 
 def _rows(names: Sequence[str], rows: Sequence[Sequence[object]]) -> list[dict[str, object]]:

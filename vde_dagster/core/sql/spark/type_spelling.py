@@ -1,0 +1,82 @@
+"""Spark's simple names of types, and what is inside of an array, a map or a struct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.spark.scopes import type_named
+
+_Type: Final = exp.DataType.Type
+_NAMES: Final[Mapping[exp.DType, str]] = {
+    _Type.BOOLEAN: "boolean",
+    _Type.TINYINT: "tinyint",
+    _Type.SMALLINT: "smallint",
+    _Type.INT: "int",
+    _Type.BIGINT: "bigint",
+    _Type.FLOAT: "float",
+    _Type.DOUBLE: "double",
+    _Type.TEXT: "string",
+    _Type.VARCHAR: "string",
+    _Type.CHAR: "string",
+    _Type.BINARY: "binary",
+    _Type.DATE: "date",
+    _Type.TIMESTAMP: "timestamp",
+    _Type.TIMESTAMPTZ: "timestamp",
+    _Type.TIMESTAMPLTZ: "timestamp",
+    _Type.TIMESTAMPNTZ: "timestamp_ntz",
+}
+_PRECISION: Final = 10
+"""That of a decimal without one."""
+
+
+def spelled(kind: exp.DataType) -> str | None:
+    """A type by Spark's simple name, such as ``decimal(10,2)``; None of one that is not listed."""
+    if kind.is_type(_Type.DECIMAL):
+        return _decimal([each.name for each in kind.expressions])
+    parts = [spelled(each) for each in kind.expressions if isinstance(each, exp.DataType)]
+    if kind.is_type(_Type.ARRAY, _Type.MAP):
+        wanted = 1 if kind.is_type(_Type.ARRAY) else 2
+        known = [each for each in parts if each is not None]
+        return f"{kind.this.name.lower()}<{','.join(known)}>" if len(known) == wanted else None
+    if kind.is_type(_Type.STRUCT):
+        return _struct(kind)
+    return _NAMES.get(kind.this)
+
+
+def _decimal(parts: Sequence[str]) -> str | None:
+    if not all(each.isdigit() for each in parts):
+        return None
+    precision = int(parts[0]) if parts else _PRECISION
+    return f"decimal({precision},{int(parts[1]) if len(parts) > 1 else 0})"
+
+
+def _struct(kind: exp.DataType) -> str | None:
+    fields = []
+    for each in kind.expressions:
+        inner = each.args.get("kind") if isinstance(each, exp.ColumnDef) else None
+        found = spelled(inner) if isinstance(inner, exp.DataType) else None
+        if found is None or not each.name.isidentifier():
+            return None
+        fields.append(f"{each.name}:{found}")
+    return f"struct<{','.join(fields)}>" if fields else None
+
+
+def entry_of(kind: str | None) -> Sequence[str]:
+    """The type of an array's entries, or those of a map's keys and values; else nothing."""
+    if kind is None or not kind.startswith(("array<", "map<")):
+        return ()
+    found = [spelled(each) for each in type_named(kind).expressions]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else ()
+
+
+def field_of(kind: str | None, name: str) -> str | None:
+    """The type of a struct's field, in any case; None where it is not known."""
+    if kind is None or not kind.startswith("struct<"):
+        return None
+    fields = [each for each in type_named(kind).expressions if each.name.lower() == name.lower()]
+    inner = fields[0].args.get("kind") if len(fields) == 1 else None
+    return spelled(inner) if isinstance(inner, exp.DataType) else None
