@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import product
 from random import Random
 from typing import TYPE_CHECKING
@@ -13,10 +14,12 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
 from vde_dagster.core.sql.spark.exact_types import exact_types
 from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.lakehouse.evaluation import typed_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -243,3 +246,8 @@ def test_the_columns_of_a_union_have_the_types_that_spark_gives_them(
         if found != kind:
             wrong[sql] = (kind, found)
     assert (wrong, known > len(SIDES)) == ({}, True)
+
+
+def test_a_value_that_is_none_of_its_columns_type_is_told(columns: SparkSession) -> None:
+    with pytest.raises(EvaluationFailed, match="the column d has values that are no double"):
+        typed_frame(columns, [Column(name="d", type="double")], [(Decimal("1.5"),)])

@@ -72,27 +72,28 @@ def _typed(graph: Graph, node: Node) -> tuple[Column, ...]:
 
 def _of_query(graph: Graph, node: Node, body: Query, sought: set[str]) -> Mapping[str, str]:
     """The types of a query's columns that are known: by Spark's rules, or as DuckDB computes it."""
-    text = _text(graph, node)
-    query = _analysed(node, body, text)
+    query = _analysed(graph, node, body)
     found = exact_types(query, lambda table: _columns_of(graph, node, table)) if query else {}
-    if sought <= found.keys() or text is None or node.model.reads_itself:
+    if sought <= found.keys() or node.model.reads_itself:
         return found
+    text = _text(graph, node)
 
     def tables(name: ModelName) -> Sequence[Column] | None:
         return _known(graph, name) if name in graph else None
 
-    answered = in_duckdb(text, catalog="", tables=tables)
+    answered = in_duckdb(text, catalog="", tables=tables) if text is not None else None
     if not isinstance(answered, DuckQuery):
         return found
     return {**{each.name.lower(): each.type for each in answered.columns}, **found}
 
 
-def _analysed(node: Node, body: Query, text: str | None) -> exp.Query | None:
+def _analysed(graph: Graph, node: Node, body: Query) -> exp.Query | None:
     """A qualified query in Spark's dialect; None where names could not be bound."""
     if node.canonical is None or not node.canonical.is_bound:
         return None
     if is_spark(body.dialect):
         return resolve_time_macros(node.canonical.expression, EPOCH_DAY)
+    text = _text(graph, node)
     parsed = read_spark(text) if text is not None else None
     return parsed if isinstance(parsed, exp.Query) else None
 
