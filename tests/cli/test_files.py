@@ -76,10 +76,12 @@ def refused(folder: Path, *words: str) -> str:
     return given(folder, *words, exit_code=1)
 
 
-def rows(folder: Path) -> str:
-    query = "SELECT x FROM kept.pair UNION ALL SELECT x FROM kept.total ORDER BY 1"
+def rows(folder: Path) -> list[str]:
+    query = "SELECT CAST(x AS BIGINT) AS x FROM kept.pair UNION ALL SELECT x FROM kept.total"
     told = ("--engine", "duckdb", "--format", "csv", "--project", folder)
-    return call("query", query, *told).stdout
+    done = call("query", query, *told)
+    assert done.exit_code == 0, done.stderr
+    return sorted(done.stdout.splitlines())
 
 
 def table_of(folder: Path, model: str) -> TableName:

@@ -8,16 +8,16 @@ import pytest
 
 from vde_dagster.project.local_places import address_in, catalog_in
 
-FOLDER = Path("/work/shop")
+FOLDER = Path("/projects/shop")
 
 
 @pytest.mark.parametrize(
     "written, found",
     [
-        ("sqlite:///state.db", "sqlite:////work/shop/state.db"),
-        ("sqlite:///a/state.db?timeout=5", "sqlite:////work/shop/a/state.db?timeout=5"),
-        ("sqlite+pysqlite:///state.db", "sqlite+pysqlite:////work/shop/state.db"),
-        ("sqlite:///../state.db", "sqlite:////work/shop/../state.db"),
+        ("sqlite:///state.db", "sqlite:////projects/shop/state.db"),
+        ("sqlite:///a/state.db?timeout=5", "sqlite:////projects/shop/a/state.db?timeout=5"),
+        ("sqlite+pysqlite:///state.db", "sqlite+pysqlite:////projects/shop/state.db"),
+        ("sqlite:///../state.db", "sqlite:////projects/shop/../state.db"),
     ],
 )
 def test_a_relative_file_of_sqlite_is_in_the_folder(written: str, found: str) -> None:
@@ -45,8 +45,8 @@ def test_other_addresses_are_as_they_were_written(written: str) -> None:
 @pytest.mark.parametrize(
     "written, found",
     [
-        ("lake", "/work/shop/lake"),
-        ("./lake", "/work/shop/lake"),
+        ("lake", "/projects/shop/lake"),
+        ("./lake", "/projects/shop/lake"),
         ("/var/lake", "/var/lake"),
         ("file:///var/lake", "file:///var/lake"),
         ("s3://bucket/lake", "s3://bucket/lake"),
@@ -54,7 +54,7 @@ def test_other_addresses_are_as_they_were_written(written: str) -> None:
 )
 def test_a_relative_warehouse_is_in_the_folder(written: str, found: str) -> None:
     properties = {"type": "sql", "uri": "sqlite:///lake.db", "warehouse": written}
-    uri = "sqlite:////work/shop/lake.db"
+    uri = "sqlite:////projects/shop/lake.db"
     assert catalog_in(FOLDER, properties) == {"type": "sql", "uri": uri, "warehouse": found}
 
 

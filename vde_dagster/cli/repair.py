@@ -85,7 +85,7 @@ def _lines(found: Repaired, *, dry_run: bool) -> Iterator[str]:
     if found.left is not None:
         yield f"{described(found.key, found.left)}."
     elif found.dropped is not None:
-        yield f"{name}: its view {found.dropped} does not exist: somebody dropped it."
+        yield f"{name}: its view {found.dropped} is missing."
     if found.advice:
         yield found.advice
     if found.is_sound and found.mended is None:

@@ -15,6 +15,7 @@ from vde_dagster.core.ledger.earlier_schemas import (
     earlier_schemas,
 )
 from vde_dagster.lakehouse.iceberg_types import spark_type
+from vde_dagster.lakehouse.tables import quoted
 
 
 def schemas_of(table: Table) -> EarlierSchemas:
@@ -62,7 +63,7 @@ def _quoted_type(of: IcebergType) -> str:
     """The name that Spark gives a type, with the names of its fields in backquotes."""
     match of:
         case StructType():
-            fields = (f"{_quoted(each.name)}:{_quoted_type(each.field_type)}" for each in of.fields)
+            fields = (f"{quoted(each.name)}:{_quoted_type(each.field_type)}" for each in of.fields)
             return f"struct<{','.join(fields)}>"
         case ListType():
             return f"array<{_quoted_type(of.element_type)}>"
@@ -70,10 +71,6 @@ def _quoted_type(of: IcebergType) -> str:
             return f"map<{_quoted_type(of.key_type)},{_quoted_type(of.value_type)}>"
         case _:
             return spark_type(of)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _value(default: object) -> object:

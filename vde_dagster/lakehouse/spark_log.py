@@ -14,8 +14,6 @@ from typing import Final
 _LOG: Final = logging.getLogger(__name__)
 _LEVEL: Final = "vde.spark.log"
 """The system property that `log4j2.properties` has its level from."""
-
-
 _THEIRS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Where pyspark logs, as JSON, each error with a place in a query that it raises."""
 

@@ -77,6 +77,15 @@ class _Inputs:
         return {name: each.iceberg_snapshot_id for name, each in self.tables.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LookedAt:
+    """What is known of inputs before they are looked at: see `read_whole`."""
+
+    pins: Mapping[ModelName, int | None]
+    sources: Mapping[ModelName, TableState]
+    ledgers: ParentLedgers | None
+
+
 def read_whole(
     services: Services,
     binding: Binding,
@@ -107,19 +116,12 @@ def read_whole(
     Raises:
         Refused: A parent has not loaded what would be read; the text names what is missing.
     """
+    looked_at = _LookedAt(pins=source_pins or {}, sources=sources or {}, ledgers=ledgers)
     match node.model.body:
         case SeedRows(text=text):
             return PinnedReading(rows=CsvRows(text=text), inputs={}, pinned={})
         case PythonFunction() as body:
-            read = _python_inputs(
-                services,
-                binding,
-                node,
-                interval,
-                source_pins=source_pins or {},
-                sources=sources,
-                ledgers=ledgers,
-            )
+            read = _python_inputs(services, binding, node, interval, looked_at)
             return PinnedReading(
                 rows=_python_rows(node, body, interval, execution_time),
                 inputs=_python_tables(binding, node, interval, read),
@@ -132,16 +134,7 @@ def read_whole(
             tree = render_tree(binding.graph, node.name, times)
             ranges = input_ranges(tree, axes=axes_of(binding.graph, tree, reader=node.name))
             query = rendered(binding, node, interval, execution_time)
-            read = _pinned(
-                services,
-                binding,
-                node,
-                interval,
-                ranges=ranges,
-                source_pins=source_pins or {},
-                sources=sources,
-                ledgers=ledgers,
-            )
+            read = _pinned(services, binding, node, interval, looked_at, ranges=ranges)
             return _sql_reading(query, read, work_id, own=_own_rows(binding, node, interval))
 
 
@@ -236,27 +229,25 @@ def _pinned(
     binding: Binding,
     node: Node,
     interval: Interval,
+    looked_at: _LookedAt,
     *,
     ranges: Mapping[ModelName, InputRange],
-    source_pins: Mapping[ModelName, int | None],
-    sources: Mapping[ModelName, TableState] | None,
-    ledgers: ParentLedgers | None,
 ) -> _Inputs:
     """The tables with these ranges, each at one Iceberg snapshot.
 
     Raises:
         Refused: A model lacks something of its range, or a source is not complete.
     """
-    ledgers = ledgers or read_ledgers(
+    ledgers = looked_at.ledgers or read_ledgers(
         services, binding, _with_each_unit(binding, node, interval, ranges)
     )
     tokens = {name: each for name, each in ledgers.tokens.items() if name in ranges}
     gaps = gaps_of(binding, node, ranges, ledgers, interval.end)
     refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
-    known = {**source_pins, **ledgers.heads}
-    looked_at = dict(sources or {})
-    tables = pin(services, binding, ranges, known, sources=looked_at)
-    return _Inputs(tables=tables, tokens=tokens, sources=looked_at)
+    known = {**looked_at.pins, **ledgers.heads}
+    sources = dict(looked_at.sources)
+    tables = pin(services, binding, ranges, known, sources=sources)
+    return _Inputs(tables=tables, tokens=tokens, sources=sources)
 
 
 def _python_inputs(
@@ -264,10 +255,7 @@ def _python_inputs(
     binding: Binding,
     node: Node,
     interval: Interval,
-    *,
-    source_pins: Mapping[ModelName, int | None],
-    sources: Mapping[ModelName, TableState] | None,
-    ledgers: ParentLedgers | None,
+    looked_at: _LookedAt,
 ) -> _Inputs:
     views = [
         f"{binding.graph[parent].model.kind.keyword} {parent}"
@@ -281,16 +269,7 @@ def _python_inputs(
             advice="read the tables that it reads, or make it FULL.",
         )
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
-    return _pinned(
-        services,
-        binding,
-        node,
-        interval,
-        ranges=ranges,
-        source_pins=source_pins,
-        sources=sources,
-        ledgers=ledgers,
-    )
+    return _pinned(services, binding, node, interval, looked_at, ranges=ranges)
 
 
 def _python_tables(

@@ -129,7 +129,7 @@ def _paused(paused: PausedModel) -> str:
 
 
 def _dropped(plan: Plan) -> Iterator[str]:
-    """The views and tables that somebody dropped, and what becomes of them."""
+    """The views that are missing, the tables that somebody dropped, and what becomes of them."""
     if plan.dropped_views:
         yield f"Missing, and made now: the views of {listed(plan.dropped_views)}."
     if plan.rebuilds:
