@@ -284,3 +284,153 @@ def test_the_decorator_leaves_the_function_as_it_was() -> None:
         return 2 * x
 
     assert double(4) == 8
+
+
+ASKING = (
+    HEAD
+    + """
+from vde_dagster import MacroEvaluator
+
+@macro()
+def clip(evaluator, column, low=0):
+    return f"GREATEST({column.sql(evaluator.dialect)}, {low})"
+
+@macro()
+def first(_evaluator, *columns: str):
+    return [exp.column(each) for each in columns][:1]
+
+@macro()
+def typed(asked: MacroEvaluator, name: str):
+    return asked.var(name)
+
+@macro()
+def given(evaluator, name: str):
+    return evaluator.var(name, "none")
+
+@macro()
+def listed(evaluator):
+    return sum(evaluator.var("numbers"))
+
+@macro()
+def changing(evaluator):
+    evaluator.var("numbers").append(100)
+    return len(evaluator.var("numbers"))
+
+@macro()
+def defined(evaluator, name: str):
+    return evaluator.locals[name]
+
+@macro()
+def maybe(evaluator, name: str):
+    return evaluator.locals.get(name)
+
+@macro()
+def names(evaluator):
+    return exp.Literal.string(",".join(evaluator.locals))
+
+@macro()
+def dialect(evaluator):
+    return exp.Literal.string(evaluator.dialect)
+
+@macro()
+def late(evaluator):
+    yield exp.column("a")
+    yield evaluator.locals["low"]
+
+@macro()
+def asks(evaluator, name: str):
+    return getattr(evaluator, name)("raw.t")
+
+@macro()
+def plain(column, evaluator):
+    return column + evaluator
+"""
+)
+MIXED = {"number": 7, "numbers": [1, 2], "word": "a"}
+
+
+def ask(text: str, dialect: str = "spark") -> tuple[Statements | None, list[str]]:
+    functions, wrong = load_user_macros({PATH: ASKING})
+    assert wrong == ()
+    problems = Problems()
+    scope = MacroScope(variables=MIXED, functions=functions)
+    found = read_statements(text, dialect=dialect, place=PLACE, scope=scope, problems=problems)
+    return found, [str(each) for each in problems.found]
+
+
+@pytest.mark.parametrize(
+    "text,expected,variables",
+    [
+        ("SELECT @clip(a) AS x FROM t", "SELECT GREATEST(a, 0) AS x FROM t", set()),
+        ("SELECT @clip(a, b) AS x FROM t", "SELECT GREATEST(a, b) AS x FROM t", set()),
+        ("SELECT @clip(low := 1, column := a) AS x", "SELECT GREATEST(a, 1) AS x", set()),
+        ("SELECT @clip(@clip(a, 1), 2) AS x", "SELECT GREATEST(GREATEST(a, 1), 2) AS x", set()),
+        ("SELECT @first(a, b) FROM t", "SELECT a FROM t", set()),
+        ("SELECT @typed('Number') AS x", "SELECT 7 AS x", {"number"}),
+        ("SELECT @given('other') AS x", "SELECT none AS x", {"other"}),
+        ("SELECT @listed() AS x", "SELECT 3 AS x", {"numbers"}),
+        ("SELECT @changing() AS x", "SELECT 2 AS x", {"numbers"}),
+        ("@DEF(Low, b + 1); SELECT @defined('LOW') AS x", "SELECT b + 1 AS x", set()),
+        ("@DEF(low, @VAR('number')); SELECT @defined('low') AS x", "SELECT 7 AS x", {"number"}),
+        ("SELECT a, @maybe('low') FROM t", "SELECT a FROM t", set()),
+        (
+            "@DEF(b, 1); @DEF(a, 2); @DEF(f, x -> x); SELECT @names() AS x",
+            "SELECT 'a,b' AS x",
+            set(),
+        ),
+        ("@DEF(low, 1); SELECT @late()", "SELECT a, 1", set()),
+        ("SELECT @dialect() AS x", "SELECT 'spark' AS x", set()),
+        ("SELECT @plain(a, b) AS x", "SELECT a + b AS x", set()),
+    ],
+)
+def test_a_macro_that_takes_the_evaluator_gets_it_beside_its_arguments(
+    text: str, expected: str, variables: set[str]
+) -> None:
+    found, problems = ask(text)
+    assert problems == []
+    assert found is not None
+    assert [each.sql("spark") for each in found.expressions] == [
+        sqlglot.parse_one(expected, read="spark").sql("spark")
+    ]
+    assert found.used_variables == variables
+
+
+def test_the_evaluator_knows_the_dialect_of_the_text() -> None:
+    found, _ = ask("SELECT @dialect() AS x", "snowflake")
+    assert found is not None
+    assert found.expressions[0].sql("snowflake") == "SELECT 'snowflake' AS x"
+
+
+@pytest.mark.parametrize(
+    "text,message",
+    [
+        ("SELECT @clip() AS x", "missing a required argument: 'column'"),
+        ("SELECT @clip(a, b, c) AS x", "Call it as @clip(column, low)."),
+        ("SELECT @clip(a, evaluator := 1) AS x", "got an unexpected keyword argument"),
+        ("SELECT @typed('other') AS x", "the project has no variable 'other'"),
+        ("SELECT @defined('other') AS x", "KeyError: 'other'"),
+        ("SELECT @defined('start_ds') AS x", "`evaluator.locals` of 'start_ds' is not there"),
+        ("SELECT @maybe('end_dt') AS x", "Return SQL that asks for it: @start_ds"),
+        ("SELECT @maybe('runtime_stage') AS x", "filled in when the project is loaded"),
+        ("SELECT @asks('columns_to_types') AS x", "@STAR(relation) for columns"),
+        ("SELECT @asks('engine_adapter') AS x", "`evaluator.engine_adapter` is not there"),
+        ("@DEF(a, @b); @DEF(b, @a); SELECT @defined('a') AS x", "calls itself"),
+    ],
+)
+def test_what_the_evaluator_does_not_have_is_an_error_that_says_so(text: str, message: str) -> None:
+    found, problems = ask(text)
+    assert found is None
+    (problem,) = problems
+    assert message in problem
+
+
+@pytest.mark.parametrize("name", ["context", "_context", "ctx", "_"])
+def test_a_first_parameter_of_other_tools_is_refused_with_the_signature(name: str) -> None:
+    text = HEAD + f"@macro()\ndef clip({name}, column, low=0): return column\n"
+    macros, (problem,) = load_user_macros({PATH: text})
+    assert str(problem).startswith(
+        f"{PATH}:3: the first parameter of a macro is its first argument"
+    )
+    assert "`def clip(column, low=0)`" in str(problem)
+    assert "`def clip(evaluator, column, low=0)`" in str(problem)
+    assert not macros["clip"].is_told

@@ -6,9 +6,14 @@ never gives other rows.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
+import sqlglot
+from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+
+from vde_dagster.core.sql.errors import SQL_ERRORS
 
 SPARKS: Final = ("spark", "spark2", "databricks", "hive")
 """Dialects whose functions and operators are Spark's own."""
@@ -22,3 +27,12 @@ def is_spark(dialect: Dialect | str) -> bool:
     """
     known = Dialect.get_or_raise(dialect)
     return type(known).__name__.lower() in SPARKS
+
+
+@cache
+def reads_parameters(dialect: type[Dialect]) -> bool:
+    """Whether a dialect's parser reads ``@name`` as a parameter; for DuckDB ``@`` is ABS."""
+    try:
+        return isinstance(sqlglot.parse_one("@a", dialect=dialect), exp.Parameter)
+    except SQL_ERRORS:
+        return False

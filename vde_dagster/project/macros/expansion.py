@@ -9,24 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Final
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.dialects import is_spark, reads_parameters
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.spark.lambdas import bind_lambdas
 from vde_dagster.core.sql.spark.reading import spark_tokens, with_spark_precedence
 from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
 from vde_dagster.project.macros.edits import Edit, edited
+from vde_dagster.project.macros.evaluator import Definitions, MacroEvaluator
 from vde_dagster.project.macros.placement import put, put_union
-from vde_dagster.project.macros.scope import Budget, Definition, Frame, MacroScope, Position
+from vde_dagster.project.macros.scope import (
+    Budget,
+    Definition,
+    Frame,
+    MacroScope,
+    Position,
+    position_of,
+)
 from vde_dagster.project.macros.tokens import (
     Call,
     MacroError,
@@ -34,7 +40,9 @@ from vde_dagster.project.macros.tokens import (
     Reference,
     Tokens,
     find_macros,
+    in_from,
     in_place_of,
+    is_call_of,
 )
 from vde_dagster.project.macros.trees import (
     MARK,
@@ -116,10 +124,10 @@ class Expander:
                 continue
             call = self.calls[int(leaf.name.removeprefix(MARK))]
             try:
-                found = self.evaluate(call, frame, _position_of(leaf, holder, position))
-                if _is_call_of("union", call) and isinstance(found[0], exp.Query):
+                found = self.evaluate(call, frame, position_of(leaf, holder, position))
+                if is_call_of("union", call) and isinstance(found[0], exp.Query):
                     put_union(leaf, found[0])
-                    edit = Edit(written_of(found[0]), wrapped=_in_from(call, prepared))
+                    edit = Edit(written_of(found[0]), wrapped=in_from(call, prepared))
                 else:
                     edit = put(leaf, found)
                 if len(call.tokens) == len(tokens):
@@ -168,10 +176,10 @@ class Expander:
 
     def variable(self, name: str) -> exp.Expr | None:
         """A project variable's value; None if there is none of this name."""
-        self.used_variables.add(name)
-        if name not in self.scope.variables:
+        plain = self._plain(name)
+        if not plain:
             return None
-        found = expression_of(self.scope.variables[name], what=f"the variable {name!r}")
+        found = expression_of(plain[0], what=f"the variable {name!r}")
         self.budget.spend(size_of(found))
         return found
 
@@ -228,12 +236,30 @@ class Expander:
         self.used_files.add(macro.path)
         inner = frame.called({}, call)
         found: list[exp.Expr] = []
-        for value in macro.call(call.arguments or (), lambda each: self.expand(each, frame)):
+        evaluator = self._evaluator(call, inner)
+        given = call.arguments or ()
+        for value in macro.call(given, lambda each: self.expand(each, frame), evaluator):
             if isinstance(value, str):
                 found += self._text(value, macro, inner, position)
             else:
                 found.append(expression_of(value, what=f"what {macro.described} returns"))
         return found
+
+    def _evaluator(self, call: Call, frame: Frame) -> MacroEvaluator:
+        """What a macro of a Python file may ask about this text."""
+        return MacroEvaluator(
+            dialect=type(self.dialect).__name__.lower(),
+            locals=Definitions(
+                names=frozenset(k for k, d in self.definitions.items() if d.parameters is None),
+                value=lambda name: self._value(Call(name=name, tokens=call.tokens), frame),
+            ),
+            variables=self._plain,
+        )
+
+    def _plain(self, name: str) -> tuple[object, ...]:
+        """The value of a project's variable as Python has it; empty if there is none."""
+        self.used_variables.add(name)
+        return (self.scope.variables[name],) if name in self.scope.variables else ()
 
     def _text(
         self, text: str, macro: UserMacro, frame: Frame, position: Position
@@ -258,7 +284,7 @@ class Expander:
         for item in find_macros(tokens, spaced=frozenset(self.builtins)):
             inner = [*self._prepare(item, frame, edits)]
             before = prepared[-1].token_type if prepared else None
-            if _is_call_of("union", item) and before in {TokenType.FROM, TokenType.JOIN}:
+            if is_call_of("union", item) and before in {TokenType.FROM, TokenType.JOIN}:
                 inner.insert(0, in_place_of(inner[:1], TokenType.L_PAREN, "("))
                 inner.append(in_place_of(inner[-1:], TokenType.R_PAREN, ")"))
             prepared += inner
@@ -277,7 +303,7 @@ class Expander:
                 edits.append((first, last, Edit(written_of(identifier))))
                 return (name,)
             timed = item.arguments is None and item.name in TIME_MACROS
-            if timed and _reads_parameters(type(self.dialect)):
+            if timed and reads_parameters(type(self.dialect)):
                 return item.tokens
             if not timed and (item.arguments is None or item.name == "var"):
                 (value,) = self.evaluate(item, frame, Position.EXPRESSION)
@@ -292,7 +318,7 @@ class Expander:
         self.calls.append(call)
         token = in_place_of(call.tokens, TokenType.VAR, f"{MARK}{len(self.calls) - 1}")
         token.comments = call.comments
-        if not _is_call_of("union", call):
+        if not is_call_of("union", call):
             return (token,)
         return (in_place_of(call.tokens[:1], TokenType.SELECT, "SELECT"), token)
 
@@ -361,34 +387,6 @@ class Expander:
                 places = places_of(leaf, tokens)
                 edit = put(leaf, [self._bound(name, frame)])
                 edits += [(start, end, edit) for start, end in places]
-
-
-@cache
-def _reads_parameters(dialect: type[Dialect]) -> bool:
-    """Whether a dialect's parser reads ``@name`` as a parameter; for DuckDB ``@`` is ABS."""
-    try:
-        return isinstance(sqlglot.parse_one("@a", dialect=dialect), exp.Parameter)
-    except SQL_ERRORS:
-        return False
-
-
-def _is_call_of(name: str, item: Token | Call | Name) -> bool:
-    return isinstance(item, Call) and item.name == name and item.arguments is not None
-
-
-def _in_from(call: Call, prepared: Sequence[Token]) -> bool:
-    """Whether a call of @UNION is in the place of a table, so that it needs parentheses."""
-    starts = [index for index, token in enumerate(prepared) if token.start == call.tokens[0].start]
-    before = prepared[starts[0] - 1].token_type if starts and starts[0] else None
-    return before in {TokenType.FROM, TokenType.JOIN}
-
-
-def _position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:
-    """What the grammar requires in the place of a leaf."""
-    slot = leaf.parent
-    if slot is None or slot.parent is holder:
-        return position
-    return Position.ORDERED if isinstance(slot.parent, exp.Ordered) else Position.EXPRESSION
 
 
 def _at(error: MacroError, item: Call | Name) -> MacroError:

@@ -7,6 +7,7 @@ of the project: so the results of a macro depend on its own file alone.
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from typing import Final, TypeVar
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.macros.builtin import BUILTINS
+from vde_dagster.project.macros.evaluator import MacroEvaluator
 from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.macros.values import is_plain
 from vde_dagster.project.modules import ModuleFailed, parse_module, run_module
@@ -28,6 +30,9 @@ F = TypeVar("F", bound=Callable[..., object])
 _MARK: Final = "__vde_macro__"
 _ALLOWED: Final = sys.stdlib_module_names | {"sqlglot", "vde_dagster"}
 _CACHED: Final = 256
+_EVALUATORS: Final = frozenset({"evaluator", "_evaluator"})
+_DOUBTFUL: Final = frozenset({"_", "context", "_context", "ctx"})
+"""First parameters that get no argument of the call where other tools call the function."""
 
 
 def macro(name: str | None = None) -> Callable[[F], F]:
@@ -37,6 +42,9 @@ def macro(name: str | None = None) -> Callable[[F], F]:
     ``float``, ``bool``, ``list[...]`` of these, a union with ``None``, or a class of sqlglot. The
     function returns an expression, SQL text in the model's dialect, a number, a boolean, a date, a
     list of these, or None if the call is to vanish.
+
+    A first parameter ``evaluator``, or one with the annotation `MacroEvaluator`, is no argument of
+    the call: it knows the dialect, the variables and what @DEF defines.
 
     Args:
         name: The function's own if None.
@@ -132,7 +140,36 @@ def _declared(
         else:
             seen[name] = line
             types = _types(value, place, problems)
-            yield UserMacro(name=name, function=value, path=path, line=line, types=types)
+            is_told = _is_told(value, types, place, problems)
+            yield UserMacro(
+                name=name, function=value, path=path, line=line, types=types, is_told=is_told
+            )
+
+
+def _is_told(
+    function: Callable[..., object], types: Mapping[str, object], place: Place, problems: Problems
+) -> bool:
+    """Whether a macro's first parameter is the evaluator; a problem if it cannot be told."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    if not parameters or parameters[0].kind not in _POSITIONAL:
+        return False
+    first, *rest = parameters
+    if first.name in _EVALUATORS or types.get(first.name) is MacroEvaluator:
+        return True
+    if first.name in _DOUBTFUL:
+        name = getattr(function, "__name__", "f")
+        alone = f"def {name}{signature.replace(parameters=rest)}"
+        told = f"def {name}{signature.replace(parameters=[first.replace(name='evaluator'), *rest])}"
+        problems.add(
+            place,
+            f"the first parameter of a macro is its first argument, and here it is {first.name!r}",
+            f"Write `{alone}`, or `{told}` to get the evaluator, which is no argument.",
+        )
+    return False
+
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _line(function: Callable[..., object]) -> int:

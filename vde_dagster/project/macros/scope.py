@@ -100,3 +100,11 @@ class Position(Enum):
     STATEMENT = "statement"
     ORDERED = "ordered"
     EXPRESSION = "expression"
+
+
+def position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:
+    """What the grammar requires in the place of a leaf."""
+    slot = leaf.parent
+    if slot is None or slot.parent is holder:
+        return position
+    return Position.ORDERED if isinstance(slot.parent, exp.Ordered) else Position.EXPRESSION

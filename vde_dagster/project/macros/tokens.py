@@ -75,6 +75,18 @@ class Name:
     tokens: Tokens
 
 
+def is_call_of(name: str, item: Token | Call | Name) -> bool:
+    """Whether an item is a call of a macro, with arguments."""
+    return isinstance(item, Call) and item.name == name and item.arguments is not None
+
+
+def in_from(call: Call, prepared: Sequence[Token]) -> bool:
+    """Whether a call of @UNION is in the place of a table, so that it needs parentheses."""
+    starts = [index for index, token in enumerate(prepared) if token.start == call.tokens[0].start]
+    before = prepared[starts[0] - 1].token_type if starts and starts[0] else None
+    return before in {TokenType.FROM, TokenType.JOIN}
+
+
 def find_macros(tokens: Sequence[Token], *, spaced: frozenset[str]) -> list[Token | Call | Name]:
     """The tokens of a text, each outermost macro as one item.
 

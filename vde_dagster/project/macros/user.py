@@ -15,6 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.users_code import error_text, running_users_code
+from vde_dagster.project.macros.evaluator import MacroEvaluator
 from vde_dagster.project.macros.tokens import MOST_PARTS, TOO_LARGE, MacroError, Tokens, keyword_of
 from vde_dagster.project.macros.values import names_of
 from vde_dagster.project.modules import line_in
@@ -27,6 +28,7 @@ class UserMacro:
     """A function of a project's macro file, by the name under which models call it.
 
     ``types`` are the annotations of its arguments; ``path`` is relative to the project.
+    ``is_told`` says that its first parameter is the evaluator, which no call gives.
     """
 
     name: str
@@ -34,27 +36,36 @@ class UserMacro:
     path: str
     line: int
     types: Mapping[str, object] = field(default_factory=dict)
+    is_told: bool = False
 
     @property
     def described(self) -> str:
         """The macro with its place, for messages."""
         return f"the macro @{self.name} ({self.path}:{self.line})"
 
-    def call(self, arguments: Sequence[Tokens], expand: Expand) -> list[object]:
+    def call(
+        self, arguments: Sequence[Tokens], expand: Expand, evaluator: MacroEvaluator
+    ) -> list[object]:
         """What the function returns, as a flat list; NULL as a value is `exp.null()`.
 
         Args:
             arguments: As written, ``name := value`` for those by name.
             expand: Expands an argument to expressions.
+            evaluator: What the function gets as its first argument, if it takes one.
 
         Raises:
             MacroError: An argument does not fit, or the function fails.
         """
         bound = self._bound(arguments, expand)
+        told = (evaluator,) if self.is_told else ()
         try:
             with running_users_code():
-                given = _flat(self.function(*bound.args, **bound.kwargs))
+                given = _flat(self.function(*told, *bound.args, **bound.kwargs))
                 found = list(islice(given, MOST_PARTS + 1))
+        except MacroError as error:  # of the evaluator
+            line = line_in(Path(self.path), error) or self.line
+            message = f"the macro @{self.name} ({self.path}:{line}): {error.message}"
+            raise MacroError(message, error.advice) from error
         except (Exception, SystemExit) as error:  # whatever a user's function raises
             line = line_in(Path(self.path), error) or self.line
             message = f"the macro @{self.name} failed at {self.path}:{line}: {error_text(error)}"
@@ -66,6 +77,8 @@ class UserMacro:
 
     def _bound(self, arguments: Sequence[Tokens], expand: Expand) -> inspect.BoundArguments:
         signature = inspect.signature(self.function)
+        if self.is_told:
+            signature = signature.replace(parameters=[*signature.parameters.values()][1:])
         positional: list[exp.Expr] = []
         named: dict[str, exp.Expr] = {}
         for tokens in arguments:
