@@ -12,7 +12,7 @@ import pytest
 from tests.core.audits.audit_cases import CHECKED, TIMES
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.builtins import BUILTINS
-from vde_dagster.core.audits.values import EachRow, FailingRows
+from vde_dagster.core.audits.values import Check, EachRow, FailingRows, Total, Unique
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.model.fingerprint import metadata_parts
 from vde_dagster.core.model.model import Model
@@ -319,6 +319,100 @@ def test_python_models_call_audits_of_the_project(tmp_path: Path) -> None:
     with pytest.raises(ProjectInvalid) as found:
         load_project(tmp_path)
     assert str(found.value.problems[0].place) == "models/m/x.py:4"
+
+
+def python_text(audits: object) -> str:
+    columns = "{'id': 'int', 'shop': 'string', 'price': 'string', 'cost': 'int'}"
+    return (
+        f"from vde_dagster import model\n\n@model('m.x', columns={columns},\n"
+        f"    audits={audits!r})\ndef x(context):\n    ...\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "audit,arguments,same",
+    [
+        ("accepted_values", {"column": "shop", "is_in": ["price"]}, "column := shop, is_in := ('price')"),
+        ("accepted_values", {"column": "shop", "is_in": ["price", "it's"]}, "column := shop, is_in := ('price', 'it''s')"),
+        ("accepted_values", {"column": "shop", "is_in": "price"}, "column := shop, is_in := 'price'"),
+        ("accepted_values", {"column": "cost", "is_in": [1, 2]}, "column := cost, is_in := (1, 2)"),
+        ("accepted_values", {"column": "shop", "is_in": [{"sql": "price"}]}, "column := shop, is_in := (price)"),
+        ("not_accepted_values", {"column": "lower(shop)", "is_in": ["price || shop", ""]}, "column := lower(shop), is_in := ('price || shop', '')"),
+        ("match_like_pattern_list", {"column": "shop", "patterns": ["price"]}, "column := shop, patterns := ('price')"),
+        ("accepted_range", {"column": "shop", "min_v": "2024-01-31"}, "column := shop, min_v := '2024-01-31'"),
+        ("accepted_range", {"column": "cost", "min_v": {"sql": "id + 1"}, "max_v": 9}, "column := cost, min_v := id + 1, max_v := 9"),
+        ("accepted_range", {"column": "cost", "min_v": 1, "condition": "id > 1"}, "column := cost, min_v := 1, condition := id > 1"),
+        ("sequential_values", {"column": "id", "interval": "INTERVAL 1 DAY"}, "column := id, interval := INTERVAL 1 DAY"),
+        ("number_of_rows", {"threshold": "1", "blocking": False}, "threshold := 1, blocking := false"),
+        ("not_null", {"columns": ["id", "upper(shop)"]}, "columns := (id, upper(shop))"),
+        ("not_null", {"columns": ["id", {"sql": "upper(shop)"}]}, "columns := (id, upper(shop))"),
+        ("forall", {"criteria": ["id > 1", "shop <> 'price'"]}, "criteria := (id > 1, shop <> 'price')"),
+        ("above", {"column": "id", "bound": "price list"}, "column := id, bound := 'price list'"),
+        ("above", {"column": "id", "bound": "black and white"}, "column := id, bound := 'black and white'"),
+        ("above", {"column": "id", "bound": {"sql": "cost"}}, "column := id, bound := cost"),
+        ("above", {"column": "shop", "bound": {"sql": "'price'"}}, "column := shop, bound := 'price'"),
+        ("above", {"column": "id", "bound": ["a", "b"]}, "column := id, bound := ('a', 'b')"),
+    ],
+)  # fmt: skip
+def test_a_text_of_a_python_model_is_what_its_audit_in_sql_says(
+    tmp_path: Path, audit: str, arguments: Mapping[str, object], same: str
+) -> None:
+    sql = model_text(
+        f"{audit} ({same})", query="SELECT id, shop, shop AS price, id AS cost FROM raw.rows"
+    )
+    written(tmp_path / "sql", {"models/m/x.sql": sql, "audits/a.sql": ABOVE})
+    python = python_text([(audit, arguments)])
+    written(tmp_path / "python", {"models/m/x.py": python, "audits/a.sql": ABOVE})
+    first, second = (load_project(tmp_path / each).graph for each in ("sql", "python"))
+    checks = [
+        [(each.name, check_text(each.check)) for each in audits_of(graph, CHECKED, TIMES)]
+        for graph in (first, second)
+    ]
+    assert checks[0] == checks[1]
+
+
+def check_text(check: Check) -> str:
+    """A check as SQL, without how its author spaced it and put parentheses."""
+    match check:
+        case EachRow(fails=fails) | Total(fails=fails):
+            trees = [fails]
+        case Unique(key=key):
+            trees = list(key)
+        case FailingRows(query=query):
+            trees = [query]
+    return " ".join("; ".join(each.sql("spark") for each in trees).lower().split()).translate(
+        {ord("("): None, ord(")"): None}
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        ({"column": "id", "bound": "cost"}, """Write {"sql": 'cost'} for the SQL, or {"sql": "'cost'"} for the text."""),
+        ({"column": "id", "bound": "COST + 1"}, "'COST + 1' is a text in Python"),
+        ({"column": "id", "bound": "current_date()"}, "would also be SQL"),
+        ({"column": "id", "bound": "@start_ds"}, "would also be SQL"),
+        ({"column": "id", "bound": ["a", "cost"]}, "'cost' is a text in Python"),
+        ({"column": "id", "bound": {"sql": "cost +"}}, "'cost +' is no SQL expression"),
+    ],
+)  # fmt: skip
+def test_a_text_that_may_be_sql_is_refused_for_an_audit_of_the_project(
+    tmp_path: Path, arguments: Mapping[str, object], words: str
+) -> None:
+    text = python_text([("above", arguments)])
+    written(tmp_path, {"models/m/x.py": text, "audits/a.sql": ABOVE})
+    with pytest.raises(ProjectInvalid) as found:
+        load_project(tmp_path)
+    (problem,) = found.value.problems
+    assert words in str(problem)
+    assert problem.place.line == 4
+
+
+def test_a_bound_that_may_be_a_column_is_refused(tmp_path: Path) -> None:
+    text = python_text([("accepted_range", {"column": "id", "min_v": "cost"})])
+    written(tmp_path, {"models/m/x.py": text})
+    with pytest.raises(ProjectInvalid, match="'cost' is a text in Python"):
+        load_project(tmp_path)
 
 
 def test_seeds_call_audits_of_the_project(tmp_path: Path) -> None:

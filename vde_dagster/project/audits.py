@@ -226,7 +226,7 @@ def _defaults(value: Value | None, dialect: str, problems: Problems) -> dict[str
             problems.add(item.place, message, advice)
         elif key in found:
             problems.add(item.place, f"the default of {key!r} is given twice", "Remove one.")
-        elif (sql := read_argument(item, dialect, problems, sql_texts=False)) is not None:
+        elif (sql := read_argument(item, dialect, problems)) is not None:
             found[key] = sql
     return found
 

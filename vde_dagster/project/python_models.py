@@ -131,7 +131,8 @@ def model(
         table_format: ``iceberg``.
         storage_format: Iceberg's file format.
         physical_properties: Properties of the table.
-        audits: Audits by name, with arguments as ``(name, {argument: value})``; texts are SQL.
+        audits: Audits by name, with arguments as ``(name, {argument: value})``. Texts are texts
+            but for columns and conditions; ``{"sql": "..."}`` is SQL (docs/audits.md).
         signals: Signals in the same form; texts are texts.
         freshness: How old its rows have to be before it is recomputed by itself because something
             upstream changed, such as ``"4 hours"``.

@@ -30,6 +30,7 @@ class Form(Enum):
     VALUE = "a value"
     VALUES = "values in parentheses, such as ('a', 'b'), none of them NULL"
     TEXTS = "texts in parentheses, such as ('a%', 'b%')"
+    STEP = "a number, or an interval such as INTERVAL '1' DAY"
     NUMBER = "a number"
     COUNT = "a whole number, 0 or more"
     FRACTION = "a number from 0 to 1"
@@ -130,6 +131,7 @@ _WRITTEN: Final = (
     Form.CONDITIONS,
     Form.VALUE,
     Form.VALUES,
+    Form.STEP,
 )
 _PLAIN: Final = (exp.Boolean, exp.Column, exp.Literal, exp.Null)
 

@@ -119,7 +119,7 @@ _EVERY: Final = (
         "sequential_values",
         group_checks.sequential_values,
         _COLUMN,
-        Parameter(name="interval", form=Form.VALUE, required=False),
+        Parameter(name="interval", form=Form.STEP, required=False),
     ),
     _builtin(
         "mutually_exclusive_ranges",

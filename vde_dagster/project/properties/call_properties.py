@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
+from enum import Enum
 from typing import Final
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
+from vde_dagster.core.audits.arguments import Form
+from vde_dagster.core.audits.builtins import BUILTINS, base_name
 from vde_dagster.core.model.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS
+from vde_dagster.core.sql.spark.reading import read_sql
 from vde_dagster.core.sql.text import closed
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.problems import Problems
@@ -28,18 +33,57 @@ from vde_dagster.project.properties.values import (
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def read_audits(value: Value | None, dialect: str, problems: Problems) -> tuple[Call, ...]:
-    """Audits: ``name``, or ``name (argument := SQL, ...)``. In Python their texts are SQL."""
-    return _calls(value, dialect, problems, sql_texts=True)
+class Texts(Enum):
+    """What a text in a Python file stands for: SQL, itself, or itself unless it looks like SQL."""
+
+    SQL = "sql"
+    VALUE = "value"
+    DOUBTFUL = "doubtful"
+
+
+def read_audits(
+    value: Value | None, dialect: str, columns: Collection[str], problems: Problems
+) -> tuple[Call, ...]:
+    """Audits: ``name``, or ``name (argument := SQL, ...)``.
+
+    In Python a text is a text, but for arguments that stand for columns and conditions.
+    """
+    return _calls(value, dialect, problems, texts_of=_texts_of, columns=columns)
 
 
 def read_signals(value: Value | None, dialect: str, problems: Problems) -> tuple[Call, ...]:
     """Signals: ``name``, or ``name (argument := value, ...)``. In Python texts are themselves."""
-    return _calls(value, dialect, problems, sql_texts=False)
+    return _calls(value, dialect, problems, texts_of=lambda _name, _key: Texts.VALUE)
+
+
+def _texts_of(name: str, key: str) -> Texts:
+    """What the text of an argument of an audit stands for in Python.
+
+    The argument of an audit of the project is like that of the built-in ones if its name says so.
+    """
+    audit = BUILTINS.get(base_name(name))
+    if audit is None:
+        return Texts.SQL if _OF_COLUMNS.fullmatch(key) else Texts.DOUBTFUL
+    form = next((each.form for each in audit.parameters if each.name == key), None)
+    match form:
+        case Form.VALUES | Form.TEXTS:
+            return Texts.VALUE
+        case Form.VALUE:
+            return Texts.DOUBTFUL
+        case _:
+            return Texts.SQL
+
+
+_OF_COLUMNS: Final = re.compile(r"(\w+_)?(columns?|conditions?|criteria)|blocking")
 
 
 def _calls(
-    value: Value | None, dialect: str, problems: Problems, *, sql_texts: bool
+    value: Value | None,
+    dialect: str,
+    problems: Problems,
+    *,
+    texts_of: Callable[[str, str], Texts],
+    columns: Collection[str] = (),
 ) -> tuple[Call, ...]:
     calls: list[Call] = []
     for item in value.items() if value is not None else ():
@@ -53,11 +97,12 @@ def _calls(
         before = len(problems.found)
         for each in group or ():
             key = each.tokens[0].text.lower()
+            texts = texts_of(name.lower(), key)
             if key in arguments:
                 problems.add(each.place, f"the argument {key!r} is given twice", "Remove one.")
-            elif (sql := read_argument(each, dialect, problems, sql_texts=sql_texts)) is not None:
+            elif (sql := read_argument(each, dialect, problems, texts, columns)) is not None:
                 arguments[key] = sql
-                text = _written(each.rest()) if sql_texts and is_spark(dialect) else None
+                text = _written(each.rest(), texts) if is_spark(dialect) else None
                 if text is not None:
                     written[key] = text
         given, own = tuple(sorted(arguments.items())), tuple(sorted(written.items()))
@@ -67,16 +112,27 @@ def _calls(
     return tuple(calls)
 
 
-def read_argument(item: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> str | None:
+def read_argument(
+    item: Value,
+    dialect: str,
+    problems: Problems,
+    texts: Texts = Texts.VALUE,
+    columns: Collection[str] = (),
+) -> str | None:
     """An argument's value, as SQL in Spark's dialect.
 
-    In Python a text is SQL if ``sql_texts``, and else a literal.
+    Args:
+        item: The argument with its name.
+        dialect: Of its SQL.
+        problems: Takes what is wrong.
+        texts: What its texts stand for in Python, where ``{"sql": "..."}`` is SQL in any case.
+        columns: Of the model, which a text may seem to name.
     """
     rest = item.rest()
     if rest is None and not item.in_python:
         problems.add(item.place, f"the argument {item.raw} has no value", "Write `name := value`.")
         return None
-    found = _node(rest, dialect, problems, sql_texts=sql_texts) if rest else exp.null()
+    found = _node(rest, dialect, problems, texts, columns) if rest else exp.null()
     if found is None:
         return None
     normalized = normalize_identifiers(found, dialect=dialect)
@@ -98,28 +154,74 @@ def _is_read_again(sql: str) -> bool:
     return True
 
 
-def _written(value: Value | None) -> str | None:
+def _written(value: Value | None, texts: Texts) -> str | None:
     """An argument as its author wrote it; None if Python code built it from several values."""
     if value is None:
         return None
     if not value.in_python:
         return value.raw
+    if (asked := _asked_for(value)) is not None:
+        return asked.written
+    if texts is not Texts.SQL:
+        return None
     items = value.items()
-    texts = [each.written if each.is_string else None for each in items]
+    written = [each.written if each.is_string else None for each in items]
     if items == (value,):
-        return texts[0]
-    known = [each for each in texts if each is not None]
-    return f"({', '.join(map(closed, known))})" if len(known) == len(texts) else None
+        return written[0]
+    known = [each for each in written if each is not None]
+    return f"({', '.join(map(closed, known))})" if len(known) == len(written) else None
 
 
-def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> exp.Expr | None:
-    if value.is_string and not (value.in_python and sql_texts):
+def _node(
+    value: Value, dialect: str, problems: Problems, texts: Texts, columns: Collection[str]
+) -> exp.Expr | None:
+    if (asked := _asked_for(value)) is not None:
+        return read_expression(asked, dialect, problems)
+    if value.is_string and not (value.in_python and texts is Texts.SQL):
+        if value.in_python and texts is Texts.DOUBTFUL and _is_sql(value, dialect, columns):
+            _refuse_doubtful(value, problems)
         return exp.Literal.string(value.written)
     items = value.items()
     if not value.in_python or items == (value,):
         return read_expression(value, dialect, problems)
-    nodes = [_node(each, dialect, problems, sql_texts=sql_texts) for each in items]
+    nodes = [_node(each, dialect, problems, texts, columns) for each in items]
     return exp.Tuple(expressions=[each for each in nodes if each is not None])
+
+
+def _asked_for(value: Value) -> Value | None:
+    """The text in ``{"sql": "..."}`` of a Python file, which is SQL; None for everything else."""
+    items = value.items()
+    if not value.in_python or len(items) != 1 or items == (value,):
+        return None
+    (item,) = items
+    rest = item.rest()
+    is_asked = not item.is_string and item.tokens[0].text == "sql"
+    return rest if is_asked and rest is not None and rest.is_string else None
+
+
+def _is_sql(value: Value, dialect: str, columns: Collection[str]) -> bool:
+    """Whether a text calls a function, casts, or names a column of the model or a macro."""
+    try:
+        found = read_sql(value.written, dialect)
+    except (*SQL_ERRORS, RecursionError):
+        return False
+    return not isinstance(found, exp.Alias) and any(
+        (isinstance(each, _COMPUTED) and not isinstance(each, exp.Connector))
+        or (isinstance(each, exp.Column) and each.name.lower() in columns)
+        for each in found.walk()
+    )
+
+
+_COMPUTED: Final = (exp.Func, exp.Interval, exp.Parameter)
+
+
+def _refuse_doubtful(value: Value, problems: Problems) -> None:
+    literal = exp.Literal.string(value.written).sql("spark")
+    message = f"{value.written!r} is a text in Python, and would also be SQL over the model's rows"
+    advice = (
+        f'Write {{"sql": {value.written!r}}} for the SQL, or {{"sql": {literal!r}}} for the text.'
+    )
+    problems.add(value.place, message, advice)
 
 
 def read_depends_on(value: Value | None, problems: Problems) -> dict[ModelName, Window | None]:

@@ -114,6 +114,8 @@ def read_properties(
     named = (name or _NAMELESS).within(defaults.catalog)
     tags = read_words(values.get("tags"), "the tag", problems)
     _check_intervals(kind, schedule, values, problems, partial=partial)
+    columns = read_columns(values.get("columns"), dialect, problems)
+    names = {each.name.lower() for each in columns}
     return Properties(
         kind_is_known=kind is not None,
         maybe_columns=_maybe_columns(values["kind"]) if kind is None else frozenset(),
@@ -126,11 +128,11 @@ def read_properties(
         tags=tags,
         grains=read_grains(values, problems),
         references=read_references(values.get("references"), problems),
-        columns=read_columns(values.get("columns"), dialect, problems),
+        columns=columns,
         column_descriptions=read_descriptions(values.get("column_descriptions"), problems),
         dialect=dialect,
         storage=storage,
-        audits=read_audits(values.get("audits"), dialect, problems),
+        audits=read_audits(values.get("audits"), dialect, names, problems),
         signals=read_signals(values.get("signals"), dialect, problems),
         depends_on={key.within(defaults.catalog): each for key, each in parents.items()},
         updates=read_updates(values, kind, defaults, problems),
