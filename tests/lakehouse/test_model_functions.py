@@ -183,3 +183,117 @@ def test_a_model_on_spark_calls_its_helpers_in_workers(lake: Lake) -> None:
         assert sorted(found) == [f"Delta {number}{last}" for number in range(4)]
     with pytest.raises(EvaluationFailed, match="No module named 'vde_names'"):
         lake.publish(rows(LATER + MODEL, {}))
+
+
+TYPED: Final = {
+    "a dataclass": """\
+from dataclasses import dataclass
+
+@dataclass
+class Rate:
+    value: float = 1.5
+
+def shown(name):
+    return f"{name} {Rate().value}"
+""",
+    "a dataclass of texts as annotations": """\
+from __future__ import annotations
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    known: ClassVar[int] = 1
+    _: KW_ONLY
+    value: float = field(default=1.5)
+
+def shown(name):
+    return f"{name} {Rate().value}"
+""",
+    "annotations of its own types": """\
+from __future__ import annotations
+import typing
+
+class Name(str): ...
+class Pair(typing.NamedTuple):
+    name: Name
+class Typed(typing.TypedDict):
+    name: Name
+
+KNOWN = {key: str(each) for key, each in typing.get_type_hints(Pair).items()}
+
+def shown(name):
+    return f"{Pair(Name(name)).name} 1.5" if len(KNOWN) == 1 else "?"
+""",
+    "an enumeration and a protocol": """\
+import enum
+from typing import Protocol
+
+class Kind(enum.Enum):
+    A = 1.5
+
+class Named(Protocol):
+    name: str
+
+def shown(name):
+    return f"{name} {Kind.A.value}"
+""",
+    "annotations are no texts": """\
+def typed(name: str) -> str: ...
+
+def shown(name):
+    return f"{name} {1.5 if typed.__annotations__ == {'name': str, 'return': str} else 0}"
+""",
+}
+"""Modules whose classes and functions ask Python for the module that they are in."""
+
+
+@pytest.mark.parametrize("source", TYPED.values(), ids=TYPED.keys())
+def test_classes_and_annotations_of_a_models_file_are_those_of_any_module(
+    tmp_path: Path, source: str
+) -> None:
+    before = set(sys.modules)
+    assert (
+        elsewhere(tmp_path, sent(source, {}), sent(source, MODULES))[:2] == ["Delta Inc. 1.5"] * 2
+    )
+    assert not [each for each in set(sys.modules) - before if each.startswith("__vde")]
+
+
+def test_two_files_that_run_in_one_another_have_their_own_classes() -> None:
+    source = (
+        "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: {}\n"
+        "def run(context):\n    return A\n"
+    )
+    with model_function(rows(source.format("int"), {})) as first:
+        with model_function(rows(source.format("str"), {})) as second:
+            one: Any = second(None)  # type: ignore[arg-type] # it asks its context nothing
+        other: Any = first(None)  # type: ignore[arg-type] # it asks its context nothing
+    assert (one.__annotations__, other.__annotations__) == ({"x": str}, {"x": int})
+    assert one.__module__ != other.__module__
+
+
+PANDAS: Final = """\
+{}import pandas as pd
+from dataclasses import dataclass
+from pyspark.sql.functions import pandas_udf
+
+@dataclass
+class Names:
+    last: str
+
+@pandas_udf("string")
+def shown(name: pd.Series) -> pd.Series:
+    return name + Names("!").last
+
+def run(context):
+    names = context.spark.range(0, 4, 1, 4).selectExpr("concat('Delta ', id) AS name")
+    return names.select(shown("name").alias("name"))
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("first", ["", "from __future__ import annotations\n"])
+def test_a_typed_pandas_udf_and_a_dataclass_run_in_workers(lake: Lake, first: str) -> None:
+    lake.publish(rows(PANDAS.format(first), {}))
+    found = lake.table().scan().to_arrow()["name"].to_pylist()
+    assert sorted(found) == [f"Delta {number}!" for number in range(4)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
+from types import CodeType, ModuleType
 from typing import Final, NoReturn, TextIO
 
 from vde_dagster.core.spans import Kind, span
@@ -18,6 +21,7 @@ class ProcessEnded(SystemExit):
 
 
 _END: Final = os._exit
+_NUMBERS: Final = count()
 _RUNNING: Final = threading.local()
 
 
@@ -74,6 +78,34 @@ def running_users_code() -> Iterator[None]:
     finally:
         _GUARD.end()
         _RUNNING.process = before
+
+
+@contextmanager
+def users_module(stem: str) -> Iterator[ModuleType]:
+    """A module for a user's file, which Python knows as long as its code runs.
+
+    Dataclasses and annotations look there for the module that they are in. Its name is no other
+    module's, whatever is imported and however many threads run the same file.
+
+    Args:
+        stem: What the name says about the file.
+    """
+    module = ModuleType(f"__vde_{stem}_{next(_NUMBERS)}__")
+    sys.modules[module.__name__] = module
+    try:
+        yield module
+    finally:
+        sys.modules.pop(module.__name__, None)
+
+
+def run_code(code: str | ast.Module, path: str, module: ModuleType) -> None:
+    """Run the text or the tree of a user's file in its module, by the rules of that file alone.
+
+    Raises:
+        Exception: Whatever the code raises.
+    """
+    found: CodeType = compile(code, path, "exec", dont_inherit=True)
+    exec(found, module.__dict__)  # noqa: S102 - a user's own code
 
 
 def _told(status: int) -> NoReturn:

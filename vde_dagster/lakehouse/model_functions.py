@@ -23,7 +23,7 @@ from uuid import uuid4
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.core.model.module_texts import importable, install
-from vde_dagster.core.users_code import running_users_code
+from vde_dagster.core.users_code import run_code, running_users_code, users_module
 
 if TYPE_CHECKING:
     from vde_dagster.lakehouse.evaluation import ModelContext
@@ -49,14 +49,16 @@ def model_function(rows: PythonRows) -> Iterator[Callable[[ModelContext], object
 
     for each in (install, _arrived):  # workers have nothing of this package, either
         _travels_by_value(sys.modules[each.__module__])
-    namespace: dict[str, object] = {
-        "__name__": "__vde_model__",
-        "__file__": rows.path,
-        "__package__": TravellingText("", texts),
-    }
-    with importable(texts, loaded=shipped), running_users_code():
-        exec(compile(rows.source, rows.path, "exec"), namespace)  # noqa: S102 - the user's model
-        function = namespace.get(rows.function)
+    with (
+        importable(texts, loaded=shipped),
+        users_module("model") as module,
+        _by_value(module),
+        running_users_code(),
+    ):
+        module.__file__ = rows.path
+        module.__package__ = TravellingText("", texts)
+        run_code(rows.source, rows.path, module)
+        function = module.__dict__.get(rows.function)
         if not callable(function):
             raise EvaluationFailed(f"{rows.path} defines no function {rows.function}")
         yield function
@@ -100,6 +102,18 @@ def _arrived(text: str, modules: Mapping[str, str], sender: str) -> str:
     if getattr(sys.modules.get(__name__), "_SENDER", None) != sender:
         install(modules)
     return text
+
+
+@contextmanager
+def _by_value(module: ModuleType) -> Iterator[None]:
+    """Ship a module's functions as code as long as Python knows it; afterwards all do so."""
+    from pyspark.cloudpickle import unregister_pickle_by_value
+
+    _travels_by_value(module)
+    try:
+        yield
+    finally:
+        unregister_pickle_by_value(module)  # type: ignore[no-untyped-call] # pyspark types it not
 
 
 def _travels_by_value(module: ModuleType) -> None:

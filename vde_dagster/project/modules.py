@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.users_code import error_text, running_users_code
+from vde_dagster.core.users_code import error_text, run_code, running_users_code, users_module
 
 NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """What can have a decorator."""
@@ -79,35 +76,15 @@ def run_module(tree: ast.Module, path: Path) -> Module:
         ModuleFailed: It raised.
     """
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, NAMED)}
-    module = ModuleType(f"__vde_{path.stem}__")  # an import may have the file's name
     try:
-        with _known(module), running_users_code():
-            exec(  # noqa: S102 - a user's own code
-                compile(tree, str(path), "exec", dont_inherit=True), module.__dict__
-            )
+        with users_module(path.stem) as module, running_users_code():
+            run_code(tree, str(path), module)
     except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
         message = f"the module cannot be run: {error_text(error)}"
         place = Place(path=path, line=line_in(path, error) or 1)
         advice = "Import it in Python to see where it fails."
         raise ModuleFailed(Problem(place=place, message=message, advice=advice)) from error
     return Module(namespace=module.__dict__, lines=lines)
-
-
-@contextmanager
-def _known(module: ModuleType) -> Iterator[None]:
-    """Register a module in Python while it runs, which dataclasses in it need.
-
-    Afterwards it cannot be imported, so that its functions are sent to Spark's workers by value.
-    """
-    name = module.__name__
-    is_free = name not in sys.modules
-    if is_free:
-        sys.modules[name] = module
-    try:
-        yield
-    finally:
-        if is_free:
-            sys.modules.pop(name, None)
 
 
 def marked_functions(
