@@ -390,8 +390,8 @@ def check_text(check: Check) -> str:
     [
         ({"column": "id", "bound": "cost"}, """Write {"sql": 'cost'} for the SQL, or {"sql": "'cost'"} for the text."""),
         ({"column": "id", "bound": "COST + 1"}, "'COST + 1' is a text in Python"),
-        ({"column": "id", "bound": "current_date()"}, "would also be SQL"),
-        ({"column": "id", "bound": "@start_ds"}, "would also be SQL"),
+        ({"column": "id", "bound": "current_date()"}, "would be something else in SQL"),
+        ({"column": "id", "bound": "@start_ds"}, "would be something else in SQL"),
         ({"column": "id", "bound": ["a", "cost"]}, "'cost' is a text in Python"),
         ({"column": "id", "bound": {"sql": "cost +"}}, "'cost +' is no SQL expression"),
     ],
@@ -408,11 +408,22 @@ def test_a_text_that_may_be_sql_is_refused_for_an_audit_of_the_project(
     assert problem.place.line == 4
 
 
-def test_a_bound_that_may_be_a_column_is_refused(tmp_path: Path) -> None:
-    text = python_text([("accepted_range", {"column": "id", "min_v": "cost"})])
-    written(tmp_path, {"models/m/x.py": text})
-    with pytest.raises(ProjectInvalid, match="'cost' is a text in Python"):
+@pytest.mark.parametrize(
+    "audit,arguments,words",
+    [
+        ("accepted_range", {"column": "id", "min_v": "cost"}, "'cost' is a text in Python"),
+        ("accepted_values", {"column": "shop", "is_in": ["a", "'b'"]}, """"'b'" is a text"""),
+        ("not_accepted_values", {"column": "shop", "is_in": '"b"'}, "is a text in Python"),
+        ("match_regex_pattern_list", {"column": "shop", "patterns": ["'^a$'"]}, "is a text"),
+    ],
+)
+def test_a_bound_or_word_that_may_be_sql_is_refused(
+    tmp_path: Path, audit: str, arguments: Mapping[str, object], words: str
+) -> None:
+    written(tmp_path, {"models/m/x.py": python_text([(audit, arguments)])})
+    with pytest.raises(ProjectInvalid) as found:
         load_project(tmp_path)
+    assert words in str(found.value)
 
 
 def test_seeds_call_audits_of_the_project(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from pyspark.sql.types import StructType
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, Staged, Staging
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, PythonRows, Staged, Staging
+from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.auditing import run_audits
@@ -30,6 +31,7 @@ from vde_dagster.lakehouse.tables import (
     quoted,
     table_definition,
 )
+from vde_dagster.lakehouse.times import check_outside
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.intervals import rows_within
 from vde_dagster.lakehouse.writes.written import Written
@@ -110,7 +112,7 @@ class Stage:
         branch = self._prepare(schemas, table)
         schema = self._spark.table(branch.table).schema
         written = [
-            write_rows(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
+            _write(branch, as_table(as_declared(frame, staging.columns), schema), part)
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
         # A table that is rebuilt in several batches is audited as a whole.
@@ -147,7 +149,7 @@ class Stage:
             with self._bound(part, rows_within(branch.rows(), part.own_rows), returned) as frame:
                 check([frame.schema], staging, schema)
                 rows = as_table(as_declared(frame, staging.columns), schema)
-                written.append(write_rows(branch, rows, part.write))
+                written.append(_write(branch, rows, part))
             sums.append(written[-1].sums)
             moved = part.is_moved(written[-1].sums)
         audits = self._audit(branch, [each.rows for each in written])
@@ -300,3 +302,13 @@ class Stage:
         """The schema of the target as it is; None where there is none yet."""
         name = Branch(spark, self._catalog, self._staging, self._load).table
         return spark.table(name).schema if spark.catalog.tableExists(name) else None
+
+
+def _write(branch: Branch, rows: DataFrame, part: PlannedWrite) -> Written:
+    """Write the rows of a batch; a function whose rows are all outside of it is told of it."""
+    written = write_rows(branch, rows, part.write)
+    timed = isinstance(part.write, OverwriteIntervals | AppendToIntervals)
+    if isinstance(part.rows, PythonRows) and timed and not total(written.sums.values()).rows:
+        place = f"{part.rows.path}: {part.rows.function}"
+        check_outside(rows, part.write.axis, part.write.intervals, place=place)
+    return written

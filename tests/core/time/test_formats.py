@@ -88,6 +88,11 @@ UNUSABLE = [
     ("bigquery", "%m/%d/%Y", "not ordered like time"),
     ("duckdb", "%", "%"),
     ("duckdb", "%Y%", "%"),
+    ("spark", "'%Y-%m-%d'", "has ' in it"),
+    ("spark", '"%Y-%m-%d"', 'has " in it'),
+    ("spark", "`%Y-%m-%d`", "has ` in it"),
+    ("spark", "'yyyy-MM-dd'", "not ordered like time"),
+    ("bigquery", "'%Y%m%d'", "has ' in it"),
 ]
 
 

@@ -64,6 +64,15 @@ class TimeFormat:
         """Whether it writes nothing but digits, so that a number can hold it."""
         return all(each in _UNITS for each in self._tokens())
 
+    @property
+    def expression(self) -> str:
+        """The regular expression of what it writes, for Python and for Spark."""
+        parts = [
+            f"([0-9]{{{_UNITS[each][1]}}})" if each in _UNITS else re.escape(each)
+            for each in self._tokens()
+        ]
+        return "".join(parts)
+
     def write(self, instant: datetime) -> str:
         """What stands in the column for the unit of time that ``instant`` lies in."""
         # strftime does not pad years before 1000 on every platform.
@@ -80,7 +89,7 @@ class TimeFormat:
 
     def read(self, text: str) -> datetime | None:
         """The instant that is written as ``text``; None where this format writes none so."""
-        found = re.fullmatch(self._expression(), text, re.ASCII)
+        found = re.fullmatch(self.expression, text, re.ASCII)
         if found is None:
             return None
         numbers = dict(zip(_PARTS, map(int, found.groups()), strict=False))
@@ -100,13 +109,6 @@ class TimeFormat:
 
     def _tokens(self) -> list[str]:
         return _TOKEN.findall(self.pattern)
-
-    def _expression(self) -> str:
-        parts = [
-            f"([0-9]{{{_UNITS[each][1]}}})" if each in _UNITS else re.escape(each)
-            for each in self._tokens()
-        ]
-        return "".join(parts)
 
 
 def first_written(instant: datetime, pattern: str) -> str:
@@ -147,7 +149,8 @@ def python_format(written: str, dialect: str) -> str:
     if "%" in written:
         codes = {key: code for key, code in mapping.items() if key.startswith("%")}
         converted = _converted(written, codes)
-        why = None
+        quotes = set(written) & set("'\"`")
+        why = f"has {min(quotes)} in it, which is no part of a time" if quotes else None
     else:
         parts = _QUOTED.split(written)  # every second one stood in quotes, and means itself
         parts[::2] = [_converted(each, mapping) for each in parts[::2]]

@@ -34,11 +34,16 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Texts(Enum):
-    """What a text in a Python file stands for: SQL, itself, or itself unless it looks like SQL."""
+    """What a text in a Python file stands for.
+
+    A word in quotes is none, as people write it who take it for SQL, and neither is a bound that
+    would be SQL over the model's rows.
+    """
 
     SQL = "sql"
-    VALUE = "value"
-    DOUBTFUL = "doubtful"
+    ITSELF = "itself"
+    WORD = "word"
+    BOUND = "bound"
 
 
 def read_audits(
@@ -53,7 +58,7 @@ def read_audits(
 
 def read_signals(value: Value | None, dialect: str, problems: Problems) -> tuple[Call, ...]:
     """Signals: ``name``, or ``name (argument := value, ...)``. In Python texts are themselves."""
-    return _calls(value, dialect, problems, texts_of=lambda _name, _key: Texts.VALUE)
+    return _calls(value, dialect, problems, texts_of=lambda _name, _key: Texts.ITSELF)
 
 
 def _texts_of(name: str, key: str) -> Texts:
@@ -63,13 +68,13 @@ def _texts_of(name: str, key: str) -> Texts:
     """
     audit = BUILTINS.get(base_name(name))
     if audit is None:
-        return Texts.SQL if _OF_COLUMNS.fullmatch(key) else Texts.DOUBTFUL
+        return Texts.SQL if _OF_COLUMNS.fullmatch(key) else Texts.BOUND
     form = next((each.form for each in audit.parameters if each.name == key), None)
     match form:
         case Form.VALUES | Form.TEXTS:
-            return Texts.VALUE
+            return Texts.WORD
         case Form.VALUE:
-            return Texts.DOUBTFUL
+            return Texts.BOUND
         case _:
             return Texts.SQL
 
@@ -116,7 +121,7 @@ def read_argument(
     item: Value,
     dialect: str,
     problems: Problems,
-    texts: Texts = Texts.VALUE,
+    texts: Texts = Texts.ITSELF,
     columns: Collection[str] = (),
 ) -> str | None:
     """An argument's value, as SQL in Spark's dialect.
@@ -178,7 +183,7 @@ def _node(
     if (asked := _asked_for(value)) is not None:
         return read_expression(asked, dialect, problems)
     if value.is_string and not (value.in_python and texts is Texts.SQL):
-        if value.in_python and texts is Texts.DOUBTFUL and _is_sql(value, dialect, columns):
+        if value.in_python and _is_doubtful(value, dialect, texts, columns):
             _refuse_doubtful(value, problems)
         return exp.Literal.string(value.written)
     items = value.items()
@@ -199,16 +204,24 @@ def _asked_for(value: Value) -> Value | None:
     return rest if is_asked and rest is not None and rest.is_string else None
 
 
-def _is_sql(value: Value, dialect: str, columns: Collection[str]) -> bool:
-    """Whether a text calls a function, casts, or names a column of the model or a macro."""
+def _is_doubtful(value: Value, dialect: str, texts: Texts, columns: Collection[str]) -> bool:
+    """Whether a text may be meant as SQL: it is in quotes, or it is a bound that names a column."""
+    if texts is Texts.ITSELF:
+        return False
     try:
         found = read_sql(value.written, dialect)
     except (*SQL_ERRORS, RecursionError):
         return False
-    return not isinstance(found, exp.Alias) and any(
-        (isinstance(each, _COMPUTED) and not isinstance(each, exp.Connector))
-        or (isinstance(each, exp.Column) and each.name.lower() in columns)
-        for each in found.walk()
+    if isinstance(found, exp.Literal) and found.is_string:
+        return True
+    return (
+        texts is Texts.BOUND
+        and not isinstance(found, exp.Alias)
+        and any(
+            (isinstance(each, _COMPUTED) and not isinstance(each, exp.Connector))
+            or (isinstance(each, exp.Column) and each.name.lower() in columns)
+            for each in found.walk()
+        )
     )
 
 
@@ -217,7 +230,7 @@ _COMPUTED: Final = (exp.Func, exp.Interval, exp.Parameter)
 
 def _refuse_doubtful(value: Value, problems: Problems) -> None:
     literal = exp.Literal.string(value.written).sql("spark")
-    message = f"{value.written!r} is a text in Python, and would also be SQL over the model's rows"
+    message = f"{value.written!r} is a text in Python, and would be something else in SQL"
     advice = (
         f'Write {{"sql": {value.written!r}}} for the SQL, or {{"sql": {literal!r}}} for the text.'
     )

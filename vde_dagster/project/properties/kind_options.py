@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -178,12 +178,11 @@ def _without_unsupported(
 
 def _time_range(options: _Options) -> Kind:
     _check_one_at_a_time(options)
-    column, time_format = _time_column(options)
-    written = options.given["time_column"].items()
+    column, time_format, written_format = _time_column(options)
     return IncrementalByTimeRange(
         time_column=column,
         time_format=time_format,
-        written_format=written[1].written if time_format else "",
+        written_format=written_format,
         lookback=options.count("lookback", least=0) or 0,
         batch_size=options.count("batch_size", least=1),
         forward_only=options.flag("forward_only"),
@@ -193,25 +192,39 @@ def _time_range(options: _Options) -> Kind:
     )
 
 
-def _time_column(options: _Options) -> tuple[str, str]:
-    """``ts``, or ``(ts, 'yyyyMMdd')`` with a format in the model's dialect."""
+def _time_column(options: _Options) -> tuple[str, str, str]:
+    """``ts``, or ``(ts, 'yyyyMMdd')`` with a format in the model's dialect, which is the last."""
     value = options.given["time_column"]
-    items = value.items()
+    items = _named_items(value, ("column", "format")) or value.items()
     before = len(options.problems.found)
     names = read_columns_of(items[0], "time_column", options.problems) if items else ()
     if len(options.problems.found) > before:
-        return "", ""
+        return "", "", ""
     if len(items) > 2 or len(names) != 1:
         message = f"time_column {value.written} is no column with a format"
         options.problems.add(value.place, message, "Write `time_column name`.")
-        return "", ""
+        return "", "", ""
     if len(items) == 1:
-        return names[0], ""
+        return names[0], "", ""
+    written = items[1].written
     try:
-        return names[0], python_format(items[1].written, options.dialect)
+        return names[0], python_format(written, options.dialect), written
     except ValueError as error:
         options.problems.add(items[1].place, str(error), "Write it in the model's dialect.")
-        return names[0], ""
+        return names[0], "", ""
+
+
+def _named_items(value: Value, names: Sequence[str]) -> tuple[Value, ...]:
+    """The values of ``(column ts, format 'yyyyMMdd')`` in the order of the names; else nothing.
+
+    A Python model may write a mapping so, and leave a name out by None.
+    """
+    given = {} if value.is_word else {each.head.lower(): each for each in value.items()}
+    is_named = names[0] in given and set(given) <= set(names)
+    if not is_named or any(each.is_string for each in given.values()):
+        return ()
+    rests = (given[name].rest() for name in names if name in given)
+    return tuple(rest for rest in rests if rest is not None)
 
 
 def _unique_key(options: _Options) -> Kind:
