@@ -70,13 +70,10 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
     write(changed, {"models/mart/few.sql": "SELECT customer FROM mart.revenue"})
     write(changed, {BEST: None})
     found = facts(project, changed)
-    assert " ".join(found) == (
-        "version before after strict_columns undeclared_sources counts models"
-    )
+    assert " ".join(found) == ("version before after strict_columns counts models")
     assert found["before"] == {"name": str(project), "folder": str(project), "commit": None}
     assert found["after"]["folder"] == str(changed)
     assert (found["version"], found["strict_columns"]) == (1, False)
-    assert found["undeclared_sources"] == []
     assert found["counts"] == {
         "added": 1,
         "removed": 1,
@@ -287,52 +284,6 @@ def test_columns_that_nobody_reads_are_strict_where_the_later_side_says_so(
     assert found["strict_columns"] is (category == "breaking")
     best = {each["name"]: each for each in found["models"]}["mart.best_customers"]
     assert (best["change"], best["category"]) == ("direct", category)
-
-
-SOURCES = {
-    "vde.yaml": "name: shop\n",
-    "models/stg/orders.sql": "MODEL (name stg.orders, kind FULL);\n"
-    "SELECT id, amount, DATE(ts) AS day FROM raw.orders WHERE id > 0",
-    "models/stg/all.sql": "SELECT * FROM raw.orders",
-    "models/mart/days.sql": "MODEL (name mart.days, kind FULL);\n"
-    "SELECT day, SUM(amount) AS amount FROM stg.orders GROUP BY day",
-    "models/mart/ids.sql": "MODEL (name mart.ids, kind FULL);\nSELECT id FROM stg.orders",
-    "models/mart/some.sql": "MODEL (name mart.some, kind FULL);\nSELECT id, other FROM stg.all",
-}
-
-
-def test_sources_need_not_be_declared(tmp_path: Path) -> None:
-    before, after = (write(tmp_path / each, SOURCES) for each in ("before", "after"))
-    replaced(after, "models/stg/orders.sql", "DATE(ts)", "DATE(loaded_at)")
-    found = facts(before, after)
-    assert found["undeclared_sources"] == ["raw.orders"]
-    by_name = {each["name"]: each for each in found["models"]}
-    assert by_name["raw.orders"]["kind"] == "EXTERNAL"
-    assert changes(by_name) == {
-        "raw.orders": ("none", "none", False),
-        "stg.all": ("none", "none", False),
-        "stg.orders": ("direct", "breaking", True),
-        "mart.days": ("indirect", "indirect_breaking", True),
-        "mart.ids": ("indirect", "indirect_non_breaking", False),
-        "mart.some": ("none", "none", False),
-    }
-    assert "Without declared columns: raw.orders." in call("compare", before, after).stdout
-    refused = call("plan", "--project", before)
-    assert refused.exit_code == 1
-    assert "nor a declared source" in refused.stderr
-
-
-def test_what_is_not_known_without_the_columns_of_a_source_is_breaking(tmp_path: Path) -> None:
-    odd = "MODEL (name stg.odd, kind FULL);\nSELECT id AS x, x + 1 AS y FROM raw.orders"
-    downstream = "MODEL (name mart.odd, kind FULL);\nSELECT y FROM stg.odd"
-    files = {**SOURCES, "models/stg/odd.sql": odd, "models/mart/odd.sql": downstream}
-    before, after = (write(tmp_path / each, files) for each in ("before", "after"))
-    replaced(after, "models/stg/odd.sql", "AS y", "AS y, 1 AS one")  # x may be a column, too
-    found = models(before, after)
-    assert changes({name: found[name] for name in ("stg.odd", "mart.odd")}) == {
-        "stg.odd": ("direct", "breaking", True),
-        "mart.odd": ("indirect", "indirect_breaking", True),
-    }
 
 
 def test_what_is_wrong_at_both_sides_is_reported_at_once(project: Path, changed: Path) -> None:

@@ -17,7 +17,6 @@ from tests.project.cache.test_entries import DAMAGE
 from tests.project.cache.test_models import BASE, EVERY, both, found_again
 from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph import graph
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
@@ -134,20 +133,6 @@ def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:
     with noting_what_is_read() as noted:
         call("compare", shop, "--project", shop)
     assert noted == []
-
-
-def test_whether_a_source_is_declared_is_never_mixed_up(shop: Path) -> None:
-    declared = (shop / "external_models.yaml").read_text()
-    reported = set()
-    for number in range(6 if is_full() else 3):
-        write(shop, {"external_models.yaml": declared if number % 2 else "[]\n"})
-        found = shown(shop, "fingerprint", "--parts")
-        assert found == without_kept(shop, "fingerprint", "--parts")
-        reported.add(found)
-        if not number % 2:
-            with pytest.raises(ProjectInvalid, match="declared source"):
-                _ = VdeProject.load(shop).files
-    assert len(reported) == 2
 
 
 def test_what_is_wrong_is_reported_each_time(shop: Path) -> None:

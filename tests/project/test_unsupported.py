@@ -83,11 +83,13 @@ def test_what_would_do_nothing_is_refused_when_the_project_is_loaded(
 
 
 @pytest.mark.parametrize("text", [row[0] for row in UNSUPPORTED])
-def test_a_model_that_was_stored_with_it_can_be_read_and_compared(
+def test_a_model_that_was_stored_with_it_can_be_read_and_is_not_compared(
     text: str, tmp_path: Path
 ) -> None:
     assert read_model(source_of(text)).warnings == ()
-    assert NAME in load_for_comparison(project(tmp_path, text)).graph
+    with pytest.raises(ProjectInvalid) as caught:
+        load_for_comparison(project(tmp_path, text))
+    assert caught.value.problems == problems_of(tmp_path)
 
 
 def test_a_disabled_model_may_ask_for_what_is_not_supported(tmp_path: Path) -> None:
@@ -135,7 +137,8 @@ def test_a_session_follows_no_model_of_the_project(source: str, tmp_path: Path) 
     assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 3)
     assert "m.above is a model of this project" in problem.message
     assert "leave late_data out" in problem.advice
-    assert NAME in load_for_comparison(folder).graph
+    with pytest.raises(ProjectInvalid, match="model of this project"):
+        load_for_comparison(folder)
 
 
 def test_a_table_whose_name_is_made_when_it_runs_is_refused() -> None:

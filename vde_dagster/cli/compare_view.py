@@ -40,7 +40,6 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
         "before": _side(comparison.before),
         "after": _side(comparison.after),
         "strict_columns": comparison.strict_columns,
-        "undeclared_sources": [str(name) for name in comparison.undeclared],
         "counts": {change.value: tally[change] for change in Change},
         "models": [_model_facts(each) for each in comparison.models],
     }
@@ -175,13 +174,6 @@ def _totals(comparison: Comparison) -> Iterator[str]:
     tally = Counter(each.difference.change for each in models)
     said = ", ".join(f"{tally[each]:,} {MARKS[each][2]}" for each in MARKS if tally[each])
     yield f"{said or 'No models'}; {sources:,} source{'s' if sources != 1 else ''}."
-    if comparison.undeclared:
-        names = ", ".join(map(str, comparison.undeclared[:_MOST]))
-        more = len(comparison.undeclared) - _MOST
-        yield (
-            f"Without declared columns: {names}{f' and {more:,} more' if more > 0 else ''}. What "
-            "depends on them and is not known is taken as breaking."
-        )
     yield _work(Counter(map(_outcome, comparison.models)))
 
 

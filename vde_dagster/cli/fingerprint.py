@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,11 +36,14 @@ def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: 
 
     It has four hashes: data (of what the model's own rows follow from), parent data (the same of
     everything upstream), metadata (of what does not affect rows, such as descriptions) and parent
-    metadata. The digest is the hash of the four. The version is the hash of the two about data and
-    names the model's table, unless a plan lets the model keep an earlier one. --parts shows the
-    values behind the model's own two hashes, so that you can see why two differ: of a query, one
-    hash of its rows and one of each column, and its canonical SQL. Sources need not be declared.
+    metadata. The digest is the hash of the four. The version names the model's table or view, and
+    is the one that a first plan gives it: the hash of the two about data, and of a VIEW that of its
+    own data and of the tables that it reads. A plan may let a model keep an earlier version; then a
+    VIEW that reads it has another one than here, too. --parts shows the values behind the model's
+    own two hashes, so that you can see why two differ: of a query, one hash of its rows and one of
+    each column, and its canonical SQL.
     """
+    from vde_dagster.app.inspect.compare import first_snapshots
     from vde_dagster.project.loading import load_for_comparison, models_kept_in
 
     files = load_for_comparison(folder, models_kept_in(folder))
@@ -49,16 +52,17 @@ def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: 
         chosen(files.graph, name, catalog=catalog, where="this project").name for name in models
     )
     nodes = [files.graph[name] for name in wanted] if models else list(files.graph)
+    versions = {name: each.version for name, each in first_snapshots(files.graph).items()}
     if output == "json":
-        print_json({"models": [_facts(node, parts=parts) for node in nodes]})
+        print_json({"models": [_facts(node, versions[node.name], parts=parts) for node in nodes]})
     elif parts:
         for node in nodes:
-            _print_parts(node, console())
+            _print_parts(node, versions[node.name], console())
     else:
-        console().print(_table(nodes))
+        console().print(_table(nodes, versions))
 
 
-def _facts(node: Node, *, parts: bool) -> dict[str, object]:
+def _facts(node: Node, version: str, *, parts: bool) -> dict[str, object]:
     found = node.fingerprint
     facts: dict[str, object] = {
         "name": str(node.name),
@@ -70,7 +74,7 @@ def _facts(node: Node, *, parts: bool) -> dict[str, object]:
             "parent_metadata": found.parent_metadata,
         },
         "digest": found.digest,
-        "version": found.data_version,
+        "version": version,
     }
     if parts:
         facts["parts"] = {
@@ -108,7 +112,7 @@ def _parts(node: Node) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _table(nodes: Sequence[Node]) -> Table:
+def _table(nodes: Sequence[Node], versions: Mapping[ModelName, str]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -120,7 +124,7 @@ def _table(nodes: Sequence[Node]) -> Table:
         found = node.fingerprint
         hashes = (
             found.digest,
-            found.data_version,
+            versions[node.name],
             found.data,
             found.parent_data,
             found.metadata,
@@ -130,7 +134,7 @@ def _table(nodes: Sequence[Node]) -> Table:
     return table
 
 
-def _print_parts(node: Node, screen: Console) -> None:
+def _print_parts(node: Node, version: str, screen: Console) -> None:
     """A model's full hashes, each of its own two with the values behind it."""
     from rich.text import Text
 
@@ -138,7 +142,7 @@ def _print_parts(node: Node, screen: Console) -> None:
     screen.print(Text.assemble((str(node.name), "bold"), f" {node.model.kind.keyword}"))
     hashes = {
         "digest": found.digest,
-        "version": found.data_version,
+        "version": version,
         "data": found.data,
         "parent data": found.parent_data,
         "metadata": found.metadata,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Final
 
 from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
-from vde_dagster.core.graph.checks import place_in
+from vde_dagster.core.graph.checks import place_in, unpinned_reads
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
@@ -26,7 +26,6 @@ from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.declared_sources import declared_sources
-from vde_dagster.project.sources.undeclared_sources import undeclared_sources
 from vde_dagster.project.view_names import ambiguous_names
 
 _LOG: Final = logging.getLogger(WARNINGS)
@@ -83,19 +82,18 @@ def load_project(folder: Path, settings: Mapping[str, object] | None = None) -> 
 def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> ProjectFiles:
     """Read a project's folder as `load_project` does, to compare it with another.
 
-    Sources need not be declared: they are in the graph without columns. Warnings are not logged,
-    and unsupported options are no problem.
+    Warnings are not logged.
 
     Args:
         folder: The folder.
         cache: Models as they were read before, here or elsewhere; without it all are read.
 
     Raises:
-        ProjectInvalid: The folder is no project, or something else is wrong in any of its files.
+        ProjectInvalid: The folder is no project, or something is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder)
     with known_models(_without_private(cache, configuration)) as known:
-        return _load(configuration, list(problems), declare=True, known=known)
+        return _load(configuration, list(problems), known=known)
 
 
 def _without_private(cache: ModelCache | None, configuration: Configuration) -> ModelCache | None:
@@ -116,10 +114,9 @@ def _load(
     configuration: Configuration,
     problems: list[Problem],
     *,
-    declare: bool = False,
     known: KnownModels | None = None,
 ) -> ProjectFiles:
-    """Read all files; ``declare`` is for a comparison, see `load_for_comparison`."""
+    """Read all files: whatever they alone show to be wrong, every command refuses."""
     unread = Unread()
     python = read_shared_files(configuration, problems)
     if problems:
@@ -131,19 +128,18 @@ def _load(
     models = read_models(sources, python, problems, unread, known)
     enabled = [model for model in models if model.enabled]
     disabled = {model.name for model in models if not model.enabled}
-    if declare:
-        defaults = configuration.defaults
-        enabled += undeclared_sources(enabled, unread=unread, disabled=disabled, defaults=defaults)
-    else:
-        problems += [each for model in enabled for each in model.unsupported]
+    problems += [each for model in enabled for each in model.unsupported]
     problems += ambiguous_names(enabled, configuration.naming)
     try:
         graph = build_graph(enabled, unread=unread, disabled=disabled, known=known)
     except ProjectInvalid as error:
         raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
-    problems += _wrong_audits(graph)
-    if not declare:
-        problems += [*_cut_off(graph), *wrong_sessions(graph)]
+    problems += [
+        *_wrong_audits(graph),
+        *_cut_off(graph),
+        *wrong_sessions(graph),
+        *_unpinned_reads(graph),
+    ]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
     patterns, catalog = configuration.forward_only, configuration.catalog.name
@@ -175,6 +171,15 @@ def _cut_off(graph: Graph) -> list[Problem]:
             {parent: graph[parent].columns for parent in node.model.parents},
         )
     ]
+
+
+def _unpinned_reads(graph: Graph) -> Iterator[Problem]:
+    """Python models that read views, whose rows cannot be pinned."""
+    for node in graph:
+        kinds = {parent: graph[parent].model.kind for parent in node.model.parents}
+        why = unpinned_reads(node.model, kinds)
+        if why is not None:
+            yield Problem(place=node.model.place, message=why.message, advice=why.advice)
 
 
 def _may_be_cut_off(model: Model) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.core.graph.graph import Graph, build_graph, sources
+from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
@@ -37,16 +37,12 @@ class ComparedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two sides with all their models: the later side's parents first, then what it lacks.
-
-    ``undeclared`` are sources of either side whose columns are not declared.
-    """
+    """Two sides with all their models: the later side's parents first, then what it lacks."""
 
     before: ProjectAt
     after: ProjectAt
     strict_columns: bool
     models: tuple[ComparedModel, ...]
-    undeclared: tuple[ModelName, ...]
 
 
 def compare(
@@ -80,14 +76,12 @@ def compare(
         after=later,
         strict_columns=strict,
         models=compared(old.graph, new.graph, Rules(strict_columns=strict)),
-        undeclared=tuple(sorted(_undeclared(old.graph) | _undeclared(new.graph))),
     )
 
 
 def compared(before: Graph, after: Graph, rules: Rules) -> tuple[ComparedModel, ...]:
     """Every model of two graphs, with the snapshots of a first plan and of one after it."""
-    nothing = Shown(snapshots={}, graph=build_graph([]))
-    old = _snapshots(before, nothing, Rules())
+    old = first_snapshots(before)
     new = _snapshots(after, Shown(snapshots=old, graph=before), rules)
     return tuple(
         ComparedModel(
@@ -98,6 +92,11 @@ def compared(before: Graph, after: Graph, rules: Rules) -> tuple[ComparedModel, 
         )
         for name, difference in compare_graphs(before, after, rules).items()
     )
+
+
+def first_snapshots(graph: Graph) -> Mapping[ModelName, ModelSnapshot]:
+    """The snapshots that a first plan would make, where no environment has anything."""
+    return _snapshots(graph, Shown(snapshots={}, graph=build_graph([])), Rules())
 
 
 def _snapshots(graph: Graph, shown: Shown, rules: Rules) -> Mapping[ModelName, ModelSnapshot]:
@@ -136,7 +135,3 @@ def _no_project(side: ProjectAt) -> Problem:
         message = f"there is no vde.yaml at {side.title}, so the project was not there"
         advice = "Compare with a revision that has it; --project names the project's folder."
     return Problem(place=place, message=message, advice=advice)
-
-
-def _undeclared(graph: Graph) -> set[ModelName]:
-    return {name for name in sources(graph) if not graph[name].columns}

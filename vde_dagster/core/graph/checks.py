@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.errors import Finding, Place, Problem
+from vde_dagster.core.model.kinds import Kind
 from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
@@ -122,6 +123,23 @@ def unknown_own_columns(models: Iterable[Model]) -> Iterator[Problem]:
             "is",
             advice="Declare them all: `columns (account bigint, ...)`.",
         )
+
+
+def unpinned_reads(model: Model, kinds: Mapping[ModelName, Kind]) -> Finding | None:
+    """Why a Python model cannot be evaluated: it reads what is no table (rule R3).
+
+    Args:
+        model: The model.
+        kinds: Those of what it reads.
+    """
+    views = [f"{kinds[each].keyword} {each}" for each in model.parents if kinds[each].is_inlined]
+    if not views or not isinstance(model.body, PythonFunction):
+        return None
+    return Finding(
+        message=f"{model.name} is a Python model and reads the {', '.join(views)}, which is no "
+        "table that can be pinned",
+        advice="Read the tables that it reads, or make it FULL.",
+    )
 
 
 def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
