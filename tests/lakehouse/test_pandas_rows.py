@@ -114,8 +114,8 @@ def test_numbers_in_lists_structs_and_maps_are_exact_too(number: float) -> None:
 STRANGE: Final[Mapping[str, pd.Series[Any]]] = {
     "complex": pd.Series([1j, 2j]),
     "boolean": pd.Series([True, None], dtype=object),
-    "time": pd.Series(pd.to_datetime(["2024-01-01", None])),
-    "time with a zone": pd.Series(pd.to_datetime(["2024-01-01", None], utc=True)),
+    "time": pd.Series(pd.to_datetime(["2024-01-01"])),
+    "time with a zone": pd.Series(pd.to_datetime(["2024-01-01"], utc=True)),
     "length of time": pd.Series(pd.to_timedelta(["1 day", None])),
     "period": pd.Series(pd.period_range("2024-01", periods=2, freq="M")),
     "date": pd.Series([date(2024, 1, 1), None]),

@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import assert_never
 
 import pytest
+from sqlglot import exp
 
 from tests.core.audits.audit_cases import CHECKED, TIMES
 from vde_dagster.core.audits.binding import audits_of
@@ -373,6 +375,7 @@ def test_a_text_of_a_python_model_is_what_its_audit_in_sql_says(
 
 def check_text(check: Check) -> str:
     """A check as SQL, without how its author spaced it and put parentheses."""
+    trees: list[exp.Expr]
     match check:
         case EachRow(fails=fails) | Total(fails=fails):
             trees = [fails]
@@ -380,6 +383,8 @@ def check_text(check: Check) -> str:
             trees = list(key)
         case FailingRows(query=query):
             trees = [query]
+        case _:
+            assert_never(check)
     return " ".join("; ".join(each.sql("spark") for each in trees).lower().split()).translate(
         {ord("("): None, ord(")"): None}
     )

@@ -132,7 +132,7 @@ def _is_exact(wanted: pa.DataType) -> bool:
 
 
 def _is_number(wanted: pa.DataType) -> bool:
-    return pa.types.is_integer(wanted) or pa.types.is_decimal(wanted)
+    return bool(pa.types.is_integer(wanted) or pa.types.is_decimal(wanted))
 
 
 def _exact(value: object, wanted: pa.DataType) -> object:
@@ -146,8 +146,8 @@ def _exact(value: object, wanted: pa.DataType) -> object:
         case np.ndarray() | list() | tuple() if pa.types.is_list(wanted):
             return [_exact(each, wanted.value_type) for each in value]
         case np.ndarray() | list() | tuple() if pa.types.is_map(wanted):
-            types = (wanted.key_type, wanted.item_type)
-            return [tuple(map(_exact, pair, types)) for pair in value]
+            pair = (wanted.key_type, wanted.item_type)
+            return [tuple(map(_exact, each, pair)) for each in value]
         case dict() if pa.types.is_struct(wanted):
             types = {each.name: each.type for each in wanted}
             return {

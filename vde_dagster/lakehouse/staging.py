@@ -307,8 +307,13 @@ class Stage:
 def _write(branch: Branch, rows: DataFrame, part: PlannedWrite) -> Written:
     """Write the rows of a batch; a function whose rows are all outside of it is told of it."""
     written = write_rows(branch, rows, part.write)
-    timed = isinstance(part.write, OverwriteIntervals | AppendToIntervals)
-    if isinstance(part.rows, PythonRows) and timed and not total(written.sums.values()).rows:
-        place = f"{part.rows.path}: {part.rows.function}"
-        check_outside(rows, part.write.axis, part.write.intervals, place=place)
+    match part:
+        case PlannedWrite(
+            rows=PythonRows(path=path, function=function),
+            write=OverwriteIntervals(intervals=intervals, axis=axis)
+            | AppendToIntervals(intervals=intervals, axis=axis),
+        ) if not total(written.sums.values()).rows:
+            check_outside(rows, axis, intervals, place=f"{path}: {function}")
+        case _:
+            pass
     return written
