@@ -10,7 +10,13 @@ from threading import Event, Thread
 import pytest
 
 from vde_dagster.core import users_code
-from vde_dagster.core.users_code import ProcessEnded, error_text, running_users_code
+from vde_dagster.core.users_code import (
+    ProcessEnded,
+    error_text,
+    run_code,
+    running_users_code,
+    users_module,
+)
 
 
 @pytest.fixture
@@ -126,3 +132,16 @@ class Unprintable(Exception):
 )
 def test_an_error_of_a_user_s_code_is_printable(error: BaseException, text: str) -> None:
     assert error_text(error) == text
+
+
+def test_a_module_is_known_as_long_as_its_code_runs_under_a_name_of_its_own() -> None:
+    with users_module("a.b") as first, users_module("a.b") as second:
+        run_code("import sys\nknown = sys.modules[__name__].__dict__ is globals()", "a.py", first)
+        run_code("def f(x: int): ...", "b.py", second)
+        assert first.__name__ != second.__name__
+        assert first.__dict__["known"]
+        assert second.__dict__["f"].__annotations__ == {"x": int}
+    assert not {first.__name__, second.__name__} & set(sys.modules)
+    with pytest.raises(ZeroDivisionError), users_module("a") as third:
+        run_code("1 / 0", "a.py", third)
+    assert third.__name__ not in sys.modules

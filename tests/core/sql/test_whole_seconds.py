@@ -198,4 +198,5 @@ def test_what_would_be_left_out_is_reported_with_its_line_when_a_project_is_load
     assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 4)
     assert "@end_epoch is the last whole second of the interval" in problem.message
     assert problem.advice.endswith("`value >= @start_epoch AND value < @end_epoch + 1`.")
-    assert ModelName("m", "x") in load_for_comparison(tmp_path).graph
+    with pytest.raises(ProjectInvalid, match="@end_epoch is the last whole second"):
+        load_for_comparison(tmp_path)
