@@ -14,8 +14,6 @@ from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.checks import place_in, unpinned_reads
 from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.model.model import Model
-from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.configuration import Configuration, find_configuration
@@ -136,7 +134,7 @@ def _load(
         raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
     problems += [
         *_wrong_audits(graph),
-        *_cut_off(graph),
+        *_losses(graph),
         *wrong_sessions(graph),
         *_unpinned_reads(graph),
     ]
@@ -160,16 +158,12 @@ def _wrong_audits(graph: Graph) -> list[Problem]:
     ]
 
 
-def _cut_off(graph: Graph) -> list[Problem]:
-    """Time filters that would miss rows at the end of each interval."""
+def _losses(graph: Graph) -> list[Problem]:
+    """Time bounds that would leave out rows of an interval."""
     return [
         Problem(place=place_in(node.model, found.line), message=found.message, advice=found.advice)
         for node in graph
-        if _may_be_cut_off(node.model) and node.canonical is not None
-        for found in cut_off(
-            node.canonical.expression,
-            {parent: graph[parent].columns for parent in node.model.parents},
-        )
+        for found in node.losses
     ]
 
 
@@ -180,9 +174,3 @@ def _unpinned_reads(graph: Graph) -> Iterator[Problem]:
         why = unpinned_reads(node.model, kinds)
         if why is not None:
             yield Problem(place=node.model.place, message=why.message, advice=why.advice)
-
-
-def _may_be_cut_off(model: Model) -> bool:
-    """Whether such a macro may stand in a query, without unpacking the tree of a known one."""
-    texts = (model.source.text, *model.source.attachments.values())
-    return any(name in text.lower() for text in texts for name in WHOLE_UNITS)

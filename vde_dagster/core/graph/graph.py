@@ -21,6 +21,7 @@ from vde_dagster.core.graph.checks import (
     unknown_own_columns,
     written_models,
 )
+from vde_dagster.core.graph.losses import Upstream, losses
 from vde_dagster.core.model.fingerprint import Fingerprint, fingerprint, hash_parts
 from vde_dagster.core.model.fit import misfits, unlaid
 from vde_dagster.core.model.kinds.facts import Evaluation
@@ -48,6 +49,8 @@ class Node:
 
     ``bounded_from`` is the instant before which nothing is needed, of the model and of what it
     reads; None for none. Then the model starts no earlier, and ``own_start`` is where it would.
+
+    ``losses`` are the time bounds of its query that leave out rows of an interval.
     """
 
     model: Model
@@ -56,6 +59,7 @@ class Node:
     fingerprint: Fingerprint
     bounded_from: datetime | None = None
     own_start: datetime | None = None
+    losses: tuple[Finding, ...] = ()
 
     @property
     def name(self) -> ModelName:
@@ -162,13 +166,20 @@ class Graph:
 class Derived:
     """What follows from a model and the columns of what it reads.
 
-    ``data`` and ``metadata`` are these parts of its fingerprint.
+    ``data`` and ``metadata`` are these parts of its fingerprint. ``losses`` are the time bounds of
+    its query that leave out rows of an interval.
     """
 
     canonical: CanonicalQuery | None
     columns: tuple[Column, ...]
     data: str
     metadata: str
+    losses: tuple[Finding, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong with it that a project's files are refused for."""
+        return not self.losses and not (self.canonical and self.canonical.refusals)
 
 
 class Derivations(Protocol):
@@ -286,12 +297,13 @@ def _node(
     derived = known.find(model, nodes, undeclared=undeclared) if known is not None else None
     if derived is None:
         derived = _derived(model, nodes, undeclared=undeclared)
-        if known is not None and not (derived.canonical and derived.canonical.refusals):
+        if known is not None and derived.is_sound:
             known.keep(model, nodes, derived, undeclared=undeclared)
     return Node(
         model=model,
         canonical=derived.canonical,
         columns=derived.columns,
+        losses=derived.losses,
         fingerprint=_fingerprint(derived, [nodes[parent].fingerprint for parent in model.parents]),
     )
 
@@ -331,7 +343,29 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
     if laid:
         raise QueryInvalid(*laid)
     own = fingerprint(model, canonical, ())
-    return Derived(canonical=canonical, columns=columns, data=own.data, metadata=own.metadata)
+    return Derived(
+        canonical=canonical,
+        columns=columns,
+        data=own.data,
+        metadata=own.metadata,
+        losses=_losses(model, canonical, columns, nodes),
+    )
+
+
+def _losses(
+    model: Model,
+    canonical: CanonicalQuery | None,
+    columns: Sequence[Column],
+    nodes: Mapping[ModelName, Node],
+) -> tuple[Finding, ...]:
+    """The time bounds of a query that leave out rows of an interval."""
+    if canonical is None or canonical.refusals:
+        return ()
+    upstream = {
+        parent: Upstream(columns=nodes[parent].columns, axis=nodes[parent].time_axis)
+        for parent in model.parents
+    }
+    return tuple(losses(model, canonical.expression, columns, upstream))
 
 
 def _schemas(model: Model, nodes: Mapping[ModelName, Node]) -> dict[ModelName, tuple[Column, ...]]:

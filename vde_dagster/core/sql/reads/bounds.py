@@ -8,8 +8,8 @@ understood is met by every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final, assert_never
@@ -84,6 +84,15 @@ class Operator(Enum):
     AT = "="
 
 
+OPPOSITE: Final[Mapping[Operator, Operator]] = {
+    Operator.BELOW: Operator.FROM,
+    Operator.UP_TO: Operator.ABOVE,
+    Operator.FROM: Operator.BELOW,
+    Operator.ABOVE: Operator.UP_TO,
+}
+"""The comparison that is true where another one is false."""
+
+
 class Border(Enum):
     """A border of the interval itself, in place of an expression."""
 
@@ -133,6 +142,22 @@ def either(parts: Iterable[Formula]) -> Formula:
     """The formula that one of the parts is met."""
     left = tuple(parts)
     return ANYTHING if ANYTHING in left else Either(left)
+
+
+def opposite(formula: Formula) -> Formula:
+    """The formula that is met where this one is not, for rows that have a time."""
+    match formula:
+        case Every(parts=parts):
+            return either(opposite(part) for part in parts)
+        case Either(parts=parts):
+            return every(opposite(part) for part in parts)
+        case Compare(operator=Operator.AT):
+            sides = (Operator.BELOW, Operator.ABOVE)
+            return either(replace(formula, operator=side) for side in sides)
+        case Compare(operator=operator):
+            return replace(formula, operator=OPPOSITE[operator])
+        case unreachable:
+            assert_never(unreachable)
 
 
 def around(axis: Axis, *, before: timedelta, after: timedelta) -> Formula:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from vde_dagster.core.sql.reads.bounds import (
     ANYTHING,
     NOTHING,
+    OPPOSITE,
     Axis,
     AxisType,
     Compare,
@@ -178,12 +179,6 @@ _MIRRORED: Final[Mapping[Operator, Operator]] = {
     Operator.ABOVE: Operator.BELOW,
     Operator.AT: Operator.AT,
 }
-_OPPOSITE: Final[Mapping[Operator, Operator]] = {
-    Operator.BELOW: Operator.FROM,
-    Operator.UP_TO: Operator.ABOVE,
-    Operator.FROM: Operator.BELOW,
-    Operator.ABOVE: Operator.UP_TO,
-}
 
 
 def _comparison(
@@ -192,9 +187,9 @@ def _comparison(
     axis, value = axis_of(left, axes), right
     if axis is None:
         axis, value, operator = axis_of(right, axes), left, _MIRRORED[operator]
-    if axis is None or (not truth and operator not in _OPPOSITE):
+    if axis is None or (not truth and operator not in OPPOSITE):
         return ANYTHING
-    chosen = operator if truth else _OPPOSITE[operator]
+    chosen = operator if truth else OPPOSITE[operator]
     return Compare(axis=axis, operator=chosen, value=value)
 
 

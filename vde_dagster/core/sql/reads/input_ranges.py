@@ -111,12 +111,7 @@ def reads(
         kept: The axis of the result, if only the interval's rows of it are kept.
     """
     columns = {name: time_column_of(axis) for name, axis in axes.items()}
-    output = time_column_of(kept)
-    bounds = scan_bounds(
-        query,
-        columns,
-        kept=None if output is None else Kept(name=output.name, format=output.axis.format),
-    )
+    bounds = scan_bounds(query, columns, kept=kept_of(kept))
     return Reads({name: (axes[name], demand) for name, demand in bounds.items()})
 
 
@@ -130,6 +125,12 @@ def input_ranges(
         axes: Each parent with its time axis; None for a parent without intervals.
     """
     return reads(rendered, axes=axes).ranges()
+
+
+def kept_of(axis: TimeAxis | None) -> Kept | None:
+    """What is kept of a result with a time axis; all of it without one."""
+    output = time_column_of(axis)
+    return None if output is None else Kept(name=output.name, format=output.axis.format)
 
 
 def time_column_of(axis: TimeAxis | None) -> TimeColumn | None:

@@ -66,8 +66,8 @@ def scan_bounds(
         columns: The tables to look for, each with its time column; None if it has none.
         kept: What is kept of the result; None if all of it is.
     """
-    blocks = blocks_of(query)
-    tracer = _Tracer(blocks=blocks, root=query, kept=kept)
+    tracer = tracer_of(query, kept=kept)
+    blocks = tracer.blocks
     found: dict[ModelName, list[Formula]] = {}
     seen: set[int] = set()
     for block in blocks.blocks:
@@ -83,8 +83,13 @@ def scan_bounds(
     return {name: either(parts) for name, parts in found.items()}
 
 
+def tracer_of(query: exp.Query, *, kept: Kept | None) -> Tracer:
+    """What follows the columns of a query's scans; the arguments are those of `scan_bounds`."""
+    return Tracer(blocks=blocks_of(query), root=query, kept=kept)
+
+
 @dataclass(slots=True, kw_only=True)
-class _Tracer:
+class Tracer:
     """Follows a time column from its scan to all readers; each query is followed once."""
 
     blocks: Blocks

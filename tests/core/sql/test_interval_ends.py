@@ -15,7 +15,7 @@ from vde_dagster.core.errors import Finding, ProjectInvalid
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
-from vde_dagster.core.sql.whole_seconds import cut_off
+from vde_dagster.core.sql.interval_ends import cut_off
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.loading import load_for_comparison, load_project
 

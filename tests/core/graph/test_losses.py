@@ -1,0 +1,200 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""Time bounds that leave out rows of an interval: refused, with the bound to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.project.loading import load_for_comparison, load_project
+
+BY_TIME = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+BY_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
+BY_KEY_ALONE = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)"
+ALONE = "INCREMENTAL_BY_TIME_RANGE (time_column at, batch_size 1)"
+APPENDED = "INCREMENTAL_UNMANAGED"
+HISTORY = "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at)"
+FULL = "FULL"
+SOURCES = """
+- name: raw.t
+  columns: {id: int, ts: timestamp, ntz: timestamp_ntz, day: date, text: string, seconds: bigint, f: double}
+- name: raw.u
+  columns: {id: int, ts: timestamp}
+"""
+
+
+def problems(
+    folder: Path, query: str, kind: str = BY_TIME, cron: str = "@daily", **others: str
+) -> list[Problem]:
+    (folder / "models/m").mkdir(parents=True)
+    (folder / "vde.yaml").write_text("name: p\ndefaults:\n  start: 2024-01-01\n")
+    (folder / "external_models.yaml").write_text(SOURCES)
+    written = {"x": f"MODEL (name m.x, kind {kind}, cron '{cron}');\n{query}", **others}
+    for name, text in written.items():
+        (folder / f"models/m/{name}.sql").write_text(text)
+    try:
+        load_project(folder)
+    except ProjectInvalid as error:
+        load_for_comparison(folder)  # a difference between two states is shown all the same
+        return list(error.problems)
+    return []
+
+
+def where(condition: str) -> str:
+    return f"SELECT id, ts AS at\nFROM raw.t\nWHERE {condition}"
+
+
+WHOLE_TS = "`t.ts BETWEEN @start_dt AND @end_dt`, or `t.ts <= @end_dt`"
+REFUSED = [
+    ("ts BETWEEN @start_date AND @end_date", BY_TIME, "first instant of the last day", WHOLE_TS),
+    ("ts BETWEEN @start_ds AND @end_ds", BY_TIME, "first instant of the last day", WHOLE_TS),
+    ("ts >= @start_date AND ts < @end_date", BY_TIME, "@end_date is the last day of the interval, so `<`", WHOLE_TS),
+    ("ts >= @start_date AND ts < @end_date", ALONE, "@end_date is the last day of the interval, so `<`", WHOLE_TS),
+    ("ts < @end_ts", FULL, "the last microsecond of the interval", WHOLE_TS),
+    ("ts <= @end_date", FULL, "first instant of the last day", WHOLE_TS),
+    ("ts <= CAST(@end_ts AS DATE)", HISTORY, "first instant of the last day", WHOLE_TS),
+    ("NOT (ts > TIMESTAMP(@end_ds))", BY_KEY, "first instant of the last day", WHOLE_TS),
+    ("@end_date > ts", APPENDED, "@end_date is the last day of the interval, so `<`", WHOLE_TS),
+    ("(ts) - INTERVAL 1 DAY <= @end_date", BY_KEY, "first instant of the last day", "<= @end_dt`"),
+    ("COALESCE(ts, TIMESTAMP '2024-01-01') <= @end_date", BY_KEY, "has a time of day", "<= @end_dt`"),
+    ("ntz BETWEEN @start_date AND @end_date", BY_TIME, "has a time of day", "`t.ntz BETWEEN @start_dtntz AND @end_dtntz`"),
+    ("day >= @start_ds AND day < @end_ds", BY_TIME, "the last day of the interval, so `<`", "`t.day BETWEEN @start_date AND @end_date`"),
+    ("day < @end_ts", BY_KEY, "so `<` would leave out the rows of `t.day`", "`t.day <= @end_date`"),
+    ("text BETWEEN @start_ts AND @end_ts", BY_TIME, "letter by letter", "`CAST(t.text AS TIMESTAMP) BETWEEN @start_dt AND @end_dt`"),
+    ("text <= @end_ts", BY_KEY, "letter by letter", "`CAST(t.text AS TIMESTAMP) <= @end_dt`"),
+    ("text >= @start_tstz", BY_TIME, "letter by letter", "`CAST(t.text AS TIMESTAMP) BETWEEN"),
+    ("text < @end_ds", BY_KEY, "the last day of the interval, so `<`", "`t.text <= @end_ds`"),
+    ("text < @end_date", BY_KEY, "the last day of the interval, so `<`", "`t.text <= @end_date`"),
+    ("CAST(ts AS STRING) <= @end_ds", BY_KEY, "has a time of day", "`t.ts <= @end_dt`"),
+    ("DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm') <= @end_ds", BY_KEY, "has a time of day", "<= @end_dt`"),
+    ("seconds >= @start_epoch AND seconds < @end_epoch", BY_TIME, "last whole second of the interval; `<`", "`value < @end_epoch + 1`"),
+    ("hour(ts) < @end_hour AND ts <= @end_dt", BY_TIME, "last whole hour of the interval; `<`", "`value < @end_hour + 1`"),
+    # what is lost between two units, or in several of them at once
+    ("ts > @start_dt AND ts <= @end_dt", BY_TIME, "leave out rows if each day is evaluated alone", "`ts BETWEEN @start_dt AND @end_dt`"),
+    ("day > @start_date AND day <= @end_date", BY_KEY_ALONE, "leave out rows if each day is evaluated alone", "`day BETWEEN @start_date AND @end_date`"),
+    ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_KEY, "leave out rows if each day is evaluated alone", "by the same time"),
+    ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_TIME, "leave out rows if each day is evaluated alone", "by the same time"),
+    ("DATE_TRUNC('month', ts) BETWEEN @start_date AND @end_date", BY_TIME, "leave out rows if each day is evaluated alone", "BETWEEN @start_dt"),
+    ("day = @start_ds", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
+    ("ts >= @start_dt AND ts < @start_dt + INTERVAL 1 DAY", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
+    ("ts BETWEEN @end_dt - INTERVAL 1 HOUR AND @end_dt", BY_KEY, "if several days are evaluated at once", "`batch_size 1`"),
+    # what is appended twice
+    ("ts >= @start_dt", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
+    ("ts <= @end_dt", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
+    ("ts BETWEEN @start_dt AND @end_date + INTERVAL 1 DAY", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition,kind,message,advice", REFUSED)
+def test_bounds_that_lose_rows_are_refused_with_their_line_and_the_bound_to_write(
+    tmp_path: Path, condition: str, kind: str, message: str, advice: str
+) -> None:
+    (problem,) = problems(tmp_path, where(condition), kind)
+    assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 4)
+    assert message in problem.message
+    assert advice in problem.advice
+
+
+WHOLE = [
+    ("ts BETWEEN @start_ts AND @end_ts", BY_TIME),
+    ("ts BETWEEN @start_dt AND @end_dt", APPENDED),
+    ("CAST(ts AS DATE) BETWEEN @start_ds AND @end_ds", APPENDED),
+    ("TO_DATE(ts) BETWEEN @start_date AND @end_date", BY_TIME),
+    ("(DATE_TRUNC('day', ts)) BETWEEN @start_date AND @end_date", BY_TIME),
+    ("CAST(CAST(ts AS DATE) AS TIMESTAMP) <= @end_date", BY_KEY),
+    ("ts >= @start_date AND ts < @end_date + INTERVAL 1 DAY", APPENDED),
+    ("ts >= @start_date AND ts < DATE_ADD(@end_date, 1)", APPENDED),
+    ("ts BETWEEN @start_date AND @end_date + INTERVAL 1 DAY", BY_TIME),
+    ("ts >= @start_ds", BY_TIME),
+    ("ts <= @end_dt", BY_KEY),
+    ("ts <= @end_dt", FULL),
+    ("day = @end_date", FULL),
+    ("day = @start_ds", ALONE),
+    ("day BETWEEN @start_ts AND @end_ts", BY_TIME),
+    ("day >= @start_dt AND day < @end_dt", BY_TIME),
+    ("text BETWEEN @start_ds AND @end_ds", BY_TIME),
+    ("text BETWEEN @start_dt AND @end_dt", BY_TIME),
+    ("text BETWEEN @start_date AND @end_date", BY_TIME),
+    ("CAST(text AS TIMESTAMP) BETWEEN @start_ts AND @end_ts", BY_TIME),
+    ("CAST(ts AS STRING) BETWEEN @start_ts AND @end_ts", BY_TIME),
+    ("DATE_FORMAT(ts, 'yyyy-MM-dd') BETWEEN @start_ds AND @end_ds", BY_TIME),
+    ("seconds BETWEEN @start_epoch AND @end_epoch", BY_TIME),
+    ("hour(ts) BETWEEN @start_hour AND @end_hour AND ts BETWEEN @start_dt AND @end_dt", BY_TIME),
+    ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt", BY_KEY),
+    ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 7 DAYS", APPENDED),
+    ("ts BETWEEN DATE_TRUNC('month', @start_dt) AND @end_dt", BY_TIME),
+    # which rows of a second column are taken does not make the first one's twice
+    ("ts BETWEEN @start_dt AND @end_dt AND ntz >= @start_dtntz - INTERVAL 7 DAYS", APPENDED),
+    # a time that is added to or taken from the end is the author's word
+    ("ts <= @end_dt - INTERVAL 30 MINUTES", BY_KEY),
+    ("ts <= @end_date - INTERVAL 1 DAY", FULL),
+    # what begins behind an interval is left to the author
+    ("ts > @end_date", FULL),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition,kind", WHOLE)
+def test_bounds_that_lose_nothing_are_taken(tmp_path: Path, condition: str, kind: str) -> None:
+    assert problems(tmp_path, where(condition), kind) == []
+
+
+def test_the_line_is_that_of_the_bound_in_a_common_table(tmp_path: Path) -> None:
+    query = (
+        "WITH a AS (\n  SELECT id, ts AS moment FROM raw.t\n), b AS (\n"
+        "  SELECT id, moment FROM a\n  WHERE moment > @start_dt AND moment <= @end_dt\n)\n"
+        "SELECT id, moment AS at FROM b"
+    )
+    (problem,) = problems(tmp_path, query)
+    assert problem.place.line in (3, 6)
+    assert "evaluated alone" in problem.message
+
+
+def test_bounds_in_joins_and_sub_queries_count(tmp_path: Path) -> None:
+    query = (
+        "SELECT t.id, t.ts AS at\nFROM raw.t AS t\n"
+        "JOIN raw.u AS u ON t.id = u.id AND u.ts <= @end_ds\n"
+        "WHERE t.ts BETWEEN @start_dt AND @end_dt\n"
+        "AND t.id IN (SELECT id FROM raw.u WHERE ts < @end_date)"
+    )
+    found = problems(tmp_path, query)
+    assert [each.place.line for each in found] == [4, 6]
+
+
+def test_an_embedded_model_is_refused_at_its_own_line(tmp_path: Path) -> None:
+    embedded = (
+        "MODEL (name m.e, kind EMBEDDED);\nSELECT id, ts FROM raw.t\nWHERE ts BETWEEN @start_ds"
+        " AND @end_ds"
+    )
+    (problem,) = problems(tmp_path, "SELECT id, ts AS at FROM m.e", e=embedded)
+    assert (str(problem.place.path), problem.place.line) == ("models/m/e.sql", 3)
+
+
+@pytest.mark.parametrize("format,whole", [("yyyy-MM-dd HH:mm:ss", True), ("yyyy-MM-dd HH", False)])
+def test_a_text_whose_format_is_declared_is_compared_as_that(
+    tmp_path: Path, format: str, whole: bool
+) -> None:
+    parent = (
+        f"MODEL (name m.p, kind INCREMENTAL_BY_TIME_RANGE (time_column (at, '{format}')), cron "
+        f"'@hourly');\nSELECT id, DATE_FORMAT(ts, '{format}') AS at FROM raw.t\n"
+        "WHERE ts BETWEEN @start_dt AND @end_dt"
+    )
+    query = "SELECT id, CAST(at AS TIMESTAMP) AS at FROM m.p WHERE at BETWEEN @start_ts AND @end_ts"
+    assert (problems(tmp_path, query, p=parent) == []) == whole
+
+
+def test_hours_of_the_day_are_no_range_of_several_days(tmp_path: Path) -> None:
+    query = where(
+        "hour(ts) BETWEEN @start_hour AND @end_hour AND day BETWEEN @start_date AND @end_date"
+    )
+    found = problems(tmp_path / "a", query, cron="@hourly")
+    assert ["hour of the day" in each.message for each in found] == [True, True]
+    assert problems(tmp_path / "b", query, ALONE, cron="@hourly") == []
+
+
+def test_an_hourly_model_bounded_by_dates_reads_more_and_loses_nothing(tmp_path: Path) -> None:
+    query = where("CAST(ts AS DATE) BETWEEN @start_ds AND @end_ds")
+    assert problems(tmp_path / "a", query, cron="@hourly") == []
+    (problem,) = problems(tmp_path / "b", query, APPENDED, cron="@hourly")
+    assert "the bounds of one hour take rows of another" in problem.message

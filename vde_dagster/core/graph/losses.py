@@ -1,0 +1,87 @@
+"""The time bounds of a model's query that leave out rows of an interval, in silence if not told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Finding
+from vde_dagster.core.model.kinds.facts import Loading
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.interval_ends import by_hours, cut_off
+from vde_dagster.core.sql.reads.input_ranges import TimeAxis, time_column_of
+from vde_dagster.core.sql.reads.tiling import Cutting, lost_between
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import IntervalUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """The columns of what a query reads, and how its rows belong to intervals."""
+
+    columns: Sequence[Column]
+    axis: TimeAxisSpec | None
+
+
+def losses(
+    model: Model,
+    query: exp.Query,
+    columns: Sequence[Column],
+    upstream: Mapping[ModelName, Upstream],
+) -> Iterator[Finding]:
+    """The bounds that leave out rows, each with the bound to write instead.
+
+    Args:
+        model: The model.
+        query: Its query in canonical form, with its time macros.
+        columns: What its readers see.
+        upstream: What it reads.
+    """
+    formats = {
+        each.axis.column.lower(): each.axis.format
+        for each in upstream.values()
+        if each.axis is not None and each.axis.type == "string" and each.axis.format
+    }
+    schemas = {name: each.columns for name, each in upstream.items()}
+    found = list(cut_off(query, schemas, formats))
+    yield from found
+    if found or model.kind.is_whole:
+        return  # a FULL table is computed at once, from the start on
+    in_batches = model.kind.is_by_interval and model.batch_size != 1
+    if in_batches and model.unit.grain < Grain.DAY:
+        yield from by_hours(query)
+    spec = model.kind.time_axis(columns, model.unit)
+    yield from lost_between(
+        query,
+        {name: list(_axes(each, model.unit)) for name, each in upstream.items()},
+        Cutting(
+            unit=model.unit,
+            in_batches=in_batches,
+            is_appended=model.kind.loading is Loading.APPENDED,
+        ),
+        kept=_kept(spec, columns),
+    )
+
+
+def _kept(spec: TimeAxisSpec | None, columns: Sequence[Column]) -> TimeAxis | None:
+    if spec is None:
+        return None
+    types = {each.name.lower(): each.type for each in columns}
+    kind = types.get(spec.column, "unknown")
+    return TimeAxis(column=spec.column, unit=spec.unit, type=kind, format=spec.format)
+
+
+def _axes(upstream: Upstream, unit: IntervalUnit) -> Iterator[TimeAxis]:
+    """The columns that may hold a time."""
+    own = upstream.axis
+    for column in upstream.columns:
+        is_own = own is not None and own.column == column.name.lower()
+        form = own.format if own is not None and is_own else ""
+        axis = TimeAxis(column=column.name, unit=unit, type=column.type.lower(), format=form)
+        if time_column_of(axis) is not None:
+            yield axis

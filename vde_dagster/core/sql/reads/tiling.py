@@ -1,0 +1,204 @@
+"""Whether the rows that a query reads of a table depend on how its time is cut into intervals.
+
+A query bounds what it reads by conditions with time macros. Evaluated unit by unit it has to read
+all that it reads if several units are evaluated at once, and the other way round. What the
+conditions say of one column of a scan is a formula (`vde_dagster.core.sql.reads.bounds`); it is
+evaluated for some units, and for all of them together, and an instant that certainly is in the one
+and in none of the other is a row that is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.errors import Finding
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.reads.blocks import Block
+from vde_dagster.core.sql.reads.bounds import (
+    ANYTHING,
+    Formula,
+    InstantSet,
+    instants_meeting,
+    opposite,
+)
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import TimeAxis, kept_of, time_column_of
+from vde_dagster.core.sql.reads.scans import tracer_of
+from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.unresolved import line_of
+from vde_dagster.core.time.grains import BEGINNING, FOREVER
+from vde_dagster.core.time.intervals import Interval, IntervalUnit, common, merge, subtract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cutting:
+    """How the time of a model is cut: into units, or into batches of several of them.
+
+    ``is_appended`` says that what is read for one is added to what was there.
+    """
+
+    unit: IntervalUnit
+    in_batches: bool
+    is_appended: bool = False
+
+
+def lost_between(
+    query: exp.Query,
+    tables: Mapping[ModelName, Sequence[TimeAxis]],
+    cutting: Cutting,
+    *,
+    kept: TimeAxis | None = None,
+) -> Iterator[Finding]:
+    """The columns by which a query bounds what it reads so that rows between units are lost.
+
+    Args:
+        query: As Spark's dialect reads it, every column bound to its table; with time macros.
+        tables: What it reads, each with its columns that may hold a time.
+        cutting: The units of the model, and whether several may be evaluated at once.
+        kept: The axis of the result, if only the interval's rows of it are kept.
+    """
+    if not any(name.startswith(("start_", "end_")) for name, _ in macros_in(query)):
+        return
+    tracer = tracer_of(query, kept=kept_of(kept))
+    appended = cutting.is_appended and _takes_rows(query)
+    for block in tracer.blocks.blocks:
+        for alias, table in block.tables.items():
+            axes = tables.get(model_name_of(table) or _NOWHERE, ())
+            formulas = [(tracer.scan(block, alias, time_column_of(axis)), axis) for axis in axes]
+            bounds = [(formula, axis) for formula, axis in formulas if formula != ANYTHING]
+            whys = [(_why_lost(formula, cutting), axis) for formula, axis in bounds]
+            if appended and bounds and all(_overlap(formula, cutting) for formula, _ in bounds):
+                whys.append((_twice(cutting), bounds[0][1]))
+            for why, axis in whys:
+                if why:
+                    line = _line(block, axis) or line_of(table)
+                    yield Finding(message=why, advice=_advice(axis, cutting), line=line)
+
+
+_NOWHERE: Final = ModelName("", "")
+
+
+def _takes_rows(query: exp.Query) -> bool:
+    """Whether each row of the result is one of a single table, and says nothing of the interval."""
+    if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("distinct"):
+        return False
+    made = any(each.find(exp.AggFunc, exp.Window, exp.Parameter) for each in query.selects)
+    return not made and len(list(query.find_all(exp.Table))) == 1
+
+
+def _line(block: Block, axis: TimeAxis) -> int | None:
+    """The line of the first condition on a column, in the query that reads it or around it."""
+    select: exp.Expr | None = block.clauses.node
+    while select is not None:
+        for condition in select.find_all(exp.Where, exp.Join):
+            columns = (
+                each
+                for each in condition.find_all(exp.Column)
+                if each.name.lower() == axis.column.lower()
+            )
+            if any(True for _ in macros_in(condition)) and (column := next(columns, None)):
+                return line_of(column)
+        select = select.parent_select
+    return None
+
+
+def _why_lost(formula: Formula, cutting: Cutting) -> str:
+    """How rows are lost for certain; empty if none are."""
+    unit = _named(cutting)
+    alone, together = f"each {unit} is evaluated alone", f"several {unit}s are evaluated at once"
+    if any(_lost(formula, group, alone=True) for group in _groups(cutting.unit)):
+        return f"the bounds leave out rows if {alone}, which are read if {together}"
+    if not cutting.in_batches:
+        return ""
+    if any(_lost(formula, group, alone=False) for group in _groups(cutting.unit)):
+        return f"the bounds leave out rows if {together}, which are read if {alone}"
+    return ""
+
+
+def _overlap(formula: Formula, cutting: Cutting) -> bool:
+    """Whether the bounds of neighbouring units have rows in common for certain."""
+    pairs = (group[:2] for group in _groups(cutting.unit))
+    return any(common(*(_certain(formula, unit) for unit in pair)) for pair in pairs)
+
+
+def _twice(cutting: Cutting) -> str:
+    unit = _named(cutting)
+    return f"the bounds of one {unit} take rows of another, which are appended again there"
+
+
+def _named(cutting: Cutting) -> str:
+    return cutting.unit.value.replace("_", " ")
+
+
+def _advice(axis: TimeAxis, cutting: Cutting) -> str:
+    form = {"date": "date", "timestamp_ntz": "dtntz", "string": "ds"}.get(axis.type, "dt")
+    column = axis.column
+    whole = (
+        f"Write `{column} BETWEEN @start_{form} AND @end_{form}`: both ends belong to the interval."
+    )
+    moved = " If the range is another one, move both ends by the same time"
+    batches = f", or set `batch_size 1` if each {_named(cutting)} is to be evaluated alone."
+    return f"{whole}{moved}{batches if cutting.in_batches else '.'}"
+
+
+def _lost(formula: Formula, units: Sequence[Interval], *, alone: bool) -> bool:
+    """Whether rows are lost among units: alone of what they read together, or together of that."""
+    whole = Interval(units[0].start, units[-1].end)
+    if alone:
+        taken = [_meeting(formula, unit) for unit in units]
+        return bool(_without(_certain(formula, whole), taken))
+    read = _meeting(formula, whole)
+    return any(_without(_certain(formula, unit), [read]) for unit in units)
+
+
+def _meeting(formula: Formula, interval: Interval) -> InstantSet:
+    return instants_meeting(formula, Moments.between(interval, interval))
+
+
+def _certain(formula: Formula, interval: Interval) -> tuple[Interval, ...]:
+    """Instants whose rows meet a formula for certain, as far as it says anything of them."""
+    met, unmet = _meeting(formula, interval), _meeting(opposite(formula), interval)
+    every = Interval(BEGINNING, FOREVER)
+    if unmet is None:
+        return ()
+    return common(subtract([every], unmet), [every] if met is None else met)
+
+
+def _without(certain: Sequence[Interval], taken: Sequence[InstantSet]) -> tuple[Interval, ...]:
+    if any(each is None for each in taken):
+        return ()
+    return subtract(certain, merge(part for each in taken if each is not None for part in each))
+
+
+def _groups(unit: IntervalUnit) -> Iterator[list[Interval]]:
+    """Neighbouring units around some borders, in pairs and all together."""
+    for border in _BORDERS:
+        first = unit.shifted(unit.floor(border), -3)
+        near = list(unit.cells(Interval(first, unit.shifted(first, _NEAR))))
+        yield from (near[at : at + 2] for at in range(5))
+        yield near
+
+
+_NEAR: Final = 40
+"""How many units are evaluated at once: more than those that a range is moved by, as a rule."""
+_BORDERS: Final = tuple(
+    datetime(year, month, day, tzinfo=UTC)
+    for year, month, day in (
+        (2000, 2, 10),
+        (2024, 1, 1),
+        (2024, 3, 1),
+        (2025, 1, 15),
+        (2026, 6, 15),
+        (2050, 4, 1),
+    )
+)
+"""Days at which years, weeks, quarters or months begin, and some at which none does.
+
+They are of several years, since conditions may have dates of their own.
+"""
