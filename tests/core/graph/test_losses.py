@@ -72,12 +72,17 @@ REFUSED = [
     ("seconds >= @start_epoch AND seconds < @end_epoch", BY_TIME, "last whole second of the interval; `<`", "`value < @end_epoch + 1`"),
     ("hour(ts) < @end_hour AND ts <= @end_dt", BY_TIME, "last whole hour of the interval; `<`", "`value < @end_hour + 1`"),
     # what is lost between two units, or in several of them at once
-    ("ts > @start_dt AND ts <= @end_dt", BY_TIME, "leave out rows if each day is evaluated alone", "`ts BETWEEN @start_dt AND @end_dt`"),
-    ("day > @start_date AND day <= @end_date", BY_KEY_ALONE, "leave out rows if each day is evaluated alone", "`day BETWEEN @start_date AND @end_date`"),
+    ("ts > @start_dt AND ts <= @end_dt", BY_TIME, "`>` would leave out the rows of `t.ts` at @start_dt", WHOLE_TS),
+    ("day > @start_date AND day <= @end_date", BY_KEY_ALONE, "`>` would leave out the rows of `t.day`", "`t.day BETWEEN @start_date AND @end_date`"),
+    ("ts > @start_ds", BY_TIME, "`>` would leave out the rows of `t.ts` at @start_ds", WHOLE_TS),
+    ("seconds > @start_epoch AND seconds <= @end_epoch", BY_KEY, "`>` would leave out", "`value >= @start_epoch`"),
+    ("ts BETWEEN @start_dt AND @end_dt AND ntz + INTERVAL 1 DAY BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_KEY, "leave out rows if each day is evaluated alone", "`ntz BETWEEN @start_dtntz AND @end_dtntz`"),
     ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_KEY, "leave out rows if each day is evaluated alone", "by the same time"),
     ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_TIME, "leave out rows if each day is evaluated alone", "by the same time"),
-    ("DATE_TRUNC('month', ts) BETWEEN @start_date AND @end_date", BY_TIME, "leave out rows if each day is evaluated alone", "BETWEEN @start_dt"),
-    ("day = @start_ds", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
+    ("DATE_TRUNC('month', ts) BETWEEN @start_date AND @end_date", BY_TIME, "in which the interval may start", WHOLE_TS),
+    ("day = @start_ds", BY_TIME, "is equal to @start_ds in one unit", "`t.day BETWEEN @start_ds AND @end_ds`. Or set `batch_size 1`"),
+    ("day IN (@start_date, @end_date)", BY_KEY, "is equal to @start_date in one unit", "`batch_size 1`"),
+    ("text = @end_date", BY_TIME, "is equal to @end_date in one unit", "`batch_size 1`"),
     ("ts >= @start_dt AND ts < @start_dt + INTERVAL 1 DAY", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
     ("ts BETWEEN @end_dt - INTERVAL 1 HOUR AND @end_dt", BY_KEY, "if several days are evaluated at once", "`batch_size 1`"),
     # what is appended twice
@@ -130,6 +135,8 @@ WHOLE = [
     # a time that is added to or taken from the end is the author's word
     ("ts <= @end_dt - INTERVAL 30 MINUTES", BY_KEY),
     ("ts <= @end_date - INTERVAL 1 DAY", FULL),
+    # the end of a validity is the first instant behind it
+    ("ntz > @start_dtntz AND ts <= @end_dt", FULL),
     # what begins behind an interval is left to the author
     ("ts > @end_date", FULL),
 ]  # fmt: skip
@@ -147,8 +154,8 @@ def test_the_line_is_that_of_the_bound_in_a_common_table(tmp_path: Path) -> None
         "SELECT id, moment AS at FROM b"
     )
     (problem,) = problems(tmp_path, query)
-    assert problem.place.line in (3, 6)
-    assert "evaluated alone" in problem.message
+    assert problem.place.line == 6
+    assert "`>` would leave out the rows of `a.moment`" in problem.message
 
 
 def test_bounds_in_joins_and_sub_queries_count(tmp_path: Path) -> None:
@@ -171,13 +178,13 @@ def test_an_embedded_model_is_refused_at_its_own_line(tmp_path: Path) -> None:
     assert (str(problem.place.path), problem.place.line) == ("models/m/e.sql", 3)
 
 
-@pytest.mark.parametrize("format,whole", [("yyyy-MM-dd HH:mm:ss", True), ("yyyy-MM-dd HH", False)])
+@pytest.mark.parametrize("written,whole", [("yyyy-MM-dd HH:mm:ss", True), ("yyyy-MM-dd HH", False)])
 def test_a_text_whose_format_is_declared_is_compared_as_that(
-    tmp_path: Path, format: str, whole: bool
+    tmp_path: Path, written: str, whole: bool
 ) -> None:
     parent = (
-        f"MODEL (name m.p, kind INCREMENTAL_BY_TIME_RANGE (time_column (at, '{format}')), cron "
-        f"'@hourly');\nSELECT id, DATE_FORMAT(ts, '{format}') AS at FROM raw.t\n"
+        f"MODEL (name m.p, kind INCREMENTAL_BY_TIME_RANGE (time_column (at, '{written}')), cron "
+        f"'@hourly');\nSELECT id, DATE_FORMAT(ts, '{written}') AS at FROM raw.t\n"
         "WHERE ts BETWEEN @start_dt AND @end_dt"
     )
     query = "SELECT id, CAST(at AS TIMESTAMP) AS at FROM m.p WHERE at BETWEEN @start_ts AND @end_ts"
@@ -198,3 +205,14 @@ def test_an_hourly_model_bounded_by_dates_reads_more_and_loses_nothing(tmp_path:
     assert problems(tmp_path / "a", query, cron="@hourly") == []
     (problem,) = problems(tmp_path / "b", query, APPENDED, cron="@hourly")
     assert "the bounds of one hour take rows of another" in problem.message
+
+
+@pytest.mark.parametrize("value", ["day", "DATE_TRUNC('day', ts)", "(CAST(ts AS DATE))"])
+def test_an_hourly_model_loses_what_is_later_on_a_day_than_its_first_hour(
+    tmp_path: Path, value: str
+) -> None:
+    query = where(f"{value} BETWEEN @start_dt AND @end_dt")
+    (problem,) = problems(tmp_path / "a", query, cron="@hourly")
+    assert "in which the interval may start" in problem.message
+    assert "BETWEEN @start_date AND @end_date`" in problem.advice
+    assert problems(tmp_path / "b", query, cron="@daily") == []

@@ -14,8 +14,8 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding, ProjectInvalid
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
+from vde_dagster.core.sql.interval_ends import Reader, cut_off
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
-from vde_dagster.core.sql.interval_ends import cut_off
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.loading import load_for_comparison, load_project
 
@@ -121,7 +121,7 @@ def canonical_of(query: str) -> CanonicalQuery:
 
 
 def found_in(query: str) -> list[Finding]:
-    return list(cut_off(canonical_of(query).expression, {TABLE: COLUMNS}))
+    return list(cut_off(canonical_of(query).expression, {TABLE: COLUMNS}, Reader()))
 
 
 @pytest.mark.parametrize("condition,passes_all", CONDITIONS)
@@ -147,7 +147,7 @@ def test_a_condition_is_refused_just_where_it_leaves_out_rows_of_the_interval(
     connection.execute("SET TimeZone = 'UTC'")
     kept = len(connection.sql(text).fetchall())
     assert (kept == len(rows)) == passes_all
-    found = list(cut_off(canonical.expression, {TABLE: COLUMNS}))
+    found = list(cut_off(canonical.expression, {TABLE: COLUMNS}, Reader()))
     assert (not found) == passes_all
     assert all("+ 1" in each.advice for each in found)
 

@@ -13,7 +13,7 @@ from vde_dagster.core.model.kinds.facts import Loading
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.interval_ends import by_hours, cut_off
+from vde_dagster.core.sql.interval_ends import Reader, by_hours, cut_off
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, time_column_of
 from vde_dagster.core.sql.reads.tiling import Cutting, lost_between
 from vde_dagster.core.time.grains import Grain
@@ -48,14 +48,20 @@ def losses(
         if each.axis is not None and each.axis.type == "string" and each.axis.format
     }
     schemas = {name: each.columns for name, each in upstream.items()}
-    found = list(cut_off(query, schemas, formats))
+    in_batches = model.kind.is_by_interval and model.batch_size != 1
+    spec = model.kind.time_axis(columns, model.unit)
+    reader = Reader(
+        unit=None if model.kind.is_whole else model.unit,
+        in_batches=in_batches,
+        time_column=None if spec is None else spec.column,
+        formats=formats,
+    )
+    found = list(cut_off(query, schemas, reader))
     yield from found
     if found or model.kind.is_whole:
         return  # a FULL table is computed at once, from the start on
-    in_batches = model.kind.is_by_interval and model.batch_size != 1
     if in_batches and model.unit.grain < Grain.DAY:
         yield from by_hours(query)
-    spec = model.kind.time_axis(columns, model.unit)
     yield from lost_between(
         query,
         {name: list(_axes(each, model.unit)) for name, each in upstream.items()},

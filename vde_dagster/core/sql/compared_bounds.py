@@ -200,7 +200,7 @@ def kind_of(value: exp.Expr) -> Form | None:
     kind = value.type.this if isinstance(value.type, exp.DataType) else None
     if kind == Type.DATE:
         return Form.DATE
-    if kind in INSTANTS:
+    if kind in INSTANTS or isinstance(value.unnest(), exp.TimestampTrunc):
         return Form.INSTANT
     if kind in exp.DataType.TEXT_TYPES:
         return Form.TEXT

@@ -21,8 +21,19 @@ from vde_dagster.core.time.grains import Grain
 
 def finding_of(bound: Bound, comparison: exp.Expr, compared: Compared) -> Finding:
     """What a comparison with a bound leaves out, and what to write instead."""
-    if bound.is_counted:
+    if not isinstance(comparison, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between):
+        text, form = described(compared.value), bound.macro.partition("_")[2]
+        message = f"`{text}` is equal to @{bound.macro} in one unit of an interval only, so rows of"
+        return Finding(
+            message=f"{message} others would be left out where several are evaluated at once",
+            advice=f"Write `{text} BETWEEN @start_{form} AND @end_{form}`. Or set `batch_size 1`, "
+            "so that each unit is always evaluated alone.",
+            line=line_of(comparison),
+        )
+    if bound.is_counted and bound.macro.startswith("end_"):
         message, advice = _counted(bound, comparison, compared)
+    elif bound.is_counted:
+        message, advice = _dated(bound, compared), f"Write `value >= @{bound.macro}`."
     else:
         text, form = _whole(compared, bound)
         advice = (
@@ -42,6 +53,13 @@ def _dated(bound: Bound, compared: Compared) -> str:
             f"`{value}` is a text that is compared with @{name} letter by letter, so rows of the "
             "interval whose time is written in another way, such as 2024-01-31T15:00:00 or "
             "2024-01-31, would be left out"
+        )
+    if name.startswith("start_"):
+        if compared.strict:
+            return f"`>` would leave out the rows of `{value}` at @{name}, which is in the interval"
+        return (
+            f"`{value}` is the first instant of a unit of time in which the interval may start, so "
+            f"rows of the interval that are in it would be before @{name}, and left out"
         )
     if compared.strict:
         unit = "day" if is_day else "microsecond"
@@ -65,6 +83,9 @@ def _whole(compared: Compared, bound: Bound) -> tuple[str, str]:
                 return described(inner), "ds"
             return f"CAST({described(inner)} AS TIMESTAMP)", "dt"
         value, kind = inner, kind_of(inner)
+    if isinstance(value, exp.TimestampTrunc):
+        is_of_day = value.unit.name.upper() in ("DAY", "DD")
+        return (described(value), "date") if is_of_day else (described(value.this), "dt")
     is_day = kind is Form.DATE or (bound.form is Form.DATE and kind is Form.TEXT)
     local = isinstance(value.type, exp.DataType) and value.type.this == Type.TIMESTAMPNTZ
     return described(value), "date" if is_day else "dtntz" if local else "dt"

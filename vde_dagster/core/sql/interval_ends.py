@@ -13,6 +13,7 @@ it is left to the author. So is a macro that something is added to or taken from
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from sqlglot import exp
@@ -39,20 +40,35 @@ from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.core.time.sql_units import DATE_TRUNC_NAMES, duration, grain_of
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """What matters of the model whose query it is.
+
+    ``unit`` is that of its intervals; None if there is only one. ``time_column`` is the column by
+    which only an interval's rows are kept; None if all are. ``in_batches`` says that several
+    intervals may be evaluated at once. ``formats`` say how columns of text by these names write a
+    time, where that is declared.
+    """
+
+    unit: IntervalUnit | None = None
+    in_batches: bool = False
+    time_column: str | None = None
+    formats: Mapping[str, str] = field(default_factory=dict)
+
+
 def cut_off(
-    query: exp.Query,
-    schemas: Mapping[ModelName, Sequence[Column]],
-    formats: Mapping[str, str] | None = None,
+    query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]], reader: Reader
 ) -> Iterator[Finding]:
     """The filters of a query that miss rows of each interval.
 
     Args:
         query: In its canonical form, with its time macros.
         schemas: The columns of what it reads.
-        formats: How columns of text by these names write a time, where that is declared.
+        reader: The model.
     """
     if not any(is_border(name) for name, _ in macros_in(query)):
         return
@@ -63,21 +79,28 @@ def cut_off(
         comparison = None if bound is None else bound.node.parent
         if bound is None or comparison is None or id(comparison) in told:
             continue
-        for compared in _missed(bound, comparison, formats or {}):
+        for compared in _missed(bound, comparison, typed, reader):
             told.add(id(comparison))
             yield finding_of(bound, comparison, compared)
             break
 
 
-def _missed(bound: Bound, comparison: exp.Expr, formats: Mapping[str, str]) -> Iterator[Compared]:
+def _missed(
+    bound: Bound, comparison: exp.Expr, query: exp.Query, reader: Reader
+) -> Iterator[Compared]:
     """The values whose rows a comparison with a bound leaves out, although it is to keep them."""
-    if bound.macro.startswith("end_"):
+    if isinstance(comparison, exp.EQ | exp.NullSafeEQ | exp.In):
+        is_kept = reader.in_batches and True in kept_for(comparison)
+        value = comparison.right if comparison.this is bound.node else comparison.this
+        if is_kept and value.find(exp.Column) and not bound.macro.endswith("_hour"):
+            yield Compared(value, strict=True)
+    elif bound.macro.startswith("end_"):
         for compared in values_before(bound.node, comparison):
-            if _is_short(compared, bound, formats):
+            if _is_short(compared, bound, reader.formats):
                 yield compared
     else:
         for compared in values_after(bound.node, comparison):
-            if _is_of_other_text(compared.value, bound, formats):
+            if _is_late(compared, bound, query, reader):
                 yield compared
 
 
@@ -114,6 +137,48 @@ def _is_short(compared: Compared, bound: Bound, formats: Mapping[str, str]) -> b
     grain = _grain_beside(compared.value, bound, formats)
     unit = max(bound.unit, Grain.DAY) if _is_date(compared.value, bound) else bound.unit
     return grain is not None and (grain < unit or (compared.strict and grain == unit))
+
+
+def _is_late(compared: Compared, bound: Bound, query: exp.Query, reader: Reader) -> bool:
+    """Whether values from the start of an interval on may be before a bound.
+
+    A coarse value is the first instant of its unit, in which the interval may start. ``>`` leaves
+    out the first instant itself. That is right where the end of a validity is compared, so it
+    counts for a value that is compared with the end, too, or that makes the model's time column.
+    """
+    value = compared.value
+    if _is_of_other_text(value, bound, reader.formats):
+        return True
+    grain = _grain_beside(value, bound, reader.formats)
+    if grain is None or bound.macro == "start_hour":
+        return False
+    if reader.unit is not None:
+        first = max(reader.unit.grain, Grain.DAY if _is_date(value, bound) else bound.unit)
+        if first < grain < Grain.YEAR:  # which constants have
+            return True
+    return compared.strict and (_has_an_end(value, query) or _makes_time(value, query, reader))
+
+
+def _has_an_end(value: exp.Expr, query: exp.Query) -> bool:
+    """Whether a value is compared with the end of the interval, too."""
+    for name, macro in macros_in(query):
+        if is_border(name) and name.startswith("end_"):
+            bound = bound_of(name, macro).node
+            if bound.parent is not None and any(
+                compared.value == value for compared in values_before(bound, bound.parent)
+            ):
+                return True
+    return False
+
+
+def _makes_time(value: exp.Expr, query: exp.Query, reader: Reader) -> bool:
+    """Whether the model's time column is made of a value's column, in one query."""
+    columns = set(value.find_all(exp.Column))
+    return any(
+        not columns.isdisjoint(output.find_all(exp.Column))
+        for output in query.selects
+        if output.alias_or_name.lower() == reader.time_column
+    )
 
 
 def _is_date(value: exp.Expr, bound: Bound) -> bool:
