@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, lru_cache
 from typing import Final
 
 from sqlglot import exp
@@ -108,22 +109,29 @@ def _line(block: Block, axis: TimeAxis) -> int | None:
     return None
 
 
+@lru_cache(maxsize=1024)
 def _why_lost(formula: Formula, cutting: Cutting) -> str:
     """How rows are lost for certain; empty if none are."""
     unit = _named(cutting)
     alone, together = f"each {unit} is evaluated alone", f"several {unit}s are evaluated at once"
-    if any(_lost(formula, group, alone=True) for group in _groups(cutting.unit)):
+    groups = _groups_for(formula, cutting.unit)
+    if any(_lost(formula, group, alone=True) for group in groups):
         return f"the bounds leave out rows if {alone}, which are read if {together}"
-    if not cutting.in_batches:
-        return ""
-    if any(_lost(formula, group, alone=False) for group in _groups(cutting.unit)):
+    if cutting.in_batches and any(_lost(formula, group, alone=False) for group in groups):
         return f"the bounds leave out rows if {together}, which are read if {alone}"
     return ""
 
 
+def _groups_for(formula: Formula, unit: IntervalUnit) -> Sequence[Sequence[Interval]]:
+    """Neighbouring units: in pairs, or many of them if one alone reads nothing."""
+    pairs, many = _groups(unit)
+    return pairs if all(_meeting(formula, pair[0]) != () for pair in pairs) else (*pairs, many)
+
+
+@lru_cache(maxsize=1024)
 def _overlap(formula: Formula, cutting: Cutting) -> bool:
     """Whether the bounds of neighbouring units have rows in common for certain."""
-    pairs = (group[:2] for group in _groups(cutting.unit))
+    pairs, _ = _groups(cutting.unit)
     return any(common(*(_certain(formula, unit) for unit in pair)) for pair in pairs)
 
 
@@ -176,13 +184,18 @@ def _without(certain: Sequence[Interval], taken: Sequence[InstantSet]) -> tuple[
     return subtract(certain, merge(part for each in taken if each is not None for part in each))
 
 
-def _groups(unit: IntervalUnit) -> Iterator[list[Interval]]:
-    """Neighbouring units around some borders, in pairs and all together."""
+@cache
+def _groups(
+    unit: IntervalUnit,
+) -> tuple[Sequence[Sequence[Interval]], Sequence[Interval]]:
+    """Pairs of neighbouring units around some borders, and many units around one."""
+    pairs: list[list[Interval]] = []
     for border in _BORDERS:
-        first = unit.shifted(unit.floor(border), -3)
-        near = list(unit.cells(Interval(first, unit.shifted(first, _NEAR))))
-        yield from (near[at : at + 2] for at in range(5))
-        yield near
+        first = unit.shifted(unit.floor(border), -1)
+        near = list(unit.cells(Interval(first, unit.shifted(first, 3))))
+        pairs += [near[:2], near[1:]]
+    start = unit.shifted(unit.floor(_BORDERS[0]), -3)
+    return tuple(pairs), tuple(unit.cells(Interval(start, unit.shifted(start, _NEAR))))
 
 
 _NEAR: Final = 40
@@ -190,11 +203,9 @@ _NEAR: Final = 40
 _BORDERS: Final = tuple(
     datetime(year, month, day, tzinfo=UTC)
     for year, month, day in (
-        (2000, 2, 10),
         (2024, 1, 1),
         (2024, 3, 1),
         (2025, 1, 15),
-        (2026, 6, 15),
         (2050, 4, 1),
     )
 )
