@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from tests import counting
-from vde_dagster.core.graph.graph import Derived
+from vde_dagster.core.graph.deriving import Derived
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.project.cache.keys import is_lasting, source_digest
 from vde_dagster.project.cache.models import KnownModels, ModelCache

@@ -65,6 +65,7 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
     assert all(each.advice for each in caught.value.problems)
     found = [(str(each.place), each.message) for each in caught.value.problems]
     expected = [
+        ("models/m/below.sql:1", "there is no column 'nope'"),
         ("models/m/broken.sql:4", "does not parse"),
         ("models/m/kind.sql:3", "unknown kind FULLL"),
         ("models/m/one.sql:1", "circle"),

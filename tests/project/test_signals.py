@@ -247,10 +247,12 @@ def test_only_files_of_signals_count() -> None:
     assert not load_signals({"macros/a.py": "raise ValueError"}).problems
 
 
-def test_unknown_signals_are_reported_unless_a_file_is_broken() -> None:
+def test_unknown_signals_are_reported_unless_their_file_is_broken() -> None:
     place = Place(path=Path("models/m/x.sql"), line=7)
     calls = model_with("s, other").signals
-    for code, count in ((HEAD + "@signal()\ndef s(batch): ...", 1), ("1 / 0", 0)):
+    declaring = HEAD + "@signal()\ndef s(batch): ..."
+    both = "@signal('Other')\ndef s(batch): ..."
+    for code, count in ((declaring, 1), (declaring + "\n1 / 0", 1), ("1 / 0", 2), (both, 0)):
         problems = Problems()
         load_signals({"signals/a.py": code}).files_of(calls, place, problems)
         assert [str(each.place) for each in problems.found] == ["models/m/x.sql:7"] * count

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.audits.binding import is_blocking, wrong_calls
 from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, base_name
 from vde_dagster.core.audits.values import THIS_MODEL
-from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.errors import Place, Problem, Refused
 from vde_dagster.core.model.model import AuthorsText, Call, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
 from vde_dagster.core.sql.dialects import is_spark
@@ -52,7 +52,7 @@ class CalledAudits:
 def called_audits(
     properties: Properties,
     settings: Settings,
-    functions: Mapping[str, UserMacro] | None,
+    functions: Mapping[str, UserMacro | Problem] | None,
     parents: Collection[ModelName] | None,
     *,
     place: Place,
@@ -140,7 +140,7 @@ def read_calls(
             for each in wrong_calls(call):
                 problems.add(where, each.message, each.advice)
         elif definition is None:
-            if not audits.problems:  # it may be declared in a file that cannot be read
+            if name not in audits.unread:
                 known = [*sorted(audits.definitions), *sorted(BUILTINS)]
                 message = f"the audit {name} is neither built in nor declared in {FOLDER}"
                 problems.add(where, message, suggestion(name, known))

@@ -25,6 +25,7 @@ from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.call_properties import read_argument
 from vde_dagster.project.properties.model_block import Block, Value, read_block
 from vde_dagster.project.properties.values import read_flag
+from vde_dagster.project.unread import declared_names
 
 FOLDER: Final = AUDITS_FOLDER
 _KEYWORD: Final = "AUDIT"
@@ -50,10 +51,14 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audits:
-    """The audits of some files by lower-case name, and what is wrong with the files."""
+    """The audits of some files by lower-case name, and what is wrong with the files.
+
+    ``unread`` are names that files with problems seem to declare.
+    """
 
     definitions: Mapping[str, Definition] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    unread: frozenset[str] = frozenset()
 
     def beside(self, own: Audits) -> Audits:
         """These together with those of one model's file, whose names must differ."""
@@ -69,6 +74,7 @@ class Audits:
         return Audits(
             definitions={**self.definitions, **own.definitions},
             problems=(*self.problems, *own.problems, *taken),
+            unread=self.unread | own.unread,
         )
 
 
@@ -111,7 +117,7 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
     starts = _starts(text, dialect)
     if not starts:
         _refuse_blockless(text, path, dialect, problems)
-        return Audits(problems=tuple(problems.found))
+        return Audits(problems=tuple(problems.found), unread=declared_names(text, path))
     if _tokens(text[: starts[0]], dialect):
         advice = "Let the file start with `AUDIT (name ...);`."
         problems.add(Place(path=path), "something stands before the first AUDIT block", advice)
@@ -130,7 +136,8 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
             message = f"the audit {definition.name} is declared twice"
             problems.add(definition.place, message, "Give one of them another name.")
         found[definition.name] = definition
-    return Audits(definitions=found, problems=tuple(problems.found))
+    unread = declared_names(text, path) if problems.found else frozenset()
+    return Audits(definitions=found, problems=tuple(problems.found), unread=unread)
 
 
 def _refuse_blockless(text: str, path: Path, dialect: str, problems: Problems) -> None:

@@ -198,7 +198,7 @@ def find_configuration(
     See `read_configuration` for the arguments.
 
     Raises:
-        ProjectInvalid: There is none.
+        ProjectInvalid: There is none, or it is no YAML.
     """
     path = folder / FILE_NAME
     reader = Reader()
@@ -211,8 +211,8 @@ def find_configuration(
         raise ProjectInvalid(reader.problems)
     root, given = reader.file(path, Path(FILE_NAME)), as_named(settings or {})
     folder = folder.resolve()
-    if root is None:
-        return Configuration(folder=folder, name=""), tuple(reader.problems)
+    if root is None:  # what the models mean depends on it
+        raise ProjectInvalid(reader.problems)
     if given:
         root = with_given(root, given, reader)
     configuration = replace(_configuration(root, folder, reader), given=given)

@@ -13,7 +13,7 @@ from typing import Final
 from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.checks import place_in, unpinned_reads
-from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.graph.graph import Graph, resolve
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.configuration import Configuration, find_configuration
@@ -22,8 +22,9 @@ from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.late_data_checks import wrong_sessions
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.project_file import FILE_NAME, HOME
-from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
+from vde_dagster.project.source_files import model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.declared_sources import declared_sources
+from vde_dagster.project.unread import Unread
 from vde_dagster.project.view_names import ambiguous_names
 
 _LOG: Final = logging.getLogger(WARNINGS)
@@ -125,19 +126,15 @@ def _load(
     )
     models = read_models(sources, python, problems, unread, known)
     enabled = [model for model in models if model.enabled]
-    disabled = {model.name for model in models if not model.enabled}
-    problems += [each for model in enabled for each in model.unsupported]
+    flawed = [model for model in unread.flawed if model.enabled]
+    disabled = {model.name for model in (*models, *unread.flawed) if not model.enabled}
+    problems += [each for model in (*enabled, *flawed) for each in model.unsupported]
     problems += ambiguous_names(enabled, configuration.naming)
-    try:
-        graph = build_graph(enabled, unread=unread, disabled=disabled, known=known)
-    except ProjectInvalid as error:
-        raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
-    problems += [
-        *_wrong_audits(graph),
-        *_losses(graph),
-        *wrong_sessions(graph),
-        *_unpinned_reads(graph),
-    ]
+    resolved = resolve(enabled, flawed=flawed, unread=unread, disabled=disabled, known=known)
+    graph = resolved.graph
+    problems += [*resolved.problems, *_wrong_audits(graph)]
+    certain = Graph({node.name: node for node in graph if node.name not in resolved.uncertain})
+    problems += [*_losses(certain), *wrong_sessions(certain), *_unpinned_reads(certain)]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
     patterns, catalog = configuration.forward_only, configuration.catalog.name

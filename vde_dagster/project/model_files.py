@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, ProjectInvalid
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.model.kinds import External, Seed
 from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.model.seed_rows import seed_findings
@@ -40,10 +40,18 @@ from vde_dagster.project.settings import Settings
 from vde_dagster.project.signals import Signals
 
 
+class ModelInvalid(ProjectInvalid):
+    """A model's file has problems; ``model`` is what could be read in spite of them, if any."""
+
+    def __init__(self, problems: Iterable[Problem], model: Model | None = None) -> None:
+        super().__init__(problems)
+        self.model = model
+
+
 def read_model(
     source: ModelSource,
     *,
-    functions: Mapping[str, UserMacro] | None = None,
+    functions: Mapping[str, UserMacro | Problem] | None = None,
     signals: Signals | None = None,
     audits: Audits | None = None,
 ) -> Model:
@@ -56,26 +64,27 @@ def read_model(
         audits: The project's audits; if None, those attached to the source.
 
     Raises:
-        ProjectInvalid: The text cannot be read as a model; all problems of the file at once.
+        ModelInvalid: The text cannot be read as a model; all problems of the file at once.
     """
     problems = Problems()
     settings = Settings.of(source, signals=signals, audits=audits)
     try:
         model = _read(source, settings, functions, problems)
     except ProjectInvalid as error:
-        raise ProjectInvalid([*problems.found, *error.problems]) from error
+        raise ModelInvalid([*problems.found, *error.problems]) from error
     except RecursionError:
         problems.add(
             Place(path=source.path),
             "the query or code is nested too deeply",
             "Split it in several models, or a long chain of operators in several columns.",
         )
-        raise ProjectInvalid(problems.found) from None
+        raise ModelInvalid(problems.found) from None
+    if model is not None:
+        warnings, unsupported = tuple(problems.warnings), tuple(problems.unsupported)
+        model = replace(model, warnings=warnings, unsupported=unsupported)
     if problems.found or model is None:
-        raise ProjectInvalid(problems.found)
-    return replace(
-        model, warnings=tuple(problems.warnings), unsupported=tuple(problems.unsupported)
-    )
+        raise ModelInvalid(problems.found, model)
+    return model
 
 
 def seed_path(source: ModelSource) -> str | None:
@@ -96,7 +105,7 @@ def seed_path(source: ModelSource) -> str | None:
 def _read(
     source: ModelSource,
     settings: Settings,
-    functions: Mapping[str, UserMacro] | None,
+    functions: Mapping[str, UserMacro | Problem] | None,
     problems: Problems,
 ) -> Model | None:
     match source.path.suffix:
@@ -109,7 +118,7 @@ def _read(
             return _read_external(source, settings.defaults)
 
 
-def _attached(source: ModelSource, problems: Problems) -> Mapping[str, UserMacro]:
+def _attached(source: ModelSource, problems: Problems) -> Mapping[str, UserMacro | Problem]:
     """The macros in the files that are stored with a model."""
     files = {path: text for path, text in source.attachments.items() if is_macro_file(path)}
     functions, found = load_user_macros(files)
@@ -148,7 +157,7 @@ def _read_external(source: ModelSource, defaults: Defaults) -> Model:
 def _read_sql(
     source: ModelSource,
     settings: Settings,
-    functions: Mapping[str, UserMacro],
+    functions: Mapping[str, UserMacro | Problem],
     problems: Problems,
 ) -> Model | None:
     block = read_block(source.text, path=source.path, dialect=settings.defaults.dialect)
@@ -173,7 +182,7 @@ def _sql_model(
     properties: Properties,
     block: Block | None,
     settings: Settings,
-    functions: Mapping[str, UserMacro],
+    functions: Mapping[str, UserMacro | Problem],
     problems: Problems,
 ) -> Model | None:
     source = settings.source
@@ -264,7 +273,7 @@ def _body(
 def _seed(
     settings: Settings,
     properties: Properties,
-    functions: Mapping[str, UserMacro],
+    functions: Mapping[str, UserMacro | Problem],
     place: Place,
     problems: Problems,
 ) -> Model | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Final, TypeVar
 
 import sqlglot
@@ -22,6 +23,7 @@ from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.core.users_code import error_text, running_users_code
 from vde_dagster.project.modules import MarkedFunction, marked_functions
 from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.unread import declared_names
 
 F = TypeVar("F", bound=Callable[..., object])
 FOLDER: Final = SIGNALS_FOLDER
@@ -52,10 +54,14 @@ def signal(name: str | None = None) -> Callable[[F], F]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """The signals of some files, by lower-case name, and what is wrong with the files."""
+    """The signals of some files, by lower-case name, and what is wrong with the files.
+
+    ``unread`` are names that files that failed seem to declare.
+    """
 
     functions: Mapping[str, MarkedFunction] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    unread: frozenset[str] = frozenset()
 
     def files_of(self, calls: Iterable[Call], place: Place, problems: Problems) -> Collection[str]:
         """The files of the signals that a model names; unknown ones are problems at its place."""
@@ -64,7 +70,7 @@ class Signals:
             function = self.functions.get(call.name)
             if function is not None:
                 files.add(function.place.path.as_posix())
-            elif not self.problems:  # it may be declared in a file that cannot be read
+            elif call.name not in self.unread:
                 known = sorted(self.functions)
                 advice = suggestion(call.name, known) if known else f"Declare it in {FOLDER}."
                 problems.add(place, f"no file in {FOLDER} declares the signal {call.name}", advice)
@@ -79,7 +85,9 @@ def load_signals(files: Mapping[str, str]) -> Signals:
     """
     own = {path: text for path, text in files.items() if path.startswith(FOLDER)}
     functions, problems = marked_functions(own, _MARK, what="signal")
-    return Signals(functions=functions, problems=tuple(problems))
+    failed = {each.place.path.as_posix() for each in problems}
+    unread = frozenset().union(*(declared_names(own[path], Path(path)) for path in failed))
+    return Signals(functions=functions, problems=tuple(problems), unread=unread)
 
 
 def ready_intervals(

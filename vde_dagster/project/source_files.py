@@ -5,26 +5,24 @@ All commands read models here, so that a model means the same to each of them.
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.model.model import Model, ModelSource
-from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.audits import Audits, load_audits
 from vde_dagster.project.cache.models import KnownModels
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.user import UserMacro
-from vde_dagster.project.model_files import read_model, seed_path
+from vde_dagster.project.model_files import ModelInvalid, read_model, seed_path
 from vde_dagster.project.python_models import modules_of
 from vde_dagster.project.settings import texts_of
 from vde_dagster.project.signals import Signals, load_signals
 from vde_dagster.project.text_files import NotReadable, project_text
+from vde_dagster.project.unread import Unread, declared_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +30,7 @@ class SharedFiles:
     """The macros, signals and audits of a project, and the texts that define them."""
 
     texts: Mapping[str, str]
-    functions: Mapping[str, UserMacro]
+    functions: Mapping[str, UserMacro | Problem]
     signals: Signals
     audits: Audits
 
@@ -43,63 +41,47 @@ def read_shared_files(configuration: Configuration, problems: list[Problem]) -> 
     What is wrong in them is added to ``problems``.
     """
     folder = configuration.folder
-    macros, gates = (_texts(folder / each, folder, ".py", problems) for each in _PYTHON)
-    queries = _texts(folder / "audits", folder, ".sql", problems)
+    broken: dict[str, Problem] = {}
+    macros, gates, queries = (
+        _texts(each, suffix, folder, problems, broken) for each, suffix in _SHARED
+    )
     functions, found = load_user_macros(macros)
     signals = load_signals(gates)
     audits = load_audits(queries, dialect=configuration.defaults.dialect)
     problems += (*found, *signals.problems, *audits.problems)
     return SharedFiles(
-        texts={**macros, **gates, **queries}, functions=functions, signals=signals, audits=audits
+        texts={**macros, **gates, **queries},
+        functions={**broken, **functions},
+        signals=replace(signals, unread=signals.unread.union(broken)),
+        audits=replace(audits, unread=audits.unread.union(broken)),
     )
 
 
-_PYTHON: Final = ("macros", "signals")
+_SHARED: Final = (("macros", ".py"), ("signals", ".py"), ("audits", ".sql"))
 
 
-def _texts(inner: Path, folder: Path, suffix: str, problems: list[Problem]) -> dict[str, str]:
-    """The files of one folder, by their path in the project."""
+def _texts(
+    inner: str, suffix: str, folder: Path, problems: list[Problem], broken: dict[str, Problem]
+) -> dict[str, str]:
+    """The files of one folder, by their path in the project.
+
+    The names that are declared where a file cannot be read are added to ``broken``.
+    """
     found: dict[str, str] = {}
-    for path in sorted(inner.rglob(f"*{suffix}")):
+    for path in sorted((folder / inner).rglob(f"*{suffix}")):
         if path.name.startswith("_"):
             continue
         relative = path.relative_to(folder)
-        text = _text(path, relative, problems)
-        if text is not None:
-            found[relative.as_posix()] = text
+        try:
+            found[relative.as_posix()] = project_text(path)
+        except NotReadable as error:
+            problems.append(_unreadable(relative, error))
+            broken |= dict.fromkeys(declared_names(error.seen, relative), problems[-1])
     return found
 
 
-def _text(path: Path, relative: Path, problems: list[Problem]) -> str | None:
-    try:
-        return project_text(path)
-    except NotReadable as error:
-        place = Place(path=relative)
-        problems.append(Problem(place=place, message=str(error), advice=error.advice))
-        return None
-
-
-class Unread:
-    """Which models may be in the files that could not be read, as far as is known."""
-
-    def __init__(self) -> None:
-        self.names: set[ModelName] = set()
-        self.every = False
-
-    def add(self, path: Path, text: str) -> None:
-        """A file: the name that its path gives, and those that its text seems to declare."""
-        parts = path.with_suffix("").parts[1:]
-        for written in (".".join(parts[-2:]), *_DECLARED.findall(text)):
-            with contextlib.suppress(InvalidName):
-                self.names.add(ModelName.parse(written))
-
-    def __contains__(self, name: object) -> bool:
-        return self.every or name in self.names
-
-
-_DECLARED: Final = re.compile(
-    r"""(?:\bname\s+|\bmodel\s*\(\s*|\bname\s*=\s*)["'`]?([\w.]+)""", re.IGNORECASE
-)
+def _unreadable(relative: Path, error: NotReadable) -> Problem:
+    return Problem(place=Place(path=relative), message=str(error), advice=error.advice)
 
 
 def model_sources(
@@ -115,9 +97,11 @@ def model_sources(
         if path.name.startswith("_"):
             continue
         relative = path.relative_to(folder)
-        text = _text(path, relative, problems)
-        if text is None:
-            unread.add(relative, "")
+        try:
+            text = project_text(path)
+        except NotReadable as error:
+            problems.append(_unreadable(relative, error))
+            unread.add(relative, error.seen)
             continue
         source = ModelSource(path=relative, text=text, defaults=settings)
         attached = _attachments(source, folder, problems)
@@ -175,9 +159,10 @@ def read_models(
     for source in sources:
         try:
             model = known.model(source, read) if known is not None else read(source)
-        except ProjectInvalid as error:
+        except ModelInvalid as error:
             problems += error.problems
             unread.add(source.path, source.text)
+            unread.flawed += [error.model] if error.model is not None else []
         else:
             models.append(model)
     return models

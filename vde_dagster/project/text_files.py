@@ -10,11 +10,14 @@ LARGEST_BYTES: Final = 10 * 1024 * 1024
 
 
 class NotReadable(ValueError):
-    """A file cannot be read as a text of a project; ``advice`` says what to do about it."""
+    """A file cannot be read as a text of a project; ``advice`` says what to do about it.
 
-    def __init__(self, why: str, advice: str) -> None:
+    ``seen`` is what can be seen of its text in another encoding.
+    """
+
+    def __init__(self, why: str, advice: str, *, seen: str = "") -> None:
         super().__init__(why)
-        self.advice = advice
+        self.advice, self.seen = advice, seen
 
 
 def project_text(path: Path) -> str:
@@ -37,4 +40,5 @@ def project_text(path: Path) -> str:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = f"the file cannot be read as UTF-8 text: {error}"
-        raise NotReadable(why, "Save it as a text file in UTF-8.") from error
+        seen = error.object.decode("latin-1") if isinstance(error, UnicodeDecodeError) else ""
+        raise NotReadable(why, "Save it as a text file in UTF-8.", seen=seen) from error

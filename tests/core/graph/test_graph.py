@@ -94,11 +94,12 @@ def test_what_follows_from_a_problem_upstream_is_not_reported_again(graph_of: Bu
         "m.f": "SELECT a FROM m.e",
     }
     found = problems(graph_of, texts)
-    assert len(found) == 3
+    assert len(found) == 4
     assert "m.a" in found[0]
     assert "nope" in found[0]
-    assert "m.d" in found[1]
-    assert "raw.nothing" in found[2]
+    assert "'zip'" in found[1]  # m.b has no such column, whatever m.a has
+    assert "m.d" in found[2]
+    assert "raw.nothing" in found[3]
 
 
 def test_three_models_of_one_name_are_two_problems(model_of: Read) -> None:

@@ -62,7 +62,7 @@ def missing_parents(
                     advice=f"Take `enabled false` out of {parent}, or disable {model.name}, too.",
                 )
                 continue
-            close = guess(str(parent), sorted(known))
+            close = guess(str(parent), sorted(known - {str(model.name)}))
             otherwise = f"{close}If not, declare" if close else "Declare"
             yield Problem(
                 place=_place_of_read(model, parent),

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar, cast
 
-from sqlglot import exp
-
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Finding, Problem, ProjectInvalid
+from vde_dagster.core.errors import Finding, Place, Problem, ProjectInvalid
 from vde_dagster.core.graph.checks import (
     duplicates,
     elsewhere,
@@ -21,23 +19,19 @@ from vde_dagster.core.graph.checks import (
     unknown_own_columns,
     written_models,
 )
-from vde_dagster.core.graph.losses import Upstream, losses
+from vde_dagster.core.graph.deriving import Derived, derive
 from vde_dagster.core.model.fingerprint import Fingerprint, fingerprint, hash_parts
-from vde_dagster.core.model.fit import misfits, unlaid
+from vde_dagster.core.model.kinds.external import External
 from vde_dagster.core.model.kinds.facts import Evaluation
-from vde_dagster.core.model.model import Model, Query, SeedRows
-from vde_dagster.core.model.seed_rows import seed_columns
+from vde_dagster.core.model.model import Model, ModelSource, Query
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import (
-    UNKNOWN_TYPE,
     CanonicalQuery,
     QueryInvalid,
-    canonicalize,
 )
-from vde_dagster.core.sql.translation.proven import functions_made
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import EPOCH, Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,26 +156,6 @@ class Graph:
                 waiting += node.model.parents
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Derived:
-    """What follows from a model and the columns of what it reads.
-
-    ``data`` and ``metadata`` are these parts of its fingerprint. ``losses`` are the time bounds of
-    its query that leave out rows of an interval.
-    """
-
-    canonical: CanonicalQuery | None
-    columns: tuple[Column, ...]
-    data: str
-    metadata: str
-    losses: tuple[Finding, ...] = ()
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether nothing is wrong with it that a project's files are refused for."""
-        return not self.losses and not (self.canonical and self.canonical.refusals)
-
-
 class Derivations(Protocol):
     """What was derived before. Whatever it follows from has to be equal to be found again."""
 
@@ -203,34 +177,67 @@ class Derivations(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """Models as a graph, as far as they fit together, and all that is wrong with them.
+
+    Where something is wrong, a source without columns stands in the graph for each model that
+    others read and that is missing, or is wrong itself; ``uncertain`` are those that depend on it.
+    """
+
+    graph: Graph
+    problems: tuple[Problem, ...]
+    uncertain: frozenset[ModelName]
+
+
 def build_graph(
     models: Iterable[Model],
     *,
-    unread: Container[ModelName] = (),
     disabled: Container[ModelName] = (),
     known: Derivations | None = None,
     are_stored: bool = False,
 ) -> Graph:
+    """The graph of models that fit together; see `resolve` for the arguments.
+
+    Raises:
+        ProjectInvalid: They do not; all problems at once.
+    """
+    resolved = resolve(models, disabled=disabled, known=known, are_stored=are_stored)
+    if resolved.problems:
+        raise ProjectInvalid(resolved.problems)
+    return resolved.graph
+
+
+def resolve(
+    models: Iterable[Model],
+    *,
+    flawed: Iterable[Model] = (),
+    unread: Container[ModelName] = (),
+    disabled: Container[ModelName] = (),
+    known: Derivations | None = None,
+    are_stored: bool = False,
+) -> Resolved:
     """Check how models fit together, and resolve each against its parents.
+
+    The problems are names given twice, parents that nothing declares, cycles, and queries that do
+    not fit the columns of their parents: all of them at once, and none that follows from another.
 
     Args:
         models: All of them, in any order. A source without columns is one that nobody declared:
             what reads it is resolved as far as that is possible.
+        flawed: Models with problems that were reported: only their queries are checked here.
         unread: Models whose files could not be read. That others read them is not reported again.
         disabled: Models that the project has and that are switched off.
         known: What was derived of such models before.
         are_stored: Whether they may be from an earlier release: a query that is refused now is
             understood as far as it can be.
-
-    Raises:
-        ProjectInvalid: Names given twice, parents that nothing declares, cycles, and queries that
-            do not fit the columns of their parents: all of them at once.
     """
     every = list(models)
-    problems = [*duplicates(every), *elsewhere(every)]
+    problems = [*duplicates(every), *elsewhere(every), *unknown_own_columns(every)]
     by_name = {model.name: model for model in every}
-    problems += missing_parents(by_name, unread, disabled)
-    problems += [*written_models(by_name), *unknown_own_columns(every)]
+    with_problems = {each.name: each for each in flawed if each.name not in by_name}
+    by_name |= with_problems
+    problems += [*missing_parents(by_name, unread, disabled), *written_models(by_name)]
     order, cycles = in_order(by_name)
     problems += cycles
     nodes: dict[ModelName, Node] = {}
@@ -242,12 +249,17 @@ def build_graph(
         if start is not None:
             starts[name] = start
             model = model if start == model.start else replace(model, start=start)
-        if any(parent not in nodes for parent in model.parents) or lacks_own_columns(model):
-            continue  # the problem is upstream, or was reported above
-        if not undeclared.isdisjoint(model.parents):
+        is_flawed = name in with_problems
+        if lacks_own_columns(model) or (is_flawed and not isinstance(model.body, Query)):
+            continue  # it was reported, and which columns it has is not known
+        absent = [parent for parent in model.parents if parent not in nodes]
+        nodes |= {parent: _stand_in(parent, model.place) for parent in absent}
+        undeclared.update(absent)
+        if is_flawed or not undeclared.isdisjoint(model.parents):
             undeclared.add(name)
         try:
-            node = _node(model, nodes, known, undeclared=name in undeclared)
+            kept = None if is_flawed else known
+            node = _node(model, nodes, kept, undeclared=name in undeclared, is_flawed=is_flawed)
             refusals = node.canonical.refusals if node.canonical is not None else ()
             if are_stored or not refusals:
                 nodes[name] = node
@@ -259,9 +271,17 @@ def build_graph(
             message = f"{name}: its query or code is nested too deeply"
             advice = "Split it in several models, or a long chain of operators in several columns."
             problems.append(Problem(place=model.place, message=message, advice=advice))
-    if problems:
-        raise ProjectInvalid(problems)
-    return Graph(nodes)
+    uncertain = frozenset(undeclared)
+    return Resolved(graph=Graph(nodes), problems=tuple(problems), uncertain=uncertain)
+
+
+def _stand_in(name: ModelName, place: Place) -> Node:
+    """A source without columns for what is missing, so that the rest of its readers is checked."""
+    source = ModelSource(path=place.path, text="", defaults={})
+    model = Model(
+        name=name, kind=External(), body=None, source=source, place=place, start=EPOCH, columns=()
+    )
+    return Node(model=model, canonical=None, columns=(), fingerprint=fingerprint(model, None, ()))
 
 
 def _problem(model: Model, finding: Finding) -> Problem:
@@ -292,11 +312,12 @@ def _node(
     known: Derivations | None,
     *,
     undeclared: bool,
+    is_flawed: bool,
 ) -> Node:
     """A model, resolved against its parents; ``undeclared``: a source upstream has no columns."""
     derived = known.find(model, nodes, undeclared=undeclared) if known is not None else None
     if derived is None:
-        derived = _derived(model, nodes, undeclared=undeclared)
+        derived = derive(model, nodes, undeclared=undeclared, is_flawed=is_flawed)
         if known is not None and derived.is_sound:
             known.keep(model, nodes, derived, undeclared=undeclared)
     return Node(
@@ -318,99 +339,6 @@ def _fingerprint(derived: Derived, parents: Sequence[Fingerprint]) -> Fingerprin
         parent_metadata=hash_parts(
             *sorted(each.metadata + each.parent_metadata for each in parents)
         ),
-    )
-
-
-def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool) -> Derived:
-    canonical = None
-    if isinstance(model.body, Query):
-        canonical = canonicalize(
-            model.body.expression,
-            dialect=model.body.dialect,
-            schemas=_schemas(model, nodes),
-            undeclared=undeclared,
-            functions=functions_made(model.body.before),
-            text=model.body.text.query if model.body.text is not None else "",
-            is_stored=True,
-        )
-    columns = _columns(model, canonical)
-    if canonical is not None and not canonical.refusals:
-        typed = [each for each in columns if not undeclared or each.type != UNKNOWN_TYPE]
-        findings = list(misfits(model, canonical, typed, list(_embedded(model, nodes))))
-        if findings:
-            raise QueryInvalid(*findings)
-    laid = list(unlaid(model, columns)) if not model.kind.is_inlined else []
-    if laid:
-        raise QueryInvalid(*laid)
-    own = fingerprint(model, canonical, ())
-    return Derived(
-        canonical=canonical,
-        columns=columns,
-        data=own.data,
-        metadata=own.metadata,
-        losses=_losses(model, canonical, columns, nodes),
-    )
-
-
-def _losses(
-    model: Model,
-    canonical: CanonicalQuery | None,
-    columns: Sequence[Column],
-    nodes: Mapping[ModelName, Node],
-) -> tuple[Finding, ...]:
-    """The time bounds of a query that leave out rows of an interval."""
-    if canonical is None or canonical.refusals:
-        return ()
-    upstream = {
-        parent: Upstream(columns=nodes[parent].columns, axis=nodes[parent].time_axis)
-        for parent in model.parents
-    }
-    return tuple(losses(model, canonical.expression, columns, upstream))
-
-
-def _schemas(model: Model, nodes: Mapping[ModelName, Node]) -> dict[ModelName, tuple[Column, ...]]:
-    """The columns of what a model's query reads; of itself those that it declares."""
-    own = {model.name: model.columns} if model.reads_itself else {}
-    return own | {parent: nodes[parent].columns for parent in model.parents}
-
-
-def _embedded(
-    model: Model, nodes: Mapping[ModelName, Node]
-) -> Iterator[tuple[ModelName, exp.Query]]:
-    """The queries of EMBEDDED models that are inlined in a model's own, each once."""
-    waiting = list(model.parents)
-    seen: set[ModelName] = set()
-    while waiting:
-        parent = nodes[waiting.pop(0)]
-        if parent.name in seen or not parent.model.kind.is_embedded:
-            continue
-        seen.add(parent.name)
-        waiting += parent.model.parents
-        if parent.canonical is not None:
-            yield parent.name, parent.canonical.expression
-
-
-def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
-    """Declared columns win over inferred types; a seed without any reads every column as text."""
-    if canonical is not None and not canonical.columns:
-        return ()
-    declared = {column.name.lower(): column for column in model.columns}
-    own = canonical.columns if canonical is not None else model.columns
-    if isinstance(model.body, SeedRows) and not model.columns:
-        own = seed_columns(model.body.text)
-    names = {each.name.lower() for each in own}
-    added = [each for each in model.kind.added_columns.values() if each.name not in names]
-    return tuple(_column(each, declared.get(each.name.lower()), model) for each in (*own, *added))
-
-
-def _column(found: Column, declared: Column | None, model: Model) -> Column:
-    """A query's column, with the type that was declared for it and the description for people."""
-    given = model.column_descriptions.get(found.name.lower(), "")
-    stated = declared.description if declared is not None else ""
-    return Column(
-        name=found.name,
-        type=declared.type if declared is not None else found.type,
-        description=given or stated or found.description,
     )
 
 

@@ -18,7 +18,8 @@ from typing import Final, cast
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.graph.graph import Derived, Node
+from vde_dagster.core.graph.deriving import Derived
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.json_forms import Plain
 from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.model.model import (

@@ -16,6 +16,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from vde_dagster.core.errors import Problem
 from vde_dagster.core.sql.dialects import is_spark, reads_parameters
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
@@ -84,6 +85,9 @@ class Expander:
     Each expression that it gives knows its own text (`written_of`): what the author wrote, with the
     macros in it replaced at their places. ``stars`` are the nodes of @STAR and @UNION, which stand
     in these texts as `@star_0` and so on.
+
+    ``unknown`` are macros that do not exist, or whose file failed: all of them, with anything in
+    their place. While there are any, no expression is of use.
     """
 
     dialect: Dialect
@@ -95,6 +99,7 @@ class Expander:
     used_files: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
     stars: list[exp.Expr] = field(default_factory=list)
+    unknown: list[MacroError] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
 
     def statement(self, tokens: Tokens) -> list[exp.Expr]:
@@ -125,6 +130,8 @@ class Expander:
             call = self.calls[int(leaf.name.removeprefix(MARK))]
             try:
                 found = self.evaluate(call, frame, position_of(leaf, holder, position))
+                for error in self.unknown:
+                    error.at(call.tokens[0])
                 if is_call_of("union", call) and isinstance(found[0], exp.Query):
                     put_union(leaf, found[0])
                     edit = Edit(written_of(found[0]), wrapped=in_from(call, prepared))
@@ -135,7 +142,7 @@ class Expander:
                 else:
                     edits.append((call.tokens[0].start, call.tokens[-1].end, edit))
             except MacroError as error:
-                raise _at(error, call) from error
+                raise error.at(call.tokens[0]) from error
         bind_lambdas(holder)
         given = [each.pop() for each in list(holder.expressions)]
         if whole is None:
@@ -168,11 +175,14 @@ class Expander:
             return self.builtins[call.name](self, call, frame, position)
         if (definition := self.definitions.get(call.name)) is not None:
             return self._defined(definition, call, frame, position)
-        if (function := self.scope.functions.get(call.name)) is not None:
-            return self._user(function, call, frame, position)
+        match self.scope.functions.get(call.name):
+            case UserMacro() as function:
+                return self._user(function, call, frame, position)
+            case Problem() as cause:
+                return [self._unknown(call, cause)]
         if call.name in self.scope.variables or call.name in TIME_MACROS:
             raise MacroError(f"@{call.name} takes no arguments", f"Write @{call.name}.")
-        raise self._unknown(call.name)
+        return [self._unknown(call)]
 
     def variable(self, name: str) -> exp.Expr | None:
         """A project variable's value; None if there is none of this name."""
@@ -200,13 +210,16 @@ class Expander:
             raise MacroError(message, f"Write @{name}(...).")
         found = self.variable(name)
         if found is None:
-            raise self._unknown(name)
+            return self._unknown(call)
         return found
 
-    def _unknown(self, name: str) -> MacroError:
+    def _unknown(self, call: Call, cause: Problem | None = None) -> exp.Expr:
+        """Note a macro that does not exist; returns what stands in its place meanwhile."""
         known = {*TIME_MACROS, *self.builtins, *self.definitions, *self.scope.functions}
-        advice = suggestion(name, sorted(known | set(self.scope.variables)))
-        return MacroError(f"unknown macro @{name}", advice)
+        advice = suggestion(call.name, sorted(known | set(self.scope.variables)))
+        message = f"unknown macro @{call.name}"
+        self.unknown.append(MacroError(message, advice, token=call.tokens[0], cause=cause))
+        return exp.column(call.name)
 
     def _bound(self, name: str, frame: Frame) -> exp.Expr:
         value = frame.bindings[name]
@@ -268,6 +281,7 @@ class Expander:
         if NUL in text:
             message = f"{macro.described} returns a text with a NUL character"
             raise MacroError(message, "Take the character out in the macro.")
+        before = len(self.unknown)
         try:
             inner = replace(self, text=text)
             return inner.expand(tuple(self.dialect.tokenize(text)), frame, position)
@@ -277,6 +291,9 @@ class Expander:
         except SQL_ERRORS as error:
             message = f"{macro.described} returns what is no SQL: {first_line(error)}"
             raise MacroError(message, "Return SQL of the model's dialect.") from error
+        finally:
+            for each in self.unknown[before:]:
+                each.token = None  # it stands in that text, which is in no file
 
     def _prepared(self, tokens: Tokens, frame: Frame, edits: _Edits) -> list[Token]:
         """The tokens that the parser sees; notes which of them the author did not write."""
@@ -311,7 +328,7 @@ class Expander:
                     edits.append((first, last, Edit(written_of(value))))
                     return atoms
         except MacroError as error:
-            raise _at(error, item) from error
+            raise error.at(item.tokens[0]) from error
         return self._placeholder(item)
 
     def _placeholder(self, call: Call) -> Sequence[Token]:
@@ -387,9 +404,3 @@ class Expander:
                 places = places_of(leaf, tokens)
                 edit = put(leaf, [self._bound(name, frame)])
                 edits += [(start, end, edit) for start, end in places]
-
-
-def _at(error: MacroError, item: Call | Name) -> MacroError:
-    """An error with the place of the macro, unless it has a more exact one."""
-    error.token = error.token or item.tokens[0]
-    return error

@@ -23,6 +23,7 @@ from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.macros.values import is_plain
 from vde_dagster.project.modules import ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems
+from vde_dagster.project.unread import declared_names
 
 __all__ = ["UserMacro", "load_user_macros", "macro"]
 
@@ -64,24 +65,29 @@ def macro(name: str | None = None) -> Callable[[F], F]:
 
 def load_user_macros(
     files: Mapping[str, str],
-) -> tuple[Mapping[str, UserMacro], tuple[Problem, ...]]:
+) -> tuple[Mapping[str, UserMacro | Problem], tuple[Problem, ...]]:
     """The macros of a project's files, by lower-case name, and what is wrong with them.
+
+    A name that only a file that failed seems to declare has that file's problem.
 
     Args:
         files: The text of each file by its path, relative to the project.
     """
     macros: dict[str, UserMacro] = {}
+    failed: dict[str, Problem] = {}
     problems: list[Problem] = []
     for path, text in sorted(files.items()):
         found, wrong = _run(path, text)
         problems += wrong
+        if wrong:
+            failed |= dict.fromkeys(declared_names(text, Path(path)), wrong[0])
         for each in found:
             other = macros.setdefault(each.name, each)
             if other is not each:
                 place = Place(path=Path(each.path), line=each.line)
                 message = f"the macro @{each.name} is also defined at {other.path}:{other.line}"
                 problems.append(Problem(place=place, message=message, advice="Rename one of them."))
-    return macros, tuple(problems)
+    return {**failed, **macros}, tuple(problems)
 
 
 @lru_cache(maxsize=_CACHED)

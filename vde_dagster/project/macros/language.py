@@ -17,7 +17,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.errors import Place
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, time_macro_in_text
 from vde_dagster.core.sql.star_macro import is_star_macro
@@ -131,23 +131,30 @@ def read_statements(
 def _read(
     expander: Expander, tokens: Tokens, place: Place, problems: Problems
 ) -> Sequence[exp.Expr]:
+    wrong = expander.unknown  # while there are any, all else may follow from them
+    wrong.clear()
+    found: Sequence[exp.Expr] = ()
     try:
         found = expander.statement(tokens)
-        for each in found:
-            _check_left(each, tokens, expander.dialect)
+        for statement in () if wrong else found:
+            _check_left(statement, tokens, expander.dialect)
             if expander.is_kept:
-                check_text(each, written_of(each), expander.stars, tokens)
+                check_text(statement, written_of(statement), expander.stars, tokens)
     except MacroError as error:
-        where = _place_of(error.token or tokens[0], place)
-        problems.add(where, error.message, error.advice)
-        return ()
+        if not wrong:
+            wrong.append(error)
     except SQL_ERRORS as error:
-        details = error.errors if isinstance(error, ParseError) else ()
-        line = details[0].get("line") if details else None
-        where = Place(path=place.path, line=line or tokens[0].line)
-        problems.add(where, f"the query does not parse: {first_line(error)}", _CHECK)
-        return ()
-    return found
+        if not wrong:
+            details = error.errors if isinstance(error, ParseError) else ()
+            line = details[0].get("line") if details else None
+            where = Place(path=place.path, line=line or tokens[0].line)
+            problems.add(where, f"the query does not parse: {first_line(error)}", _CHECK)
+        found = ()
+    for each in wrong:
+        where = _place_of(each.token or tokens[0], place)
+        own = Problem(place=where, message=each.message, advice=each.advice)
+        problems.found.append(each.cause or own)
+    return () if wrong else found
 
 
 def _place_of(token: Token | None, default: Place) -> Place:

@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.errors import Problem
 from vde_dagster.project.macros.tokens import MOST_PARTS, TOO_LARGE, Call, MacroError, Tokens
 from vde_dagster.project.macros.user import UserMacro
 
@@ -21,11 +22,12 @@ class MacroScope:
     """What a model's macros may refer to.
 
     ``variables`` are JSON-like values and ``functions`` the macros of the project's Python files,
-    both by lower-case name. ``most_parts`` is what the statements may have once they are filled in.
+    both by lower-case name; a macro whose file failed is the problem of that file. ``most_parts``
+    is what the statements may have once they are filled in.
     """
 
     variables: Mapping[str, object]
-    functions: Mapping[str, UserMacro]
+    functions: Mapping[str, UserMacro | Problem]
     most_parts: int = MOST_PARTS
 
 

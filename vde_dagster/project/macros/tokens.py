@@ -14,6 +14,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from vde_dagster.core.errors import Problem
+
 Tokens = tuple[Token, ...]
 
 _PAIRS: Final = {
@@ -37,11 +39,26 @@ _REFERENCE: Final = re.compile(r"@\{\s*([^\W\d]\w*)\s*\}")
 
 
 class MacroError(Exception):
-    """A macro cannot be expanded: why, what to do, and the token that it is about."""
+    """A macro cannot be expanded: why, what to do, and the token that it is about.
 
-    def __init__(self, message: str, advice: str, *, token: Token | None = None) -> None:
-        self.message, self.advice, self.token = message, advice, token
+    ``cause`` is the problem of another file that it follows from, which is reported instead.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        advice: str,
+        *,
+        token: Token | None = None,
+        cause: Problem | None = None,
+    ) -> None:
+        self.message, self.advice, self.token, self.cause = message, advice, token, cause
         super().__init__(message)
+
+    def at(self, token: Token) -> MacroError:
+        """This error with the place of a macro, unless it has a more exact one."""
+        self.token = self.token or token
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

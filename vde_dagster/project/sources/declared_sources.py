@@ -13,7 +13,7 @@ from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source
 from vde_dagster.project.properties.column_properties import column_type
-from vde_dagster.project.source_files import Unread
+from vde_dagster.project.unread import Unread
 from vde_dagster.project.yaml_document import Entry, Reader
 
 EXTERNAL_MODELS: Final = "external_models.yaml"
@@ -65,7 +65,7 @@ def _external(
         message = f"{columns[column]!r} is no type of a column"
         reader.add(place, message, "Write a Spark type, such as bigint, string or timestamp.")
     if wrong or not columns:
-        unread.names.add(name)
+        unread.add_name(str(name))
         return None
     known = {column: kind for column, kind in types.items() if kind is not None}
     return external_source(name, known, place=entry.place, defaults=defaults)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Configuration
-from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
+from vde_dagster.project.source_files import model_sources, read_models, read_shared_files
+from vde_dagster.project.unread import Unread
 
 
 def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
