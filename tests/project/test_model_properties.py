@@ -512,7 +512,7 @@ def test_a_wrong_property_is_reported_once_at_its_line_with_advice(
         ("../x", "the empty part in the name '../x' is no plain identifier"),
         ("'../x'", "the empty part in the name '../x' is no plain identifier"),
         ("a..b", "the empty part in the name 'a..b' is no plain identifier"),
-        ("@{x}.y", "'@{x}' in the name '@{x}.y' is no plain identifier"),
+        ("@{x}.y", "blueprints, which make several models of one file, are not supported"),
         ("a.b-c", "'b-c' in the name 'a.b-c' is no plain identifier"),
         ("(a)", "'(a)' in the name '(a)' is no plain identifier"),
         ("a.b c", "c does not belong to the property 'name'"),

@@ -7,14 +7,14 @@ an argument; all else is the language of models' queries, in the audit's own dia
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, NON_BLOCKING
 from vde_dagster.core.audits.values import THIS_MODEL
@@ -23,7 +23,7 @@ from vde_dagster.core.model.model import AUDITS_FOLDER
 from vde_dagster.project.defaults import SUPPORTED_DIALECTS, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.call_properties import read_argument
-from vde_dagster.project.properties.model_block import Block, Value, read_block
+from vde_dagster.project.properties.model_block import Block, Value, block_starts, read_block
 from vde_dagster.project.properties.values import read_flag
 from vde_dagster.project.unread import declared_names
 
@@ -107,14 +107,14 @@ def split_audits(text: str, *, path: Path, dialect: str) -> tuple[str, Audits]:
 
 def without_audits(text: str, *, dialect: str) -> tuple[str, str]:
     """A text before its first AUDIT block, and the rest of it."""
-    starts = _starts(text, dialect) if _KEYWORD.lower() in text.lower() else []
+    starts = block_starts(text, dialect, _KEYWORD)
     return (text[: starts[0]], text[starts[0] :]) if starts else (text, "")
 
 
 def _audits_in(text: str, path: Path, dialect: str) -> Audits:
     problems = Problems()
     found: dict[str, Definition] = {}
-    starts = _starts(text, dialect)
+    starts = block_starts(text, dialect, _KEYWORD)
     if not starts:
         _refuse_blockless(text, path, dialect, problems)
         return Audits(problems=tuple(problems.found), unread=declared_names(text, path))
@@ -236,19 +236,6 @@ def _defaults(value: Value | None, dialect: str, problems: Problems) -> dict[str
         elif (sql := read_argument(item, dialect, problems)) is not None:
             found[key] = sql
     return found
-
-
-def _starts(text: str, dialect: str) -> list[int]:
-    """Where AUDIT blocks start: at the start of a statement. None if the text cannot be read."""
-    return [token.start for token in _block_tokens(_tokens(text, dialect) or ())]
-
-
-def _block_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
-    for index, token in enumerate(tokens[:-1]):
-        begins = index == 0 or tokens[index - 1].token_type is TokenType.SEMICOLON
-        opened = tokens[index + 1].token_type is TokenType.L_PAREN
-        if begins and opened and token.text.upper() == _KEYWORD:
-            yield token
 
 
 def _tokens(text: str, dialect: str) -> list[Token] | None:

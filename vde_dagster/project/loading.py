@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -18,6 +18,7 @@ from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.forward_only_settings import unused_patterns
+from vde_dagster.project.from_sqlmesh import ignored_files
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.late_data_checks import wrong_sessions
 from vde_dagster.project.problems import WARNINGS
@@ -61,7 +62,7 @@ def load_files(configuration: Configuration, cache: ModelCache | None = None) ->
             graph is checked as far as the files that can be read allow.
     """
     with known_models(_without_private(cache, configuration)) as known:
-        return _with_warnings_logged(_load(configuration, [], known=known))
+        return _with_warnings_logged(configuration, lambda: _load(configuration, [], known=known))
 
 
 def load_project(folder: Path, settings: Mapping[str, object] | None = None) -> ProjectFiles:
@@ -75,7 +76,7 @@ def load_project(folder: Path, settings: Mapping[str, object] | None = None) -> 
         ProjectInvalid: The folder is no project, or something is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder, settings)
-    return _with_warnings_logged(_load(configuration, list(problems)))
+    return _with_warnings_logged(configuration, lambda: _load(configuration, list(problems)))
 
 
 def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> ProjectFiles:
@@ -101,8 +102,13 @@ def _without_private(cache: ModelCache | None, configuration: Configuration) -> 
     return None if cache is None else replace(cache, private=cache.private | private)
 
 
-def _with_warnings_logged(files: ProjectFiles) -> ProjectFiles:
-    """The files, after their warnings were logged."""
+def _with_warnings_logged(
+    configuration: Configuration, load: Callable[[], ProjectFiles]
+) -> ProjectFiles:
+    """What loads, after its warnings were logged; those about ignored files in any case."""
+    for warning in ignored_files(configuration.folder):
+        _LOG.warning("%s", warning)
+    files = load()
     for warning in files.warnings:
         _LOG.warning("%s", warning)
     return files

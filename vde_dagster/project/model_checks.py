@@ -89,7 +89,8 @@ def _check_names(body: Query, place: Place, problems: Problems) -> None:
     for projection in body.expression.selects:
         if not isinstance(projection, exp.Aliases) and not _output_name(projection):
             sql = projection.sql(dialect=body.dialect)[:60]
-            problems.add(place, f"the column `{sql}` has no name", "Write `... AS name`.")
+            where = _at(projection, place)
+            problems.add(where, f"the column `{sql}` has no name", "Write `... AS name`.")
 
 
 def _check_columns(

@@ -33,7 +33,8 @@ from vde_dagster.project.model_checks import check_query
 from vde_dagster.project.pre_and_post_statements import statement_names
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.kind_options import read_kind
-from vde_dagster.project.properties.model_block import Block, read_block
+from vde_dagster.project.properties.known_properties import blueprint_variables
+from vde_dagster.project.properties.model_block import Block, block_starts, read_block
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.python_models import read_python_model
 from vde_dagster.project.settings import Settings
@@ -190,6 +191,9 @@ def _sql_model(
     place = Place(path=source.path, line=block.query_line if block else 1)
     text = "\n" * (place.line - 1) + (source.text[block.query_offset :] if block else source.text)
     text, beside = split_audits(text, path=source.path, dialect=settings.defaults.dialect)
+    text = _first_model(text, source.path, settings.defaults.dialect, problems)
+    if block is not None:
+        functions = {**functions, **blueprint_variables(block.properties)}
     read = read_statements(
         text[place.line - 1 :],
         dialect=properties.dialect,
@@ -218,6 +222,16 @@ def _sql_model(
     )
     upstream = tuple(sorted(parents))
     return build_model(kept, properties, header, body, upstream, own_audits=called.own)
+
+
+def _first_model(text: str, path: Path, dialect: str, problems: Problems) -> str:
+    """A model's text before another MODEL block, which is a problem."""
+    starts = block_starts(text, dialect, "MODEL")
+    if not starts:
+        return text
+    place = Place(path=path, line=text.count("\n", 0, starts[0]) + 1)
+    problems.add(place, "the file has another MODEL block", "Give each model a file of its own.")
+    return text[: starts[0]]
 
 
 def _signal_files(

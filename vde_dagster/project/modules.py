@@ -16,6 +16,7 @@ from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.users_code import error_text, run_code, running_users_code, users_module
+from vde_dagster.project.from_sqlmesh import wrong_import
 
 NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """What can have a decorator."""
@@ -58,15 +59,18 @@ def parse_module(text: str, path: Path) -> ast.Module:
     """The code of a file of the project; ``path`` is relative to it.
 
     Raises:
-        ModuleFailed: It is no Python.
+        ModuleFailed: It is no Python, or imports what only another tool has.
     """
     try:
-        return ast.parse(text, filename=str(path))
+        tree = ast.parse(text, filename=str(path))
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         place = Place(path=path, line=getattr(error, "lineno", None) or 1)
         message = f"this is no Python: {error}"
         problem = Problem(place=place, message=message, advice="Check the code at this line.")
         raise ModuleFailed(problem) from error
+    if (wrong := wrong_import(tree, path)) is not None:
+        raise ModuleFailed(wrong)
+    return tree
 
 
 def run_module(tree: ast.Module, path: Path) -> Module:

@@ -346,7 +346,10 @@ def _declared(
         problems.add(
             Place(path=source.path),
             f"{len(found)} functions of this module have the @model decorator",
-            "Give each model a file of its own.",
+            "Give each model a file of its own."
+            if found
+            else "A module that models import stands outside of models/: in the project's folder, "
+            "such as helpers.py. One whose name begins with _ is no model, either.",
         )
         return None
     name, value, header = found[0]

@@ -86,8 +86,7 @@ class Expander:
     macros in it replaced at their places. ``stars`` are the nodes of @STAR and @UNION, which stand
     in these texts as `@star_0` and so on.
 
-    ``unknown`` are macros that do not exist, or whose file failed: all of them, with anything in
-    their place. While there are any, no expression is of use.
+    ``unknown`` are all macros that do not exist, or whose file failed; then no result is of use.
     """
 
     dialect: Dialect
@@ -205,7 +204,9 @@ class Expander:
             inner = frame.called({}, call)
             what = f"what @DEF gives to @{name}"
             return replace(self, text=definition.text).one(definition.body, inner, what=what)
-        if definition is not None or name in self.builtins or name in self.scope.functions:
+        if isinstance(function := self.scope.functions.get(name), Problem):
+            return self._unknown(call, function)
+        if definition is not None or name in self.builtins or function is not None:
             message = f"@{name} is called with arguments in parentheses"
             raise MacroError(message, f"Write @{name}(...).")
         found = self.variable(name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.model.column_rules import ON_ADDITIVE_CHANGE, ON_DESTRUCTIVE_CHANGE
 from vde_dagster.core.model.room import CONCURRENCY
 from vde_dagster.project.problems import Problems, suggestion
@@ -48,6 +50,7 @@ PROPERTIES: Final = (
     "pre_statements",
     "post_statements",
 )
+_ASSIGNED: Final = re.compile(r"(\w+)\s*:=")
 _STATEMENTS: Final = "Write the statements before and behind the query, with `;` between them."
 _PYTHON_ONLY: Final = {
     "deterministic": "Leave it out: for a query this is derived from its SQL.",
@@ -56,7 +59,6 @@ _PYTHON_ONLY: Final = {
 }
 """With what to do instead in a SQL model."""
 UNSUPPORTED: Final = (
-    "blueprints",
     "default_catalog",
     "formatting",
     "gateway",
@@ -64,7 +66,6 @@ UNSUPPORTED: Final = (
     "grants_target_layer",
     "ignored_rules",
     "inline_audits",
-    "is_sql",
     "on_virtual_update",
     "optimize_query",
     "physical_version",
@@ -75,6 +76,18 @@ UNSUPPORTED: Final = (
     "virtual_properties",
 )
 """Properties that SQLMesh has and that have no effect here; each is warned of by name."""
+BLUEPRINTS: Final = "blueprints"
+REFUSED: Final = {
+    BLUEPRINTS: (
+        "blueprints, which make several models of one file, are not supported",
+        "Write a file for each of the models, and SQL that they share as a function in macros/.",
+    ),
+    "is_sql": (
+        "a function with is_sql returns SQL, and a Python model returns rows",
+        "Write it as a model in a .sql file, and what makes the SQL as a function in macros/.",
+    ),
+}
+"""Properties that SQLMesh has and without which a file means something else, and what to do."""
 
 
 def known_properties(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str, Value]:
@@ -82,7 +95,10 @@ def known_properties(written: Iterable[tuple[str, Value]], problems: Problems) -
     values: dict[str, Value] = {}
     for key, value in written:
         rest = value.rest()
-        if key in UNSUPPORTED:
+        if key in REFUSED:
+            if rest is None or rest.written.lower() != "false":
+                problems.found.append(refused(key, value.place))
+        elif key in UNSUPPORTED:
             message = f"the property {key!r} is not supported and has no effect"
             problems.warn(value.place, message, "Take it out.")
         elif key not in PROPERTIES:
@@ -98,6 +114,22 @@ def known_properties(written: Iterable[tuple[str, Value]], problems: Problems) -
         else:
             values[key] = _complete(key, rest, problems)
     return values
+
+
+def refused(key: str, place: Place) -> Problem:
+    """The problem of a property in `REFUSED`."""
+    message, advice = REFUSED[key]
+    return Problem(place=place, message=message, advice=advice)
+
+
+def blueprint_variables(written: Iterable[tuple[str, Value]]) -> dict[str, Problem]:
+    """The variables that blueprints would give to a model, each with their problem."""
+    return {
+        name.lower(): refused(key, value.place)
+        for key, value in written
+        if key == BLUEPRINTS
+        for name in _ASSIGNED.findall(value.raw)
+    }
 
 
 def _complete(key: str, value: Value, problems: Problems) -> Value:
@@ -121,7 +153,7 @@ def _surplus(key: str, value: Value) -> int | None:
         if depth > 0 or index + 1 == len(tokens) or token.token_type in _QUOTED:
             continue
         joined = before.token_type in (*ASSIGNING, TokenType.DOT, TokenType.ALIAS)
-        if token.text.lower() in (*PROPERTIES, *UNSUPPORTED) and not joined:
+        if token.text.lower() in (*PROPERTIES, *UNSUPPORTED, *REFUSED) and not joined:
             return index
     if key in _TEXTS and len(tokens) > 1 and tokens[0].token_type in _QUOTED:
         return 1

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import TokenError
+from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
@@ -218,6 +218,26 @@ def read_block(text: str, *, path: Path, dialect: str, keyword: str = "MODEL") -
             for token in tokens
         ),
     )
+
+
+def block_starts(text: str, dialect: str, keyword: str) -> list[int]:
+    """Where blocks of a keyword start in a text: at the start of a statement.
+
+    None if there are none, or the text cannot be read.
+    """
+    if keyword.lower() not in text.lower():
+        return []
+    try:
+        tokens = Dialect.get_or_raise(dialect).tokenize(text)
+    except (SqlglotError, ValueError):
+        return []
+    return [
+        token.start
+        for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False)
+        if (before is None or before.token_type is TokenType.SEMICOLON)
+        and after.token_type is TokenType.L_PAREN
+        and token.text.upper() == keyword
+    ]
 
 
 def _with_quotes(tokens: Sequence[Token], text: str) -> list[Token]:

@@ -34,7 +34,7 @@ from vde_dagster.project.properties.column_properties import (
 )
 from vde_dagster.project.properties.keeping_properties import read_column_rules, read_forward_only
 from vde_dagster.project.properties.kind_options import read_kind
-from vde_dagster.project.properties.known_properties import known_properties
+from vde_dagster.project.properties.known_properties import BLUEPRINTS, known_properties, refused
 from vde_dagster.project.properties.late_data_property import check_kind, read_late_data
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.retry_properties import read_concurrency, read_retries
@@ -170,6 +170,11 @@ def _flag(values: Mapping[str, Value], key: str, problems: Problems, *, default:
 def _name(
     value: Value | None, default: ModelName | None, place: Place, problems: Problems
 ) -> ModelName | None:
+    if value is not None and "@" in value.written:  # it would be filled in
+        problem = refused(BLUEPRINTS, value.place)
+        known = {each.message for each in problems.found}
+        problems.found += [] if problem.message in known else [problem]
+        return default
     if value is not None:
         return read_name(value, problems)
     if default is None:

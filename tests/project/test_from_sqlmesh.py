@@ -1,0 +1,159 @@
+"""What comes along from SQLMesh is named once, with what to do, instead of being ignored."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.project.from_sqlmesh import ignored_files
+from vde_dagster.project.loading import load_project
+
+PROJECT = {
+    "vde.yaml": "name: shop\ndefaults:\n  start: 2024-01-01\n",
+    "external_models.yaml": "- name: raw.t\n  columns: {a: int}\n",
+    "models/m/a.sql": "SELECT a FROM raw.t",
+}
+DECORATED = "from sqlmesh import macro\n\n@macro()\ndef x(evaluator): ...\n"
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in {**PROJECT, **files}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def problems(folder: Path, files: dict[str, str]) -> list[Problem]:
+    with pytest.raises(ProjectInvalid) as caught:
+        load_project(write(folder, files))
+    return list(caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    "path, text, advice",
+    [
+        ("config.py", "config = Config()", "vde.yaml"),
+        ("config.yaml", "gateways: {}\n", "vde.yaml"),
+        ("config.yaml", "before_all:\n- CREATE SCHEMA x\n", "Nothing runs its before_all"),
+        ("config.yml", "after_all: [x]\n", "Nothing runs its before_all and after_all"),
+        ("schema.yaml", "- name: a.b\n", "external_models.yaml"),
+        ("external_models/prod.yaml", "- name: a.b\n", "external_models.yaml"),
+        ("linter/user.py", "class X(Rule): ...", "linter"),
+        ("metrics/m.sql", "METRIC (name x);", "columns of a model"),
+        ("materializations/x.py", "class X: ...", "docs/kinds.md"),
+        ("macros/m.sql", "{% macro x() %}{% endmacro %}", "macros/NAME.py"),
+        ("macros/__init__.py", DECORATED, "macros/NAME.py"),
+        ("macros/inner/_more.py", DECORATED, "macros/NAME.py"),
+        ("signals/__init__.py", "@signal()\ndef s(b): ...", "signals/NAME.py"),
+    ],
+)
+def test_a_file_that_nothing_reads_is_named_once(
+    path: str, text: str, advice: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, {path: text})
+    with caplog.at_level(logging.WARNING):
+        load_project(tmp_path)
+    (warning,) = ignored_files(tmp_path)
+    assert warning.place.path.as_posix() == path
+    assert advice in warning.advice
+    assert [record.args for record in caplog.records] == [(warning,)]
+
+
+@pytest.mark.parametrize(
+    "path, text",
+    [
+        ("macros/__init__.py", ""),
+        ("signals/__init__.py", "\n"),
+        ("linter/__init__.py", ""),
+        ("macros/_shared.py", "RATE = 3\n"),
+        ("seeds/config.yaml", "x: 1\n"),
+    ],
+)
+def test_files_without_a_meaning_are_not_named(path: str, text: str, tmp_path: Path) -> None:
+    assert list(ignored_files(write(tmp_path, {path: text}))) == []
+
+
+def test_they_are_named_too_where_the_project_has_problems(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        problems(tmp_path, {"config.py": "x = 1", "models/m/b.sql": "SELECT nope FROM raw.t"})
+    assert [str(record.args[0].place) for record in caplog.records if record.args] == [
+        "config.py:1"
+    ]
+
+
+@pytest.mark.parametrize(
+    "path, head, line, advice",
+    [
+        ("models/m/b.py", "from sqlmesh import model", 1, "`from vde_dagster import model`"),
+        ("models/m/b.py", "import os\nimport sqlmesh", 2, "docs/models.md"),
+        ("models/m/b.py", "from sqlmesh.core.x import Y", 1, "There is no Y here"),
+        ("models/m/b.py", "from sqlmesh import model, signal", 1, "import model, signal`"),
+        ("macros/m.py", "from sqlmesh import SQL, macro", 1, "`from vde_dagster import macro`"),
+        ("signals/s.py", "from sqlmesh import signal", 1, "`from vde_dagster import signal`"),
+    ],
+)
+def test_an_import_of_sqlmesh_says_what_to_import(
+    path: str, head: str, line: int, advice: str, tmp_path: Path
+) -> None:
+    (found,) = problems(tmp_path, {path: f"{head}\n\ndef f(x): ...\n"})
+    assert (found.place.path.as_posix(), found.place.line) == (path, line)
+    assert advice in found.advice
+
+
+def test_an_import_that_is_not_run_is_none(tmp_path: Path) -> None:
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import sqlmesh\n"
+    assert len(list(load_project(write(tmp_path, {"signals/s.py": text})).graph)) == 2
+
+
+IS_SQL = """from vde_dagster import model
+
+@model('m.b', columns={{'a': 'int'}},
+  is_sql={})
+def f(context): ...
+"""
+BLUEPRINTS = "MODEL (\n  name @{c}.x,\n  blueprints ((c := a, d := 1), (c := b, d := 2))\n);\n"
+
+
+@pytest.mark.parametrize(
+    "path, text, line, message",
+    [
+        ("models/m/b.sql", BLUEPRINTS + "SELECT @d AS d", 3, "blueprints"),
+        ("models/m/b.sql", "MODEL (\n  name @name);\nSELECT 1 AS a", 2, "blueprints"),
+        ("models/m/helper.py", "def shared(): ...\n", 1, "0 functions"),
+        (
+            "models/m/b.py",
+            IS_SQL.format(True),
+            4,
+            "is_sql",
+        ),
+        (
+            "models/m/b.sql",
+            "MODEL (name m.b);\nSELECT 1 AS a;\n\nMODEL (name m.c);\nSELECT 2 AS a",
+            4,
+            "another MODEL block",
+        ),
+        ("models/m/b.sql", "SELECT\n  a,\n  a + 1,\n  a AS b\nFROM raw.t", 3, "has no name"),
+    ],
+)
+def test_what_has_another_form_here_is_told_at_its_line(
+    path: str, text: str, line: int, message: str, tmp_path: Path
+) -> None:
+    (found,) = problems(tmp_path, {path: text})
+    assert (found.place.path.as_posix(), found.place.line) == (path, line)
+    assert message in found.message
+    assert found.advice
+
+
+def test_a_helper_is_told_where_to_stand(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, {"models/helper.py": "def shared(): ...\n"})
+    assert "outside of models/" in found.advice
+
+
+def test_is_sql_false_means_nothing(tmp_path: Path) -> None:
+    files = {"models/m/b.py": IS_SQL.format(False)}
+    assert len(list(load_project(write(tmp_path, files)).graph)) == 3

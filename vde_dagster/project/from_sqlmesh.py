@@ -1,0 +1,91 @@
+"""What a person brings along from a SQLMesh project and nothing here reads: named, with what to do.
+
+It would be ignored without a word otherwise, and its rows, checks and statements with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from vde_dagster.core.errors import Place, Problem
+
+_SQLMESH: Final = "sqlmesh"
+_EXPORTED: Final = ("macro", "model", "signal")
+_SETTINGS: Final = "Write its settings in vde.yaml (docs/configuration.md), and delete it."
+_HOOK: Final = re.compile(r"\b(?:before|after)_all\b")
+_HOOKS: Final = (
+    "Nothing runs its before_all and after_all: write their statements before and behind the query "
+    "of a model that needs them."
+)
+_DECORATED: Final = re.compile(r"^@(?:macro|signal)\b", re.MULTILINE)
+_IGNORED: Final = (
+    ("config.py", _SETTINGS),
+    ("config.yaml", _SETTINGS),
+    ("config.yml", _SETTINGS),
+    ("schema.yaml", "Write its tables in external_models.yaml."),
+    ("external_models.yml", "Name it external_models.yaml."),
+    ("external_models/*.y*ml", "Write its tables in external_models.yaml."),
+    ("linter/*.py", "No rules of a project's own are run. Run a linter of SQL beside vde."),
+    ("metrics/*.sql", "There are no metrics. Write them as columns of a model."),
+    ("materializations/*.py", "No kinds of a project's own are read. Use one of docs/kinds.md."),
+    ("macros/*.sql", "Macros are functions in Python: write it as one in macros/NAME.py."),
+)
+"""Files that have a meaning in SQLMesh, and what to do with each."""
+
+
+def ignored_files(folder: Path) -> Iterator[Problem]:
+    """The files of a project's folder that mean something in SQLMesh and are not read here."""
+    for pattern, advice in _IGNORED:
+        for path in sorted(folder.glob(pattern)):
+            if text := _text(path):
+                hooks = f"{_HOOKS} " if _HOOK.search(text) else ""
+                yield _ignored(path, folder, f"{hooks}{advice}")
+    for inner in ("macros", "signals"):
+        for path in sorted((folder / inner).rglob("_*.py")):
+            if _DECORATED.search(_text(path)):
+                advice = f"Put its functions in {inner}/NAME.py, with a name that begins with a "
+                yield _ignored(path, folder, f"{advice}letter.")
+
+
+def _ignored(path: Path, folder: Path, advice: str) -> Problem:
+    place = Place(path=path.relative_to(folder))
+    return Problem(place=place, message="this file is not read", advice=advice)
+
+
+def _text(path: Path) -> str:
+    """What a file says; nothing where it has only spaces, or cannot be read."""
+    try:
+        return path.read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def wrong_import(tree: ast.Module, path: Path) -> Problem | None:
+    """A file of Python that imports SQLMesh when it is run; None if it does not."""
+    found = [node for node in tree.body if _SQLMESH in _packages(node)]
+    if not found:
+        return None
+    names = [each.name for node in found if isinstance(node, ast.ImportFrom) for each in node.names]
+    ours = [name for name in _EXPORTED if name in names]
+    others = sorted(set(names) - set(ours))
+    advice = f"Write `from vde_dagster import {', '.join(ours)}`. " if ours else ""
+    if others:
+        advice += f"There is no {', '.join(others)} here: leave out where it is used. "
+    advice += "docs/models.md says what functions are called with."
+    message = "this imports sqlmesh, which is another tool"
+    return Problem(place=Place(path=path, line=found[0].lineno), message=message, advice=advice)
+
+
+def _packages(node: ast.stmt) -> set[str]:
+    """The packages that a statement imports."""
+    match node:
+        case ast.Import(names=names):
+            return {each.name.partition(".")[0] for each in names}
+        case ast.ImportFrom(module=str(module), level=0):
+            return {module.partition(".")[0]}
+        case _:
+            return set()
