@@ -34,7 +34,13 @@ from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.promote.swapping import swap
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
+from vde_dagster.core.errors import (
+    Conflict,
+    EvaluationFailed,
+    OutcomeUnknown,
+    ProjectInvalid,
+    Refused,
+)
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
@@ -372,3 +378,14 @@ def test_a_foreign_write_is_reported_after_a_compaction_and_an_expiry(world: Mem
     world.catalog.expire(table)
     with pytest.raises(ForeignWrite):
         evaluate_range(services, binding, DAILY_NAME, Interval(hour_of(0), hour_of(24)), force=True)
+
+
+@pytest.mark.parametrize("kind", ["FULL", "INCREMENTAL_BY_TIME_RANGE (time_column at)"])
+def test_a_query_that_fails_names_its_file_and_line(world: MemoryWorld, kind: str) -> None:
+    text = (
+        f"MODEL (\n  name mart.broken, kind {kind}, cron '@hourly'\n);\n"
+        "SELECT at, CAST(CAST(at AS string) AS int) AS n\nFROM raw.events\n"
+        "WHERE at BETWEEN @start_ts AND @end_ts"
+    )
+    with pytest.raises(EvaluationFailed, match=r"^models/\S+\.sql:4: "):
+        build(world.services(), graph_of({"broken": text}))

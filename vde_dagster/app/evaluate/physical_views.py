@@ -14,6 +14,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.pinned_reading import physical_query
 from vde_dagster.app.evaluate.reuse import FIRST_BUILD
+from vde_dagster.app.evaluate.units_of_work import failing_in_its_file
 from vde_dagster.app.publish.publishing import record
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
@@ -64,7 +65,8 @@ def make_view(
         def columns() -> tuple[Column, ...]:
             comment = node.model.description
             kept = before[0].columns if stands else None
-            return kept or services.engine.create_view(key.table, query, comment=comment)
+            with failing_in_its_file(node.model):
+                return kept or services.engine.create_view(key.table, query, comment=comment)
 
         change = LedgerChange(
             operation=LedgerOperation.REPLACE_ALL,

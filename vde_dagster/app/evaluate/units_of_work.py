@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -27,6 +27,7 @@ from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up, give_up_after, publish, record
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import AuditFailed, EvaluationFailed, VdeError
+from vde_dagster.core.graph.checks import place_of_query
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.ledger.entries import (
@@ -37,6 +38,7 @@ from vde_dagster.core.ledger.entries import (
 )
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Staged, Staging
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.retries import pause_before
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import (
@@ -118,7 +120,8 @@ def _tried(
     intent = _intent(binding, prepared, staging, started)
     services.state.record_intent(intent, lease=lease)
     check_pins_stay(services, staging, lease=lease)
-    staged = _staged(services, key, staging, lease)
+    with failing_in_its_file(node.model):
+        staged = _staged(services, key, staging, lease)
     written = changes_of(prepared, staged, _rebase(services, key, prepared, staged, base=base))
     kept = prepared.reuse.kept if prepared.reuse is not None else {}
     took = (services.clock.now() - started).total_seconds()
@@ -169,6 +172,18 @@ def _staged(services: Services, key: VersionKey, staging: Staging, lease: Lease)
             with suppress(VdeError):  # whoever evaluates the version next gives it up
                 give_up(services, key, staging.work_id, reason=reason, lease=lease)
         raise
+
+
+@contextmanager
+def failing_in_its_file(model: Model) -> Iterator[None]:
+    """Puts the file and line of a model's query before the message of what fails within."""
+    try:
+        yield
+    except EvaluationFailed as error:
+        place = place_of_query(model)
+        if str(place.path) in error.message:
+            raise
+        raise type(error)(f"{place}: {error.message}", advice=error.advice) from error
 
 
 def _why(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
