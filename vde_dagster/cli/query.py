@@ -100,7 +100,7 @@ def command(
             print_json({"environment": environment, "engine": answer.engine, **answer.as_json()})
             return
         case "csv":
-            click.echo(_as_csv(answer), nl=False)
+            click.echo(as_csv(answer), nl=False)
         case _:
             console().print(as_table(answer))
     if answer.more:
@@ -113,7 +113,7 @@ def _answered_by(answer: Answer) -> str:
     return f"Answered by {name}{': ' if answer.why else '.'}{answer.why}"
 
 
-def _as_csv(answer: Answer) -> str:
+def as_csv(answer: Answer) -> str:
     """Rows as CSV (RFC 4180, lines that end with a line feed), values as in JSON.
 
     A null is an empty field, an empty text a pair of quotes.

@@ -128,7 +128,7 @@ def _attachments(
         target = (folder / source.path.parent / written).resolve()
         if not target.is_relative_to(folder) or not target.is_file():
             return {}
-        return {written: target.read_text("utf-8-sig")}
+        return {written: target.read_bytes().decode("utf-8-sig")}  # line ends in cells stay
     except UnicodeDecodeError as error:
         message = f"the seed {written!r} cannot be read as UTF-8 text: {error}"
     except (OSError, ValueError, RuntimeError) as error:

@@ -1,4 +1,7 @@
-"""Rows of a CSV text, typed by declared columns. An empty cell is NULL."""
+"""Rows of a CSV text, typed by declared columns.
+
+An empty cell is NULL, and an empty text stands in quotes, as `vde query --format csv` writes it.
+"""
 
 from __future__ import annotations
 
@@ -90,18 +93,35 @@ def seed_lines(text: str) -> tuple[list[str], list[list[str]]]:
     What is no CSV is one cell.
     """
     try:
-        header, *lines = [row for row in _reader(text) if row] or [[]]
+        reader = _reader(text)
+        header = next(filter(None, reader), [])
+        lines = [cells for cells in (_cells(row, len(header)) for row in reader) if cells]
     except csv.Error:
         return [], [[text]]
     return header, sorted(lines)
 
 
+_EMPTY_TEXT: Final = "\ufdd0"
+"""An empty text in quotes as a cell; a character that no text has (Unicode, noncharacters)."""
+_FIELD: Final = re.compile(r'(\A|[,\r\n])("(?:[^"]|"")*"|[^,\r\n]*)')
+
+
 def _reader(text: str) -> Reader:
-    return csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+    def marked(field: re.Match[str]) -> str:  # csv tells no empty cell from an empty text
+        return f"{field[1]}{_EMPTY_TEXT}" if field[2] == '""' else field[0]
+
+    plain = text.removeprefix("\ufeff")
+    return csv.reader(io.StringIO(_FIELD.sub(marked, plain), newline=""), strict=True)
+
+
+def _cells(row: list[str], width: int) -> list[str]:
+    """The cells of a line. An empty line is one NULL if there is one column, else it is none."""
+    return row or ([""] if width == 1 else [])
 
 
 def _texts(header: Sequence[str]) -> tuple[Column, ...]:
-    return tuple(Column(name=name.strip(), type="string") for name in header)
+    names = [name.replace(_EMPTY_TEXT, "").strip() for name in header]
+    return tuple(Column(name=name, type="string") for name in names)
 
 
 def _read(text: str, declared: Sequence[Column]) -> Iterator[tuple[Cell, ...] | Finding]:
@@ -119,8 +139,8 @@ def _read(text: str, declared: Sequence[Column]) -> Iterator[tuple[Cell, ...] | 
         cells = _Cells(names, columns)
         yield from cells.unreadable
         line = reader.line_num + 1
-        for texts in reader:
-            if texts:
+        for row in reader:
+            if texts := _cells(row, len(names)):
                 yield from cells.read(texts, line)
             line = reader.line_num + 1
     except csv.Error as error:
@@ -178,10 +198,19 @@ class _Cells:
         ):
             text = texts[position]
             try:
-                row.append(parse(text) if parse is not None and text else None)
+                row.append(_cell(text, parse))
             except (ValueError, ArithmeticError, KeyError):
                 yield _misfit(text, column, line)
         yield tuple(row)
+
+
+def _cell(text: str, parse: Callable[[str], Cell] | None) -> Cell:
+    """The value of a cell. An empty text is NULL where the column has no texts."""
+    if not text or parse is None:
+        return None
+    if text == _EMPTY_TEXT:
+        return "" if parse is str else None
+    return parse(text)
 
 
 def _misfit(text: str, column: Column, line: int) -> Finding:
