@@ -67,7 +67,7 @@ def test_where_settings_decide_what_expressions_are_no_test_runs_on_duckdb(
         settings.write("spark: {conf: {spark.sql.ansi.enabled: 'false'}}\n")
     done = without_java("test", "--engine", "duckdb", "--project", tested, "--format", "json")
     found = json.loads(done.stdout)
-    assert (done.returncode, found["passed"], found["not_run"]) == (0, 0, 1)
+    assert (done.returncode, found["passed"], found["not_run"]) == (5, 0, 1)
 
 
 def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
@@ -135,10 +135,26 @@ def test_problems_of_files_are_said_with_their_places(tested: Path) -> None:
 
 def test_a_project_without_tests_says_how_to_get_one(project: Path) -> None:
     done = call("test", "--project", project)
-    assert (done.exit_code, done.stdout) == (0, "")
+    assert (done.exit_code, done.stdout) == (5, "")
     assert "`vde create-test MODEL` writes one" in done.stderr
     plan = call("plan", "--format", "json", "--project", project)
     assert json.loads(plan.stdout)["tests"] is None
+
+
+def test_a_run_in_which_every_test_waits_for_spark_has_not_passed(
+    flights: Path, without_java: WithoutJava
+) -> None:
+    def run(*wanted: str) -> tuple[int, set[str]]:
+        command = ("test", *wanted, "--engine", "duckdb", "--project", flights)
+        done = without_java(*command, "--format", "json")
+        return done.returncode, {each["outcome"] for each in json.loads(done.stdout)["tests"]}
+
+    every = without_java("test", "--engine", "duckdb", "--project", flights, "--format", "json")
+    waiting = [
+        each["name"] for each in json.loads(every.stdout)["tests"] if each["outcome"] == "not_run"
+    ]
+    assert run(*waiting) == (5, {"not_run"})
+    assert run()[0] == 0
 
 
 def test_a_plan_says_that_tests_were_run(tested: Path, without_java: WithoutJava) -> None:

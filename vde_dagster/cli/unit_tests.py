@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -15,6 +15,10 @@ from vde_dagster.cli.spelling import vde
 if TYPE_CHECKING:
     from vde_dagster.app.unit_tests.running import UnitTestResult
     from vde_dagster.composition import VdeProject
+
+
+NO_TEST_RAN: Final = 5
+"""The exit code of pytest for this, too: a pipeline that tests nothing is not taken as passed."""
 
 
 @click.command("test", short_help="Run the unit tests of models, on rows that they give.")
@@ -37,7 +41,8 @@ def command(
     """Run the tests in the project's folder tests: all of them, or those that are named.
 
     TEST is a file, FILE::NAME, or the name of a test; in a name, * stands for any characters.
-    Nothing is read from the catalog, and nothing is written. Exit code 1 if a test fails.
+    Nothing is read from the catalog, and nothing is written. Exit code 1 if a test fails, 5 if no
+    test was run.
     """
     from vde_dagster.app.unit_tests.result_text import result_lines, summary
     from vde_dagster.app.unit_tests.running import Outcome
@@ -58,6 +63,8 @@ def command(
         note(f"There are no unit tests. `{vde('create-test', 'MODEL')}` writes one.")
     if any(each.outcome in (Outcome.FAILED, Outcome.ERROR) for each in results):
         ctx.exit(1)
+    if all(each.outcome is Outcome.NOT_RUN for each in results):
+        ctx.exit(NO_TEST_RAN)
 
 
 def run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,43 @@ def test_a_file_that_was_edited_meanwhile_stays_as_it_is(folder: Path) -> None:
     with pytest.raises(Conflict):
         write_formatted(folder, [done])
     assert (folder / "models" / "t.sql").read_text() == "-- theirs"
+
+
+HINTS = [
+    "BROADCAST(s)",
+    "broadcast(s)",
+    "BROADCAST(s), MERGE(u)",
+    "broadcast(s) merge(u)",
+    "broadcast(s),\n  merge(u),shuffle_hash(s)",
+    "COALESCE(3) repartition(2, id)",
+    "BROADCAST(s) */ /*+ MERGE(u)",
+]
+
+
+def hinted(hints: str) -> str:
+    join = "FROM raw.s AS s\nJOIN raw.s AS u\n  ON s.id = u.id"
+    return TEXT.replace("SELECT\n", f"select /*+ {hints} */\n").replace("FROM raw.s AS s", join)
+
+
+@pytest.mark.parametrize("hints", HINTS)
+def test_hints_are_laid_out_and_none_is_lost(folder: Path, hints: str) -> None:
+    file = folder / "models" / "t.sql"
+    file.write_text(hinted(hints))
+    found = format_files(read_configuration(folder), None)
+    assert [each.differs for each in found] == [()]
+    write_formatted(folder, found)
+    text = file.read_text()
+    assert text.startswith("MODEL")
+    assert "SELECT /*+ " in text
+    words = [word for word in re.findall(r"\w+", hints.lower()) if word != "s"]
+    assert all(word in text.lower() for word in words)
+    assert [each.after for each in format_files(read_configuration(folder), None)] == [text]
+
+
+@pytest.mark.parametrize(
+    "old, new", [(", MERGE(u)", ""), ("MERGE(u)", "MERGE(s)"), ("BROADCAST(s), ", "")]
+)
+def test_a_formatter_that_loses_a_hint_is_found_out(folder: Path, old: str, new: str) -> None:
+    (folder / "models" / "t.sql").write_text(hinted("BROADCAST(s), MERGE(u)"))
+    (found,) = format_files(read_configuration(folder), None, Swap(old, new))
+    assert found.differs == ("its comments",)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final, Protocol
 
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.errors import Problem, ProjectInvalid, Refused
 from vde_dagster.core.graph.graph import Graph
@@ -192,10 +194,19 @@ def _differences(
 
 
 def _comments(model: Model) -> set[str]:
-    """Every comment of a file, also those that are no part of the model."""
+    """Every comment of a file, also those that are no part of the model, and every hint's words."""
     dialect = Dialect.get_or_raise(_dialect(model) or None)
     tokens = dialect.tokenize(model.source.text)
-    return {comment.strip() for token in tokens for comment in token.comments}
+    return {
+        comment.strip() if token.token_type is not TokenType.HINT else _hints(comment)
+        for token in tokens
+        for comment in token.comments
+    }
+
+
+def _hints(text: str) -> str:
+    """The hints in a comment without what has no meaning: case, spaces, and commas between them."""
+    return " ".join(re.findall(r"[^\s,]+?(?=[\s,()]|$)|[()]", text.lower()))
 
 
 def _dialect(model: Model) -> str:
