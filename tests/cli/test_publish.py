@@ -71,3 +71,9 @@ def test_audits_whose_rows_a_person_accepted_say_that_these_are_published(
     assert "A person accepted that, so the rows are published." in text
     assert "Nothing is published" not in text
     assert "evaluate again" not in text
+    both = " ".join(call("audits", "mart.daily", "--limit", "2", *there).stdout.split())
+    assert "Its rows were accepted and published." in both
+    assert "vde publish" not in both
+    newer, older = facts("audits", "mart.daily", "--limit", "2", *there)["work"]
+    assert (older["work_id"], older["branch"]) == (refused["work_id"], None)
+    assert newer["accepted"]["refused_work_id"] == refused["work_id"]

@@ -35,6 +35,20 @@ def test_all_wrong_names_are_told_at_once_each_with_its_line(tmp_path: Path) -> 
         assert f"vde.yaml:{line}: {message}" in said
 
 
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("variables: {x: {a: 1}}", 2),
+        ("variables:\n  y: 1\n  x:\n    a: 1", 4),
+        ("variables:\n  x: [1, {a: 2}]", 3),
+        ("variables:\n  x:\n  - 1\n  - - {}", 5),
+    ],
+)
+def test_a_mapping_is_no_value_of_a_variable(tmp_path: Path, text: str, line: int) -> None:
+    with pytest.raises(ProjectInvalid, match=rf"vde\.yaml:{line}: the variable 'x' has a mapping"):
+        written(tmp_path, text)
+
+
 def test_what_is_no_mapping_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProjectInvalid, match=r"vde\.yaml:2: variables is a mapping"):
         written(tmp_path, "variables: [1, 2]")

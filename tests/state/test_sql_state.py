@@ -257,7 +257,9 @@ def test_every_table_has_our_prefix_next_to_tables_of_others(sqlite_url: str) ->
     path = Path(make_url(sqlite_url).database or "")
     path.parent.mkdir()
     with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE iceberg_tables (catalog_name TEXT)")
+        connection.execute(
+            "CREATE TABLE iceberg_tables (catalog_name TEXT, table_namespace TEXT, table_name TEXT)"
+        )
     connection.close()
     SqlState.open(sqlite_url).close()
     engine = create_engine(sqlite_url)

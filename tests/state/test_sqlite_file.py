@@ -64,6 +64,12 @@ def of_another_program_in_wal(path: Path) -> None:
     of_another_program(path, journal="WAL")
 
 
+def of_another_program_with_our_catalogs_name(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE iceberg_tables (id INT, title TEXT)")
+        connection.commit()
+
+
 def cut_in_half(path: Path) -> None:
     made(path)
     os.truncate(path, path.stat().st_size // 2)
@@ -107,6 +113,10 @@ REFUSED = [
     (a_few_bytes, r"is no SQLite database\. Nothing was written\."),
     (of_another_program, r"it has the table invoices and 1 more of another program\. Nothing was"),
     (of_another_program_in_wal, r"it has the table invoices and 1 more of another program\."),
+    (
+        of_another_program_with_our_catalogs_name,
+        r"it has the table iceberg_tables of another program\. Nothing was written",
+    ),
     (cut_in_half, r"is damaged: it was cut off.* Nothing was written\. Restore it from a backup"),
     (overwritten, r"is damaged: it was cut off.* Nothing was written\. Restore it from a backup"),
     (without_its_version, r"but not vde_state_version.* Nothing was written\. Restore it"),
@@ -138,7 +148,7 @@ def test_what_is_no_state_is_refused_and_left_as_it_is(
 def test_an_empty_database_and_that_of_a_catalog_have_room_for_a_state(tmp_path: Path) -> None:
     for name, statement in {
         "empty.db": "PRAGMA journal_mode=WAL",
-        "lake.db": "CREATE TABLE iceberg_tables (name TEXT)",
+        "lake.db": "CREATE TABLE iceberg_tables (catalog_name, table_namespace, table_name)",
     }.items():
         with closing(sqlite3.connect(tmp_path / name)) as connection:
             connection.execute(statement)
@@ -226,3 +236,46 @@ def test_a_disk_that_is_full_is_named_and_nothing_is_written(tmp_path: Path) -> 
     assert state.finalize("after", lease=lease)
     assert KEY in state.holdings([KEY])
     state.close()
+
+
+WRITER: Final = """
+import sys, sqlite3
+from tests.state.builders import snapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.state.sql_state import SqlState
+
+state = SqlState.open(f"sqlite:///{sys.argv[1]}")
+state.store_snapshots([snapshot(ModelName("new", f"m{at}")) for at in range(9)], environment="e")
+if sys.argv[2] == "fails":
+    raise SystemExit(1)
+"""
+
+
+@pytest.mark.parametrize("how", ["ends", "fails"])
+def test_a_copy_of_the_file_alone_is_whole_when_the_process_has_ended(
+    tmp_path: Path, how: str
+) -> None:
+    path, copied = made(tmp_path / "lake.db"), tmp_path / "copied.db"
+    with closing(sqlite3.connect(path)) as idle:  # as Spark's JVM, which ends a moment later
+        before = idle.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone()
+        done = subprocess.run([sys.executable, "-c", WRITER, str(path), how], check=False)
+        assert done.returncode == (1 if how == "fails" else 0)
+        shutil.copyfile(path, copied)
+    with closing(sqlite3.connect(copied)) as connection:
+        after = connection.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone()
+        assert (before, after) == ((300,), (309,))
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_log_that_another_process_reads_is_left_to_it(tmp_path: Path) -> None:
+    path = made(tmp_path / "lake.db")
+    with closing(sqlite3.connect(path)) as reader:
+        reader.execute("BEGIN")
+        before = reader.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone()
+        subprocess.run([sys.executable, "-c", WRITER, str(path), "ends"], check=True)
+        assert reader.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone() == before
+        reader.execute("COMMIT")
+        after = reader.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone()
+    assert after >= before
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

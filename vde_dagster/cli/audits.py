@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ from vde_dagster.cli.model_choice import chosen, parsed
 from vde_dagster.cli.printing import console, instant, note, print_json
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.audits.values import AuditResult
     from vde_dagster.core.ledger.unit_of_work import Acceptance, UnitOfWork
+    from vde_dagster.core.model.snapshot import VersionKey
     from vde_dagster.core.names import ModelName
 
 _OUTCOMES = {"done": "published", "abandoned": "not published"}
@@ -49,13 +52,27 @@ def command(*, model: str, limit: int, environment: str, output: str, folder: Pa
     if name is None:
         raise Refused(f"{model!r} is no name of a model", advice="write `schema.model`.")
     works = _audited(project, name, environment, limit)
+    gone = _no_longer_refused(works)
     if output == "json":
-        facts = [_facts(each) for each in works]
+        facts = [_facts(each, gone) for each in works]
         print_json({"model": str(name), "environment": environment, "work": facts})
     elif not works:
         note(f"No audit of {name} was run yet in {environment}.")
     for each in works if output == "text" else ():
-        _print(each)
+        _print(each, gone)
+
+
+def _no_longer_refused(works: Sequence[UnitOfWork]) -> dict[str, UnitOfWork]:
+    """What published after each unit of work of these, newest first: a refused branch ends then."""
+    later: dict[VersionKey, UnitOfWork] = {}
+    gone: dict[str, UnitOfWork] = {}
+    for work in works:
+        key = work.intent.key
+        if key in later:
+            gone[work.intent.work_id] = later[key]
+        if work.state is UnitOfWorkState.DONE:
+            later[key] = work
+    return gone
 
 
 def _audited(
@@ -83,12 +100,12 @@ def _audited(
     return sorted(works, key=lambda work: work.started_at, reverse=True)[:limit]
 
 
-def _facts(work: UnitOfWork) -> dict[str, object]:
+def _facts(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> dict[str, object]:
     return {
         "work_id": work.intent.work_id,
         "started_at": instant(work.started_at),
         "state": work.state.value,
-        "branch": work.refused_rows,
+        "branch": None if work.intent.work_id in gone else work.refused_rows,
         "intervals": [
             {"start": instant(each.start), "end": instant(each.end)}
             for each in work.intent.intervals
@@ -125,7 +142,7 @@ def audit_facts(result: AuditResult) -> dict[str, object]:
     }
 
 
-def _print(work: UnitOfWork) -> None:
+def _print(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> None:
     status = _OUTCOMES.get(work.state.value, "not finished")
     times = ", ".join(map(str, work.intent.intervals))
     console().print(f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {times}: {status}")
@@ -133,8 +150,13 @@ def _print(work: UnitOfWork) -> None:
         print_result(result)
     if work.intent.accepted is not None:
         console().print(f"  {work.intent.accepted}", style="yellow")
-    branch = work.refused_rows
-    if branch:
+    branch, after = work.refused_rows, gone.get(work.intent.work_id)
+    accepted = after.intent.accepted if after is not None else None
+    if branch and accepted is not None and accepted.work_id == work.intent.work_id:
+        console().print("  Its rows were accepted and published.", style="yellow")
+    elif branch and after is not None:
+        console().print("  The refused rows are gone: others were published since.")
+    elif branch:
         where = f"  The refused rows are in {branch} until the next publication."
         console().print(where, soft_wrap=True)
         names = dict.fromkeys(each.name for each in work.audits if each.stops)

@@ -32,6 +32,7 @@ from vde_dagster.core.secrets import (
     secrets_in,
     secrets_of,
 )
+from vde_dagster.project.addresses import check_catalog_type, state_address
 from vde_dagster.project.clean_up_settings import read_clean_up
 from vde_dagster.project.concurrency_settings import read_concurrency
 from vde_dagster.project.defaults import Defaults, defaults_of
@@ -43,7 +44,7 @@ from vde_dagster.project.environment_settings import (
 from vde_dagster.project.forward_only_settings import read_patterns
 from vde_dagster.project.given_settings import as_named, with_given
 from vde_dagster.project.late_data_settings import LateDataSettings, read_late_data
-from vde_dagster.project.local_places import address_in, catalog_in
+from vde_dagster.project.local_places import catalog_in
 from vde_dagster.project.maintain_settings import read_maintain
 from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.project_file import FILE_NAME, HOME
@@ -278,6 +279,7 @@ def _catalog(entry: Entry | None, folder: Path, reader: Reader) -> CatalogSettin
         name=reader.text(entry.children.get("name"), "lake"),
         properties=_private(entry.children.get("properties"), reader),
     )
+    check_catalog_type(entry.children.get("properties"), reader)
     if not _is_sql(catalog):
         return catalog
     return replace(catalog, properties=PrivateSettings(catalog_in(folder, catalog.properties)))
@@ -325,7 +327,7 @@ def _state_url(entry: Entry | None, folder: Path, reader: Reader) -> Secret | No
     if entry is None:
         return None
     reader.known(entry, ("url",), "state")
-    return _secret(address_in(folder, reader.text(entry.children.get("url"), "")))
+    return _secret(state_address(entry.children.get("url"), folder, reader))
 
 
 def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:

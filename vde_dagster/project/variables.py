@@ -26,4 +26,14 @@ def read_variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
             reader.add(child.place, f"the variable {name!r} is given twice", "Remove one of them.")
         else:
             found[name] = reader.plain(child)
+            if (inner := _mapping_in(child)) is not None:
+                advice = "Give each of its values a name of its own, or write a list."
+                reader.add(inner.place, f"the variable {name!r} has a mapping in it", advice)
     return found
+
+
+def _mapping_in(entry: Entry) -> Entry | None:
+    """The first mapping in a value: nothing that a macro could put in a query."""
+    if entry.tag == "map":
+        return entry
+    return next(filter(None, map(_mapping_in, entry.items)), None)

@@ -33,7 +33,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError, as_sentence
 from vde_dagster.core.secrets import remember, secrets_in, without_secrets
 from vde_dagster.core.spans import Kind, span
-from vde_dagster.state.sqlite_file import damaged, path_of, refuse_foreign
+from vde_dagster.state.sqlite_file import damaged, path_of, refuse_foreign, whole_at_exit
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -109,6 +109,7 @@ def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
         new_file = None if file.exists() else file
         if (path := path_of(url)) is not None:
             refuse_foreign(path)
+            whole_at_exit(path)
         # As many connections as there are threads: one that waits for the file's lock has one, too.
         engine = create_engine(
             url, connect_args={"timeout": seconds}, poolclass=QueuePool, max_overflow=-1

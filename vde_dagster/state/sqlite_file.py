@@ -9,10 +9,12 @@ that SQLite has on it in this process (POSIX), and others then remove the log th
 
 from __future__ import annotations
 
+import atexit
 import sqlite3
 import stat
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -27,6 +29,8 @@ from vde_dagster.state.versions import refuse_newer
 _PREFIX: Final = "vde_"
 _OF_THE_CATALOG: Final = frozenset({"iceberg_tables", "iceberg_namespace_properties"})
 """Tables that pyiceberg makes, for which a state has room in the same file."""
+_THEIR_COLUMNS: Final = frozenset({"catalog_name", "table_namespace", "table_name"})
+"""Columns of pyiceberg's `iceberg_tables`, which tell it from a table of another program."""
 _BEING_MADE: Final = 3.0
 """Seconds in which another process that makes a new database may have written nothing yet."""
 _SAFE: Final = "Nothing was written."
@@ -60,7 +64,7 @@ def refuse_foreign(path: Path) -> None:
         refuse_newer(_version(path) if tables else 0)
         return
     ours = sorted(each for each in tables if each.startswith(_PREFIX))
-    others = sorted(tables - _OF_THE_CATALOG)
+    others = sorted(tables - _of_a_catalog(path, tables))
     if ours:
         raise Refused(
             f"the state {path} has the table {ours[0]}, but not {schema.state_version.name}, so "
@@ -106,6 +110,14 @@ def _tables(path: Path) -> frozenset[str] | None:
     return frozenset(str(name) for (name,) in found if not str(name).startswith("sqlite_"))
 
 
+def _of_a_catalog(path: Path, tables: frozenset[str]) -> frozenset[str]:
+    """The tables that a catalog has in the same file; none where another program made them."""
+    found = _read(path, "SELECT name FROM pragma_table_info('iceberg_tables')")
+    columns = {str(name).lower() for (name,) in found or ()}
+    is_theirs = "iceberg_tables" in tables and columns and not columns >= _THEIR_COLUMNS
+    return frozenset() if is_theirs else _OF_THE_CATALOG
+
+
 def _version(path: Path) -> int:
     """The version of a state; 0 if it cannot be read now."""
     found = _read(path, str(select(func.max(schema.state_version.c.version))))
@@ -141,6 +153,24 @@ def _read(path: Path, query: str) -> list[tuple[Any, ...]] | None:
 def _has_log(path: Path) -> bool:
     """Whether a file has a write-ahead log, which processes that use it keep."""
     return path.with_name(f"{path.name}-wal").exists()
+
+
+@cache
+def whole_at_exit(path: Path) -> None:
+    """Move all that is in the log of a SQLite file into it when this process ends, if it can be.
+
+    Then a copy of the file alone has everything. SQLite does so by itself when the last connection
+    is closed, which connections of threads and of Spark's JVM are not.
+    """
+    atexit.register(_move_log, path.absolute())
+
+
+def _move_log(path: Path) -> None:
+    if not (path.exists() and _has_log(path)):
+        return
+    # If somebody else uses it, or the disk is full, the log stays, where every reader finds it.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=1)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def damaged(place: str, error: BaseException) -> Refused:
