@@ -69,7 +69,8 @@ def test_what_is_wrong_is_listed_and_the_exit_code_says_so(built: Path) -> None:
     assert (found["table"], found["row"]) == ("vde_work", "1")
 
 
-def test_a_promotion_that_was_begun_is_finished_as_advised(tmp_path: Path) -> None:
+@pytest.mark.parametrize("which", [0, 1], ids=["finished", "given up"])
+def test_a_promotion_that_was_begun_is_ended_as_advised(tmp_path: Path, which: int) -> None:
     (tmp_path / "vde.yaml").write_text("name: sources\n")
     (tmp_path / "external_models.yaml").write_text("- name: raw.orders\n  columns: {id: bigint}\n")
     assert call("plan", "--auto-apply", "--project", tmp_path).exit_code == 0
@@ -77,8 +78,9 @@ def test_a_promotion_that_was_begun_is_finished_as_advised(tmp_path: Path) -> No
     done = call("state", "check", "--project", tmp_path)
     assert done.exit_code == 0
     assert "prod, revision 1" in done.stdout
-    (advice,) = re.findall(r"`vde ([^`]+)`", done.stdout)
-    ran = call(*shlex.split(advice))
+    advice = re.findall(r"`vde ([^`]+)`", done.stdout)
+    assert len(advice) == 2
+    ran = call(*shlex.split(advice[which]))
     assert ran.exit_code == 0, ran.stderr
     facts = json.loads(call("state", "check", "--project", tmp_path, "--format", "json").stdout)
     assert facts["promotions"] == []

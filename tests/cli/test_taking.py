@@ -169,3 +169,34 @@ def test_what_is_not_there_is_refused_in_one_sentence(
     assert done.exit_code == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_begun_promotion_is_given_up(project: Path) -> None:
+    promote(project)
+    edit(project / REVENUE, "SUM(amount)", "SUM(amount * 1.2)")
+    promote(project, "dev")
+    services, before = VdeProject.load(project).services, versions(project, "prod")
+    dev = services.state.environment("dev")
+    assert dev is not None
+    lease = services.state.acquire_lease("environment:prod", holder="test", ttl=services.lease_ttl)
+    services.state.begin_promotion(
+        "prod",
+        expected_revision=1,
+        plan_id="cut",
+        snapshots=tuple(dev.snapshots.values()),
+        lease=lease,
+    )
+    services.state.release_lease(lease)
+    checked = call("state", "check", "--project", project).stdout
+    assert f"`vde rollback prod --give-up --project {project}` gives it up" in checked
+    assert call("rollback", "prod", "--give-up", "--to", "1", "--project", project).exit_code == 2
+    found = facts("rollback", "prod", "--give-up", project=project)
+    assert found == {
+        "version": 1,
+        "environment": "prod",
+        "revision": 3,
+        "shows": "revision 1 of prod",
+    }
+    assert versions(project, "prod") == before
+    done = call("rollback", "prod", "--give-up", "--project", project)
+    assert (done.exit_code, "nothing to give up" in done.stderr) == (1, True)

@@ -13,6 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from vde_dagster.app.services import Services
+from vde_dagster.core.model.kinds import Embedded
+from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import (
     PRODUCTION,
     ModelName,
@@ -23,6 +25,7 @@ from vde_dagster.core.names import (
     model_of,
 )
 from vde_dagster.ports.state import Environment
+from vde_dagster.project.model_files import read_model
 
 _AT_ONCE: Final = 20
 """Usually the first model that is looked for has a view; those that are not loaded have none."""
@@ -63,6 +66,14 @@ def shown_naming(services: Services, environment: Environment) -> ViewNaming:
 def are_moving(services: Services, environment: Environment) -> bool:
     """Whether the next plan of an environment has to move its views to other names."""
     return shown_naming(services, environment) != services.naming
+
+
+def has_view(snapshot: ModelSnapshot) -> bool:
+    """Whether a model has a view. For most models this is known without reading their text."""
+    may_be_embedded = Embedded.keyword in snapshot.source.text.upper()
+    if snapshot.is_source or not may_be_embedded:
+        return not snapshot.is_source
+    return not read_model(snapshot.source).kind.is_embedded
 
 
 def former_views(

@@ -131,7 +131,8 @@ def _print(stored: StoredState, report: StateReport, folder: Path) -> None:
     there: tuple[str | Path, ...] = () if folder == Path() else ("--project", folder)
     begun = [
         f"{each.environment}, revision {each.revision}, plan {each.plan_id[:8]}, begun at "
-        f"{instant(each.begun_at)}: `{vde('run', each.environment, *there)}` finishes it"
+        f"{instant(each.begun_at)}: `{vde('run', each.environment, *there)}` finishes it, or says "
+        f"why it cannot; `{vde('rollback', each.environment, '--give-up', *there)}` gives it up"
         for each in report.promotions
     ]
     _section("Promotions that were begun and are not finished", begun)

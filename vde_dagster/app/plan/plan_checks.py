@@ -9,6 +9,7 @@ from vde_dagster.app.evaluate.evolution import readers_of_views
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import look_at
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
+from vde_dagster.app.plan.taken_names import taken_names
 from vde_dagster.app.services import VALID_TO, Services, valid_to_of
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
@@ -31,16 +32,18 @@ def check_plan(services: Services, plan: Plan) -> None:
     Raises:
         Refused: A table of it is gone, or it would change a kept table's schema in a way that
             cannot be done in place or that its model does not allow, record as empty what cannot be
-            empty, or show less than is shown now; the text names all models.
+            empty, create a view whose name is taken, or show less than is shown now; the text names
+            all models.
         Conflict: It cannot, since the janitor dropped what it counts on.
     """
     work = work_stages(plan)
-    own = services.state.environment(plan.environment) if plan.refuses_loss else None
+    own = services.state.environment(plan.environment)
     held = held_now(services, plan, own)
     look = look_at_versions(services, plan.graph, plan.snapshots, held.loaded)
     lost = lost_for(services, plan.environment, look)
     found = [
         *lost_problems(plan, _not_expected(plan, lost)),
+        *taken_names(services, plan, own),
         *_schema_problems(plan),
         *(str(each) for each in column_findings(plan) if each.refuses),
         *_view_problems(services, plan),
@@ -52,7 +55,16 @@ def check_plan(services: Services, plan: Plan) -> None:
     ]
     if found:
         refuse_dropped(services, plan)
-        raise Refused("\n".join([*found, "Nothing was changed."]))
+        raise Refused("\n".join([*found, "Nothing was changed.", *_way_out(own)]))
+
+
+def _way_out(shown: Environment | None) -> Iterator[str]:
+    """How an environment goes on that no plan was applied to since a promotion was begun."""
+    if shown is not None and shown.promoting:
+        yield (
+            f"An earlier promotion of {shown.name} was begun and is not finished: `vde rollback "
+            f"{shown.name} --give-up` gives it up."
+        )
 
 
 def refuse_dropped(services: Services, plan: Plan) -> None:

@@ -14,7 +14,7 @@ from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_mode
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import followed, late_upstream
 from vde_dagster.app.staleness.pace import Pace, pace_of
-from vde_dagster.app.staleness.returning import lag_of
+from vde_dagster.app.staleness.returning import downstream, lag_of, with_lag
 from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.core.columns import Column
@@ -35,12 +35,13 @@ from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refu
 from vde_dagster.core.planning.pauses import PausedModel, paused_models
 from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
-from vde_dagster.core.planning.restatement import Restatement, both
+from vde_dagster.core.planning.restatement import both
 from vde_dagster.core.planning.workload import (
     Holdings,
     loaded_after,
     not_restated,
     restatement,
+    with_restated,
     workloads,
 )
 from vde_dagster.core.time.intervals import merge, subtract
@@ -191,6 +192,7 @@ def _findings(
     planned, options = looked.planned, basis.options
     graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
     loaded, catalog, effect = planned.loaded, services.naming.catalog, looked.effect
+    due = _due(services, planned, options, looked.now)
     lag = lag_of(services, planned, options)
     asked = restatement(graph, holdings, options, catalog=catalog)
     from_instants = restated_from(graph, holdings, effect.since)
@@ -198,8 +200,12 @@ def _findings(
     gone = lost_for(services, basis.environment, looked.catalog)
     again = rebuilding(services, planned, gone, options)
     every = both(both(restated, lag.restated), again.restated)
-    work = _work(services, planned, options, looked.now, every)
-    staleness = followed(planned, late_upstream(services, planned), work, options, pace)
+    work = with_restated(graph, due, every)
+    follows = followed(planned, late_upstream(services, planned), work, options, pace)
+    behind = downstream(services, planned, work, follows)
+    lag, work = with_lag(lag, behind), with_restated(graph, work, behind.restated)
+    returning = {each.name for each in planned.returning}
+    staleness = {name: each for name, each in follows.items() if name not in returning}
     kept = loaded_after(graph, holdings, work, options)
     return Findings(
         work=work,
@@ -238,9 +244,10 @@ def _pauses(
     complete_to = complete_times_of(services, graph, now, holdings, planned.tables)
     free = replace(planned, holdings=holdings, complete_to=complete_to)
     restated = restatement(graph, holdings, options, catalog=services.naming.catalog)
+    unpaused = with_restated(graph, _due(services, free, options, now), restated)
     stopped = [
         name
-        for name, each in _work(services, free, options, now, restated).items()
+        for name, each in unpaused.items()
         if subtract(
             merge((*each.missing, *each.restated)), (*work[name].missing, *work[name].restated)
         )
@@ -249,14 +256,10 @@ def _pauses(
     return tuple(paused_models(planned.graph, found, stopped))
 
 
-def _work(
-    services: Services,
-    planned: Planned,
-    options: PlanOptions,
-    now: datetime | None,
-    restated: Restatement,
+def _due(
+    services: Services, planned: Planned, options: PlanOptions, now: datetime | None
 ) -> dict[ModelName, Workload]:
-    """What is evaluated for each model, and what is left out."""
+    """What is missing of each model and evaluated, and what is left out."""
     return workloads(
         planned.graph,
         planned.holdings,
@@ -266,7 +269,6 @@ def _work(
         ready=lambda model, units: ready_intervals(
             model, units, execution_time=services.clock.now()
         ),
-        restated=restated,
     )
 
 

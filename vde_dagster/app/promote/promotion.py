@@ -20,11 +20,12 @@ from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
-from vde_dagster.app.promote.swapping import is_embedded, swap
+from vde_dagster.app.plan.taken_names import taken_names
+from vde_dagster.app.promote.swapping import swap
 from vde_dagster.app.publish.shown_views import show_chosen, views_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import moved_looks
-from vde_dagster.app.view_names import are_moving, shown_naming
+from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded
@@ -33,7 +34,6 @@ from vde_dagster.core.names import (
     PRODUCTION,
     TableName,
     environment_view,
-    model_of,
 )
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.ports.catalog import ViewDefinition
@@ -55,7 +55,9 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         LeaseLost: The lease on the environment is not held any more.
     """
     before = services.state.environment(plan.environment)
-    _check_names(services, plan, before)
+    taken = [*taken_names(services, plan, before)]
+    if taken:
+        raise Refused("\n".join([*taken, "Nothing was changed."]))
     held = held_now(services, plan, before)
     _check_targets(services, plan, held)
     lacking = [*gap_problems(plan, gaps_after(plan, held))]
@@ -103,7 +105,7 @@ def remove_environment(services: Services, name: str) -> None:
     with _removing(services, name) as lease:
         shown = services.state.environment(name)
         if shown is None:
-            raise _unknown(services, name)
+            raise unknown(services, name)
         _remove(services, shown, lease)
 
 
@@ -151,29 +153,31 @@ def _remove(services: Services, shown: Environment, lease: Lease) -> None:
 def finish_promotions(services: Services, environment: str) -> bool:
     """Finish a promotion that an earlier process began. Returns whether it finished one.
 
-    One that would show a dropped table or view is left: the views stay, and the next plan promotes
-    over it.
+    One that cannot be finished is left: the views stay, and the next plan promotes over it.
 
     Raises:
         Conflict: Another process is promoting right now.
     """
     shown = services.state.environment(environment)
-    return shown is not None and shown.promoting and _finish(services, environment)
+    return shown is not None and shown.promoting and not _finish(services, environment)
 
 
-def _finish(services: Services, environment: str) -> bool:
-    """Finish a promotion that was begun; False if it is finished already, or cannot be."""
+def _finish(services: Services, environment: str) -> str:
+    """Finish a promotion that was begun; returns why it cannot be, for people, else nothing."""
     holder = holder_of(services.ids, "a recovery")
     resource, ttl = environment_resource(environment), services.lease_ttl
     with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
         shown = services.state.environment(environment)
-        if shown is not None and shown.promoting:
-            graph = stored_graph(shown.snapshots, services.models)
-            if _gone(services, shown, graph):
-                return False
+        if shown is None or not shown.promoting:
+            return ""
+        graph = stored_graph(shown.snapshots, services.models)
+        if gone := _gone(services, shown, graph):
+            return f"somebody dropped what it would show: {', '.join(map(str, gone))}"
+        try:
             swap(services, shown, graph, lease)
-            return True
-    return False
+        except Refused as refused:
+            return refused.message
+        return ""
 
 
 def end_promotions(services: Services, environment: str) -> Environment | None:
@@ -183,23 +187,21 @@ def end_promotions(services: Services, environment: str) -> Environment | None:
         What the environment shows then; None if there is none.
 
     Raises:
-        Refused: It would show a dropped table or view.
+        Refused: It cannot be finished: it would show a dropped table or view, say, or somebody took
+            the name of a view.
         Conflict: Another process is promoting right now.
     """
     shown = services.state.environment(environment)
     if shown is None or not shown.promoting:
         return shown
-    _finish(services, environment)
-    shown = services.state.environment(environment)
-    if shown is not None and shown.promoting:
-        graph = stored_graph(shown.snapshots, services.models)
-        gone = ", ".join(map(str, _gone(services, shown, graph)))
+    why = _finish(services, environment)
+    if why:
         raise Refused(
-            f"a promotion of {environment} was begun and cannot be finished, since somebody "
-            f"dropped what it would show: {gone}",
-            advice=f"Restore it, or plan {environment} again. This moved no view.",
+            f"a promotion of {environment} was begun and cannot be finished: {why}",
+            advice=f"`vde rollback {environment} --give-up` gives it up: {environment} shows what "
+            f"it showed before. Or remove what is in its way, or plan {environment} again.",
         )
-    return shown
+    return services.state.environment(environment)
 
 
 def shown_environment(services: Services, name: str) -> Environment:
@@ -211,11 +213,12 @@ def shown_environment(services: Services, name: str) -> Environment:
     """
     shown = end_promotions(services, name)
     if shown is None:
-        raise _unknown(services, name)
+        raise unknown(services, name)
     return shown
 
 
-def _unknown(services: Services, name: str) -> Refused:
+def unknown(services: Services, name: str) -> Refused:
+    """The error about an environment that does not exist."""
     known = ", ".join(services.state.environments()) or "none"
     return Refused(f"there is no environment {name}", advice=f"There are: {known}.")
 
@@ -297,34 +300,3 @@ def _check_targets(services: Services, plan: Plan, held: Held) -> None:
             "was made. No view was moved",
             advice=plan.again,
         )
-
-
-def _check_names(services: Services, plan: Plan, before: Environment | None) -> None:
-    """Refuse, before anything is recorded, if a view could not be created afterwards."""
-    stays = before is not None and not are_moving(services, before)
-    known = (
-        {name: each for name, each in before.snapshots.items() if name not in before.hidden}
-        if before is not None and stays
-        else {}
-    )
-    wanted = {
-        environment_view(node.name, plan.environment, services.naming): node.name
-        for node in plan.graph
-        if node.model.kind.is_physical
-        and node.name not in plan.hidden
-        and (node.name not in known or is_embedded(known[node.name]))
-    }
-    taken = services.catalog.taken(wanted)
-    if taken:
-        raise Refused(
-            f"{', '.join(sorted(map(str, taken)))} exists in the catalog already, so no view of "
-            f"{plan.environment} can be created there",
-            advice="Rename the model, or rename what has the name. Nothing was changed.",
-        )
-    for name, view in services.catalog.views(wanted).items():
-        if (other := model_of(view.target)) not in (None, wanted[name]):
-            raise Refused(
-                f"{name}, where {plan.environment} would show {wanted[name]}, shows {other} in "
-                "another environment, whose views were named by another environment_suffix_target",
-                advice="Plan that environment first, or rename the model. Nothing was changed.",
-            )

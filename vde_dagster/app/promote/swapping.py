@@ -10,14 +10,11 @@ from functools import partial
 
 from vde_dagster.app.publish.shown_views import settle, views_of
 from vde_dagster.app.services import Services
-from vde_dagster.app.view_names import former_views
+from vde_dagster.app.view_names import former_views, has_view
 from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.model.kinds import Embedded
-from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName, model_of
 from vde_dagster.ports.state import Environment, Lease
-from vde_dagster.project.model_files import read_model
 
 
 def swap(
@@ -64,7 +61,7 @@ def _move(
     kept = {
         name
         for name, each in environment.snapshots.items()
-        if name not in environment.hidden and not is_embedded(each)
+        if name not in environment.hidden and has_view(each)
     }
     views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
     filled = kept & {model_of(each.target) for each in views}
@@ -96,9 +93,3 @@ def _shown_before(
         if before is not None and not before.promoting:
             break
     return names
-
-
-def is_embedded(snapshot: ModelSnapshot) -> bool:
-    """Whether a model has no view. For most models this is known without reading their text."""
-    may_be = Embedded.keyword in snapshot.source.text.upper()
-    return may_be and read_model(snapshot.source).kind.is_embedded

@@ -271,15 +271,20 @@ def _late(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followers:
-    """Intervals of versions that stay and are compared again, since their inputs may get new rows.
+    """Intervals of versions that are compared again, since their inputs may get new rows.
 
-    ``changed`` are the times at which models may have other rows by a plan. ``pace`` holds back
-    what is not to be evaluated again yet; None if a person asks for the plan.
+    ``staying`` are the versions that stay. Those of ``returning`` come back, so that all counts for
+    them that the plan evaluates (rule R15); of a version that stays under a new parent it is
+    decided elsewhere which of its rows are kept (rule R10). ``changed`` are the times at which
+    models may have other rows by a plan. ``pace`` holds back what is not to be evaluated again yet;
+    None if a person asks for the plan.
     """
 
     planned: Planned
     options: PlanOptions
-    names: frozenset[ModelName]
+    staying: frozenset[ModelName]
+    returning: frozenset[ModelName]
+    work: Mapping[ModelName, Workload]
     pace: Pace | None = None
     changed: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
 
@@ -290,7 +295,7 @@ class Followers:
             if known is not None and known.session:
                 self._change(name, known.intervals)
                 yield name, known
-            elif name in self.names and is_computed(node) and node.model.stateless is None:
+            elif self._follows(node):
                 staleness = self._of(node, known)
                 if staleness is not None:
                     self._change(name, staleness.intervals)
@@ -298,15 +303,38 @@ class Followers:
             elif known is not None:
                 yield name, known
 
+    def _follows(self, node: Node) -> bool:
+        named = node.name in self.staying or node.name in self.returning
+        return named and is_computed(node) and node.model.stateless is None
+
+    def _upstream(self, node: Node) -> dict[ModelName, tuple[Interval, ...]]:
+        """The times of what a model reads that count for it."""
+        comes_back = node.name in self.returning
+        return {
+            each: self.changed[each]
+            for each in tables_read(self.planned.graph, node)
+            if each in self.changed and (comes_back or each in self.staying)
+        }
+
+    def _reading(
+        self, node: Node, upstream: Mapping[ModelName, tuple[Interval, ...]]
+    ) -> tuple[Interval, ...]:
+        """The intervals of a version that read such times and are not evaluated anyway."""
+        name, work = node.name, self.work[node.name]
+        last = name in self.returning and not work.missing
+        read = reading_again(self.planned, name, upstream, last=last) if upstream else ()
+        return subtract(common(read, self.planned.holdings.computed[name]), work.restated)
+
     def _of(self, node: Node, known: Staleness | None) -> Staleness | None:
-        upstream = [each for each in tables_read(self.planned.graph, node) if each in self.changed]
+        upstream = self._upstream(node)
         computed = self.planned.holdings.computed[node.name]
         if not computed or not (upstream or known):
             return known
-        read = reading_again(self.planned, node.name, self.changed) if upstream else ()
-        read = common(read, computed)
+        read = self._reading(node, upstream)
         own = known or Staleness(reason=f"it is downstream of {listed(upstream)}")
         if forbids_restatement(node.model):
+            if read and node.name in self.returning:
+                return replace(own, kept=read, why_kept=FORBIDDEN, inputs=tuple(upstream))
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
         following = subtract(times, own.intervals)
@@ -320,8 +348,7 @@ class Followers:
         found = self._bounded(node, found)
         if self.pace is None:
             return found
-        changed = {each: self.changed[each] for each in upstream}
-        return self.pace.bounded(self.planned, node, found, changed)
+        return self.pace.bounded(self.planned, node, found, upstream)
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
         """The part of it that the plan's options let it evaluate."""
@@ -353,6 +380,8 @@ def followed(
 ) -> dict[ModelName, Staleness]:
     """What a plan evaluates in versions that stay, if it is still stale once its parents are done.
 
+    Also what versions that come back read of what the plan evaluates, see `returning.downstream`.
+
     Args:
         planned: The plan's models.
         direct: The outcome of `late_upstream`.
@@ -360,11 +389,19 @@ def followed(
         options: The plan's options.
         pace: How often changes reach models by themselves; None if a person asks for the plan.
     """
-    names = staying(planned)
+    stays, comes_back = staying(planned), frozenset(each.name for each in planned.returning)
     changed = {
-        name: reached(planned, name, merge((*work[name].missing, *work[name].restated)))
-        for name in names
-        if name in work and (work[name].missing or work[name].restated)
+        name: reached(planned, name, merge((*each.missing, *each.restated)))
+        for name, each in work.items()
+        if (comes_back or name in stays) and (each.missing or each.restated)
     }
-    followers = Followers(planned=planned, options=options, names=names, changed=changed, pace=pace)
+    followers = Followers(
+        planned=planned,
+        options=options,
+        staying=stays,
+        returning=comes_back,
+        work=work,
+        changed=changed,
+        pace=pace,
+    )
     return dict(followers.found(direct))

@@ -20,10 +20,10 @@ from vde_dagster.core.ledger.late.decision import Load, Stop
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.core.planning.plan import Behind
+from vde_dagster.core.planning.plan import Behind, Staleness, Workload
 from vde_dagster.core.planning.restatement import Restatement, both, read_again
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
-from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +46,100 @@ def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
     stopped = dict(_stopped_sessions(services, planned))
     if left_out_by(options):
         stopped = {name: replace(each, session=False) for name, each in stopped.items()}
-    lag = _both(_returning(services, planned, options), _kept_readers(services, planned, options))
+    lag = with_lag(
+        _returning(services, planned, options), _kept_readers(services, planned, options)
+    )
     return replace(lag, found={**stopped, **lag.found})
 
 
-def _both(one: Lag, other: Lag) -> Lag:
+def with_lag(one: Lag, other: Lag) -> Lag:
     """What is done for two reasons; a model that is stale for both is reported with the first."""
-    restated = both(one.restated, other.restated)
-    return Lag(restated=restated, found={**other.found, **one.found})
+    found = {
+        name: replace(
+            first,
+            intervals=merge((*first.intervals, *second.intervals)),
+            lost=merge((*first.lost, *second.lost)),
+            why_lost=first.why_lost or second.why_lost,
+        )
+        if (first := one.found.get(name)) is not None
+        else second
+        for name, second in other.found.items()
+    }
+    return Lag(restated=both(one.restated, other.restated), found={**one.found, **found})
+
+
+def downstream(
+    services: Services,
+    planned: Planned,
+    work: Mapping[ModelName, Workload],
+    follows: Mapping[ModelName, Staleness],
+) -> Lag:
+    """What versions that come back read of what a plan evaluates, be that stale, late or due.
+
+    It is evaluated again. What cannot be is lost if the version that is shown was computed from it.
+
+    Args:
+        services: The ports.
+        planned: The plan's models.
+        work: What is evaluated in any case.
+        follows: The outcome of `followed`.
+    """
+    comes_back = {each.name for each in planned.returning} & follows.keys()
+    if not comes_back:
+        return Lag()
+    before = planned.before
+    shown = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
+    evaluated = {
+        name: merge((*each.missing, *each.restated, *_intervals(follows.get(name))))
+        for name, each in work.items()
+    }
+    found: dict[ModelName, Behind] = {}
+    for name in comes_back:
+        each = follows[name]
+        lost = tuple(_seen_by_shown(planned, shown, name, each, evaluated))
+        behind = merge((*each.intervals, *lost))
+        why = each.why_kept if lost else ""
+        if behind:
+            found[name] = Behind(intervals=behind, reason=each.reason, lost=lost, why_lost=why)
+    ranges = {name: follows[name].intervals for name in found if follows[name].intervals}
+    return Lag(restated=Restatement(ranges=ranges), found=found)
+
+
+def _intervals(found: Staleness | None) -> tuple[Interval, ...]:
+    return found.intervals if found is not None else ()
+
+
+def _seen_by_shown(
+    planned: Planned,
+    shown: InputStates,
+    name: ModelName,
+    found: Staleness,
+    evaluated: Mapping[ModelName, tuple[Interval, ...]],
+) -> Iterator[Interval]:
+    """The times that are kept, and that the shown version computed from what is evaluated now.
+
+    A table that stays has no such rows yet. Of one that is not shown nothing is known, so that all
+    of it may have been read.
+    """
+    others = [each for each in found.inputs if not _stays(planned, each)]
+    for entry in planned.shown(name) if others and found.kept else ():
+        if not (entry.rows.rows and common(found.kept, [entry.interval])):
+            continue
+        work = shown.work(entry, planned.shown(name))
+        for parent in others:
+            there = [
+                each for each in planned.shown(parent) if common([each.interval], evaluated[parent])
+            ]
+            ends = [done.finished_at for each in there if (done := shown.work(each, there))]
+            was_read = work is None or len(ends) < len(there) or not shown.snapshots.get(parent)
+            if was_read or any(end is None or end <= work.started_at for end in ends):
+                yield from common(found.kept, [entry.interval])
+                break
+
+
+def _stays(planned: Planned, name: ModelName) -> bool:
+    before = planned.own.snapshots.get(name) if planned.own is not None else None
+    return before is not None and before.key == planned.snapshots[name].key
 
 
 def _returning(services: Services, planned: Planned, options: PlanOptions) -> Lag:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Final
 
 from vde_dagster.app.inputs.input_moves import InputStates
@@ -86,18 +87,27 @@ def reached(planned: Planned, name: ModelName, times: tuple[Interval, ...]) -> t
     return merge((*times, *common([after], planned.holdings.recorded[name])))
 
 
-def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[Interval, ...]:
+def reading_again(
+    planned: Planned, name: ModelName, changed: Times, *, last: bool = False
+) -> tuple[Interval, ...]:
     """The intervals of a version that read something that gets other rows.
 
     A kind that builds each interval on those before it read an unbounded input as it was when each
-    interval was evaluated, so changes of such an input do not count.
+    interval was evaluated, so changes of such an input do not count. They count for the ``last``
+    interval if that has to have read it as it is, since no further one follows.
     """
-    node = planned.graph[name]
-    if changed and node.model.kind.is_sequential:
-        demands = reads_of(planned.graph, name).demands
-        bounded = {each for each, (axis, _) in demands.items() if axis is not None}
-        changed = {each: times for each, times in changed.items() if each in bounded}
-    return units_reading(planned.graph, node, changed, planned.holdings.recorded[name])
+    node, recorded = planned.graph[name], planned.holdings.recorded[name]
+    if not (any(changed.values()) and node.model.kind.is_sequential):
+        return units_reading(planned.graph, node, changed, recorded)
+    demands = reads_of(planned.graph, name).demands
+    bounded = {each for each, (axis, _) in demands.items() if axis is not None}
+    unbounded = [times for each, times in changed.items() if each in demands.keys() - bounded]
+    changed = {each: times for each, times in changed.items() if each in bounded}
+    found = units_reading(planned.graph, node, changed, recorded)
+    if last and any(unbounded) and recorded:
+        end = max(each.end for each in recorded)
+        found = merge((*found, Interval(node.model.unit.floor(end - timedelta.resolution), end)))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import NotRestated, Workload
 from vde_dagster.core.planning.readiness import Ready, missing_intervals
 from vde_dagster.core.planning.restatement import Restatement, restate_all
-from vde_dagster.core.time.intervals import Interval, subtract
+from vde_dagster.core.time.intervals import Interval, merge, subtract
 
 _NOTHING: Final = Restatement(ranges={})
 
@@ -111,9 +111,8 @@ def workloads(
     now: datetime | None,
     complete_to: Mapping[ModelName, datetime | None],
     ready: Ready,
-    restated: Restatement = _NOTHING,
 ) -> dict[ModelName, Workload]:
-    """What a plan evaluates of each model.
+    """What a plan evaluates of each model that is missing, and what it leaves out.
 
     Args:
         graph: The plan's models.
@@ -122,7 +121,6 @@ def workloads(
         now: The project's clock.
         complete_to: Up to when all that each model reads is complete.
         ready: What a model's signals let pass of some consecutive units.
-        restated: The outcome of `restatement`.
     """
     question = _Question(graph=graph, now=now, complete_to=complete_to, ready=ready)
     missing = _missing(question, holdings, options)
@@ -131,17 +129,29 @@ def workloads(
         lacking = question.answer(
             holdings.writes, holdings.settled, holdings.computed, holdings.recorded
         )
-    work: dict[ModelName, Workload] = {}
-    for name, found in missing.items():
-        again = restated.ranges.get(name, ())
+    return {
+        name: Workload(
+            missing=found, skipped=subtract(lacking[name], (*found, *holdings.settled[name]))
+        )
+        for name, found in missing.items()
+    }
+
+
+def with_restated(
+    graph: Graph, work: Mapping[ModelName, Workload], restated: Restatement
+) -> dict[ModelName, Workload]:
+    """What a plan evaluates, with what it evaluates again."""
+    found = dict(work)
+    for name, again in restated.ranges.items():
+        before = work[name]
         # What is outdated is missing, too. What is made as a whole is one interval in any case.
         is_whole = not graph[name].model.kind.is_by_interval
-        work[name] = Workload(
-            missing=found if is_whole else subtract(found, again),
-            restated=again,
-            skipped=subtract(lacking[name], (*found, *again, *holdings.settled[name])),
+        found[name] = Workload(
+            missing=before.missing if is_whole else subtract(before.missing, again),
+            restated=merge((*before.restated, *again)),
+            skipped=subtract(before.skipped, again),
         )
-    return work
+    return found
 
 
 def within_bounds(

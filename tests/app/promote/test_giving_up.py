@@ -1,0 +1,178 @@
+"""No begun promotion is without a way out, and what can be known before is checked before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.app.memory_world import DEFAULTS, Fuse, MemoryWorld, PowerCut, graph_of
+from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, done, shop_in_production
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.inspect.environment_diff import diff_environments
+from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.giving_up import give_up
+from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.services import Services
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.project.model_files import external_source
+
+NAMES: Final = TableName("raw", "names")
+SOURCE: Final = external_source(
+    ModelName("raw", "names"),
+    {"name": "string"},
+    place=Place(path=Path("external_models.yaml")),
+    defaults=DEFAULTS,
+)
+READER: Final = "MODEL (name mart.names, kind FULL);\nSELECT name AS name FROM raw.names"
+MODEL: Final = "MODEL (name raw.names, kind FULL);\nSELECT 'ann' AS name"
+BY_HAND: Final = TableName("mart", "least")
+LEAST: Final = "MODEL (name mart.least, kind FULL);\nSELECT MIN(amount) AS amount FROM mart.sales"
+
+
+def with_source() -> MemoryWorld:
+    """Production reads a declared source."""
+    world = shop_in_production()
+    world.catalog.create_table(NAMES, (Column(name="name", type="string"),))
+    world.catalog.append(NAMES, [("bob",)])
+    done(world.services(), graph_of({**SHOP, "reader": READER}, SOURCE), "prod")
+    return world
+
+
+def test_a_source_that_becomes_a_model_is_refused_before_anything_is_computed() -> None:
+    world, fuse = with_source(), Fuse()
+    changed = graph_of({**SHOP, "reader": READER, "names": MODEL})
+    with pytest.raises(Refused, match=r"raw\.names exists in the catalog already"):
+        done(world.services(fuse), changed, "prod")
+    assert not {"stage", "begin_promotion", "store_snapshots"} & set(fuse.names)
+    assert not plan_run(world.services(), "prod").promotes
+    assert world.rows("mart.names") == [("bob",)]
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_computed() -> None:
+    world, fuse = shop_in_production(), Fuse()
+    world.catalog.create_table(BY_HAND, (Column(name="amount", type="bigint"),))
+    with pytest.raises(Refused, match=r"mart\.least exists in the catalog already"):
+        done(world.services(fuse), graph_of({**SHOP, "least": LEAST}), "prod")
+    assert "stage" not in fuse.names
+
+
+def stuck() -> MemoryWorld:
+    """A promotion of production was begun, and then somebody took the name of one of its views."""
+    world = shop_in_production()
+    project = graph_of({**EDITED, "least": LEAST})
+    plan = plan_environment(world.services(), project, "prod")
+    with pytest.raises(PowerCut):
+        apply_plan(world.services(Fuse(cut_name="swap_views")), plan, lambda _: None)
+    world.catalog.create_table(BY_HAND, (Column(name="amount", type="bigint"),))
+    world.reboot()
+    done(world.services(), graph_of(SHOP), "dev")
+    return world
+
+
+COMMANDS: Final[dict[str, Callable[[Services], object]]] = {
+    "run": lambda services: plan_run(services, "prod"),
+    "status": lambda services: look_at_environment(services, "prod"),
+    "diff": lambda services: diff_environments(services, "prod", "dev"),
+    "promote": lambda services: plan_promotion(services, "dev", "prod"),
+    "promote from it": lambda services: plan_promotion(services, "prod", "dev"),
+    "rollback": lambda services: plan_rollback(services, "prod"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_message_names_the_way_out(command: str) -> None:
+    world = stuck()
+    with pytest.raises(Refused) as refused:
+        COMMANDS[command](world.services())
+    said = str(refused.value)
+    assert "a promotion of prod was begun and cannot be finished" in said
+    assert "mart.least is a table" in said
+    assert "`vde rollback prod --give-up`" in said
+
+
+def test_it_is_given_up_and_everything_goes_on() -> None:
+    world = stuck()
+    given_up = give_up(world.services(), "prod")
+    assert given_up is not None
+    assert (given_up.revision, given_up.promoting) == (3, False)
+    assert world.rows("mart.shown") == AMOUNTS
+    for command in COMMANDS.values():
+        if command is not COMMANDS["rollback"]:
+            command(world.services())
+    assert plan_run(world.services(), "prod").is_empty
+    done(world.services(), graph_of(EDITED), "prod")
+    assert world.rows("mart.shown") == TENFOLD
+
+
+def test_it_is_finished_once_the_name_is_free() -> None:
+    world = stuck()
+    world.catalog.drop_table(BY_HAND)
+    assert finish_promotions(world.services(), "prod")
+    assert world.rows("mart.shown") == TENFOLD
+
+
+@pytest.mark.parametrize("files", [SHOP, EDITED], ids=["put back", "others"])
+def test_a_plan_of_other_files_promotes_over_it(files: dict[str, str]) -> None:
+    world = stuck()
+    done(world.services(), graph_of(files), "prod")
+    assert world.rows("mart.shown") == (AMOUNTS if files is SHOP else TENFOLD)
+    assert plan_run(world.services(), "prod").is_empty
+    assert world.catalog.table(BY_HAND) is not None
+
+
+def first_stuck(environment: str) -> tuple[MemoryWorld, Graph]:
+    """The first promotion of an environment was begun, and cannot be finished."""
+    world, project = MemoryWorld(), graph_of({**SHOP, "least": LEAST})
+    world.land((1, 10), until=72)
+    plan = plan_environment(world.services(), project, environment)
+    with pytest.raises(PowerCut):
+        apply_plan(world.services(Fuse(cut_name="swap_views")), plan, lambda _: None)
+    schema = "mart" if environment == "prod" else f"mart__{environment}"
+    world.catalog.create_table(TableName(schema, "least"), (Column(name="amount", type="bigint"),))
+    world.reboot()
+    return world, project
+
+
+@pytest.mark.parametrize("environment", ["prod", "dev"])
+def test_a_first_promotion_that_is_given_up_leaves_nothing(environment: str) -> None:
+    world, project = first_stuck(environment)
+    with pytest.raises(Refused, match=rf"`vde rollback {environment} --give-up`"):
+        plan_run(world.services(), environment)
+    assert give_up(world.services(), environment) is None
+    assert world.state.environments() == ()
+    with pytest.raises(Refused, match="exists in the catalog already"):
+        done(world.services(), project, environment)
+    done(world.services(), graph_of(SHOP), environment)
+    assert plan_run(world.services(), environment).is_empty
+
+
+def test_what_was_finished_is_not_given_up() -> None:
+    world = shop_in_production()
+    with pytest.raises(Refused, match="no promotion of prod was begun"):
+        give_up(world.services(), "prod")
+    with pytest.raises(Refused, match="there is no environment nobody"):
+        give_up(world.services(), "nobody")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("name", ["begin_promotion", "swap_views", "finish_promotion"])
+def test_giving_up_that_was_cut_is_finished_by_whoever_comes_next(name: str, after: bool) -> None:
+    world = stuck()
+    with pytest.raises(PowerCut):
+        give_up(world.services(Fuse(cut_name=name, after=after)), "prod")
+    world.reboot()
+    shown = world.services().state.environment("prod")
+    assert shown is not None
+    if shown.promoting and shown.revision == 2:
+        give_up(world.services(), "prod")
+    assert plan_run(world.services(), "prod").is_empty
+    assert world.rows("mart.shown") == AMOUNTS
