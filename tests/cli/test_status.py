@@ -46,6 +46,10 @@ MODEL (name mart.shares, kind FULL, cron '@hourly');
 SELECT SUM(CAST(CASE WHEN amount = 0 THEN 'none' ELSE '100' END AS INT)) AS shares FROM raw.events
 """
 SHOWN = "MODEL (name mart.shown, kind VIEW);\nSELECT shares AS shares FROM mart.shares"
+COPY = """
+MODEL (name mart.copy, kind FULL, cron '@hourly');
+SELECT id AS id, amount AS amount FROM raw.events
+"""
 NIGHT = {"small": SMALL, "shares": SHARES, "shown": SHOWN}
 
 
@@ -325,3 +329,41 @@ def test_the_state_is_asked_as_often_for_many_models_as_for_few(tmp_path: Path) 
     few, many = asked
     assert many == few
     assert set(many.values()) == {1}
+
+
+def test_what_a_run_refused_is_shown_with_its_advice_and_not_with_another_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that would lose all rows waits for a person, whatever is due of it."""
+    night = Night(tmp_path / "copied", {"copy": COPY})
+    serve(night.world, monkeypatch)
+    night.world.catalog.delete(RAW, [])
+    night.land(until=11)
+    night.run()
+    text = night.text()
+    refused = group(text, "Refused, and not computed")
+    assert "mart.copy was not loaded" in refused
+    (advice, *_) = advised(refused)
+    assert advice[:2] == ["plan", "prod"]
+    assert advice[-2:] == ["--project", str(night.folder)]
+    others = [each for each in text.split("\n\n") if each != refused]
+    assert not any("mart.copy" in each for each in others)
+    assert [each["refused"] for each in night.facts()["failed"]] == [True]
+    carry_out([[*advice, "--auto-apply"]])
+    assert night.facts()["failed"] == []
+
+
+def test_a_refusal_of_work_that_was_not_begun_is_recorded(night: Night) -> None:
+    night.land(until=11)
+    services = night.world.services()
+    plan = plan_run(services, "prod")
+    night.world.catalog.drop_table(RAW)
+    with pytest.raises(VdeError):
+        apply_plan(services, plan, lambda _: None)
+    key = bound(services).key(ModelName("mart", "shares"))
+    work = services.state.failed([key])[key]
+    assert "raw.events" in work.refusal
+    before = work.intent.work_id
+    with pytest.raises(VdeError):
+        apply_plan(services, plan, lambda _: None)
+    assert services.state.failed([key])[key].intent.work_id == before, "it is known already"

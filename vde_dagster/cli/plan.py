@@ -19,7 +19,7 @@ from vde_dagster.cli.plan_flags import (
     plan_flags,
 )
 from vde_dagster.cli.printing import console, note, print_json
-from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.spelling import there, vde
 from vde_dagster.cli.unit_tests import run_before_plan
 from vde_dagster.core.errors import Refused
 
@@ -161,7 +161,7 @@ def carry_out(
     elif applied:
         print_built(project, plan, done, shows=_shows(plan))
     elif asked.save is not None:
-        again = vde("apply", asked.save, *_at_once(asked), *_there(asked.folder))
+        again = vde("apply", asked.save, *_at_once(asked), *there(asked.folder))
         click.echo(f"Saved. To apply it: {again}")
 
 
@@ -330,7 +330,7 @@ def _wanted(plan: Plan, asked: Asked) -> bool:
     if asked.output == "json":
         return False
     if not _on_terminal():
-        again = vde(*_again(plan), *_at_once(asked), "--auto-apply", *_there(asked.folder))
+        again = vde(*_again(plan), *_at_once(asked), "--auto-apply", *there(asked.folder))
         click.echo(f"To apply it: {again}")
         return False
     return click.confirm(f"Apply this plan to {plan.environment}?", default=False)
@@ -350,11 +350,6 @@ def _at_once(asked: Asked) -> list[str]:
 def _on_terminal() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _there(folder: Path) -> list[str | Path]:
-    """How a command names the project's folder."""
-    return [] if folder == Path() else ["--project", folder]
 
 
 def _without_time(project: VdeProject, plan: Plan) -> list[str]:

@@ -11,7 +11,7 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen
 from vde_dagster.cli.printing import print_json
-from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.spelling import there, vde, whole
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def command(
     if binding is None:
         raise Refused(
             f"There is no environment {environment} yet",
-            advice=f"`{vde('plan', environment)}` makes it.",
+            advice=f"`{vde('plan', environment, *there(folder))}` makes it.",
         )
     catalog = project.configuration.catalog.name
     name = chosen(binding.graph, model, catalog=catalog, where=environment).name
@@ -66,7 +66,7 @@ def command(
     if output == "json":
         print_json(_facts(found, environment, dry_run=dry_run))
     else:
-        click.echo("\n".join(_lines(found, dry_run=dry_run)))
+        click.echo(whole("\n".join(_lines(found, dry_run=dry_run)), folder))
     if not found.is_sound or (dry_run and found.mended is not None):
         ctx.exit(1)
 

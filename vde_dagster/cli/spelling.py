@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -12,3 +13,18 @@ def vde(*arguments: str | Path) -> str:
     starter = os.environ.get("VDE_RUN")
     words = [*([starter] if starter else []), "vde", *map(str, arguments)]
     return shlex.join(words)
+
+
+def there(folder: Path) -> list[str | Path]:
+    """How a command names the project's folder: not at all where it is the current one."""
+    return [] if folder == Path() else ["--project", folder]
+
+
+def whole(text: str, folder: Path) -> str:
+    """A text whose commands, such as `vde run prod`, can be copied: they name the project."""
+
+    def command(found: re.Match[str]) -> str:
+        words = shlex.split(found[1])
+        return f"`{vde(*words, *([] if '--project' in words else there(folder)))}`"
+
+    return re.sub(r"`vde ([^`]+)`", command, text)

@@ -139,6 +139,7 @@ def _work_facts(looked: Looked, work: UnitOfWork) -> dict[str, object]:
         "started_at": instant(work.started_at),
         "ended_at": instant(work.finished_at) if work.finished_at else None,
         "reason": work.reason,
+        "refused": bool(work.refusal),
         "refused_by": [each.name for each in work.audits if each.stops],
         "branch": work.refused_rows,
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vde_dagster.cli.printing import console
-from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.spelling import there, vde, whole
 from vde_dagster.cli.unlock import process_text
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.graph.graph import Graph
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
     from vde_dagster.core.model.snapshot import VersionKey
+    from vde_dagster.core.names import ModelName
 
 Line = tuple[str, str]
 """A name, and what is said about it."""
@@ -52,10 +53,18 @@ class Looked:
         """Whether nothing at all is left to be done or decided."""
         return self.status.is_up_to_date and self.operations.is_calm
 
+    @property
+    def refusals(self) -> tuple[UnitOfWork, ...]:
+        """Those of what failed that were refused, so that another try alone does not help."""
+        return tuple(each for each in self.failed if each.refusal)
+
+    def is_refused(self, name: ModelName) -> bool:
+        """Whether a run of the environment was refused a model, and would be again."""
+        return any(each.intent.key.model == name for each in self.refusals)
+
     def command(self, *words: str) -> str:
         """A command that can be copied, on this project."""
-        there: tuple[str | Path, ...] = () if self.folder == Path() else ("--project", self.folder)
-        return f"`{vde(*words, *there)}`"
+        return f"`{vde(*words, *there(self.folder))}`"
 
     def run(self) -> str:
         """The command that computes what is to be computed."""
@@ -106,7 +115,8 @@ def _print_group(looked: Looked, group: _Group) -> None:
     shown.print(f"\n{group.title}{count}", style=style)
     width = min(_NAME, max(len(name) for name, _ in lines[:_LINES]))
     for name, text in lines[:_LINES]:
-        shown.print(f"  {name.ljust(width)}  {text}".rstrip(), soft_wrap=True)
+        line = f"  {name.ljust(width)}  {whole(text, looked.folder)}"
+        shown.print(line.rstrip(), soft_wrap=True)
     if len(lines) > _LINES:
         every = looked.command("status", looked.status.environment, "--format", "json")
         more = f"  and {len(lines) - _LINES:,} more: {every} has all of them."
@@ -144,7 +154,15 @@ def _time(when: datetime) -> str:
 
 def _failed(looked: Looked) -> Iterator[Line]:
     for work in looked.failed:
-        yield str(work.intent.key.model), f"{_worked_on(looked, work)}: {_short(work.reason)}"
+        if not work.refusal:
+            yield str(work.intent.key.model), f"{_worked_on(looked, work)}: {_short(work.reason)}"
+
+
+def _turned_down(looked: Looked) -> Iterator[Line]:
+    """What was refused, with all of the advice: it is what helps, and a run is not."""
+    for work in looked.refusals:
+        said = " ".join(work.refusal.split())
+        yield str(work.intent.key.model), f"{_worked_on(looked, work)}: {said}"
 
 
 def _refused(looked: Looked) -> Iterator[Line]:
@@ -230,7 +248,7 @@ def _stale(looked: Looked) -> Iterator[Line]:
     for each in looked.status.models:
         found = each.staleness
         own = subtract(found.intervals, found.following) if found is not None else ()
-        if found is not None and own:
+        if found is not None and own and not looked.is_refused(each.node.name):
             how = " by a session" if found.session else ""
             text = f"{counted_ranges(each.node, own)}{since_text(found)}{how}: {found.reason}"
             yield str(each.node.name), text
@@ -259,6 +277,8 @@ def _outdated(looked: Looked) -> Iterator[Line]:
     from vde_dagster.core.planning.work_text import counted_ranges
 
     for each in looked.operations.outdated:
+        if looked.is_refused(each.name):
+            continue
         text = counted_ranges(looked.graph[each.name], each.intervals)
         filler = looked.operations.fillers.get(each.key)
         by = f": {looked.command(*filler.words)} computes it" if filler is not None else ""
@@ -273,7 +293,7 @@ def _due(looked: Looked) -> Iterator[Line]:
     marked = {each.name: each.intervals for each in looked.operations.outdated}
     for each in looked.status.models:
         due = subtract(each.due, marked.get(each.node.name, ()))
-        if due:
+        if due and not looked.is_refused(each.node.name):
             yield str(each.node.name), counted_ranges(each.node, due)
 
 
@@ -338,7 +358,16 @@ _GROUPS: Final = (
     _Group(
         title="Failed",
         lines=_failed,
-        end=lambda looked: f"{_retried(looked, looked.failed)} tries again what is still missing.",
+        end=lambda looked: (
+            f"{_retried(looked, (each for each in looked.failed if not each.refusal))} tries again "
+            "what is still missing."
+        ),
+        is_bad=True,
+    ),
+    _Group(
+        title="Refused, and not computed",
+        lines=_turned_down,
+        end=lambda looked: f"Once that is done, {_retried(looked, looked.refusals)} tries again.",
         is_bad=True,
     ),
     _Group(

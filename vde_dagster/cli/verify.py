@@ -11,7 +11,7 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen, parsed
 from vde_dagster.cli.printing import console, instant, note, print_json
-from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.spelling import there, vde, whole
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def command(
     if binding is None:
         raise Refused(
             f"There is no environment {environment} yet",
-            advice=f"`{vde('plan', environment)}` makes it.",
+            advice=f"`{vde('plan', environment, *there(folder))}` makes it.",
         )
     catalog = project.configuration.catalog.name
     names = [_asked(binding, each, catalog=catalog) for each in models] or None
@@ -55,13 +55,14 @@ def command(
     for each in verify(project.services, binding, names):
         found.append(each)
         if output == "text":
-            _print(each, _advice(binding, each))
+            _print(each, whole(_advice(binding, each), folder), folder)
     if output == "json":
         holds = all(each.holds for each in found)
         facts = [_facts(each) for each in found]
         print_json({"environment": environment, "holds": holds, "models": facts})
     elif not found:
-        note(f"No model that stores rows has any yet. `{vde('plan', environment)}` fills it.")
+        plan = vde("plan", environment, *there(folder))
+        note(f"No model that stores rows has any yet. `{plan}` fills it.")
     if not all(each.holds for each in found):
         ctx.exit(1)
 
@@ -79,14 +80,14 @@ def _advice(binding: Binding, found: Verified) -> str:
 
     name, environment = found.key.model, binding.environment
     if found.missing_table:
-        return f"`{vde('plan', environment)}` computes its rows again, or says why it cannot."
+        return f"`vde plan {environment}` computes its rows again, or says why it cannot."
     if forbids_restatement(binding.node(name).model):
         return "Restore the table's files: the model sets disable_restatement (docs/kinds.md)."
-    again = vde("plan", environment, "--restate-model", str(name))
+    again = f"vde plan {environment} --restate-model {name}"
     return f"Restore the table's files, or compute the rows again where they are owned: `{again}`"
 
 
-def _print(found: Verified, advice: str) -> None:
+def _print(found: Verified, advice: str, folder: Path) -> None:
     table = f"{found.key.model} ({found.key.version[:8]})"
     if found.missing_table:
         console().print(f"{table}: its table does not exist", style="red")
@@ -100,7 +101,7 @@ def _print(found: Verified, advice: str) -> None:
     else:
         console().print(f"{table}: {found.rows} rows as recorded")
     if found.foreign_write:
-        console().print(f"  {found.foreign_write}", style="red")
+        console().print(f"  {whole(found.foreign_write, folder)}", style="red")
     if found.unknown:
         count = len(found.unknown)
         console().print(f"  {count} intervals were hashed by an earlier release: not compared")

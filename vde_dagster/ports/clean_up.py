@@ -31,6 +31,17 @@ class CleanUp(Protocol):
         """The id of this state, which the tables and views that it made carry as a property."""
         ...
 
+    def release_unfilled(self, environment: str, *, lease: Lease) -> None:
+        """Let nobody own what an environment owns and nothing came of (rule R9).
+
+        That is each version that no environment shows, of which nothing is recorded, and that
+        nobody writes: neither a process that has its lease nor an open unit of work.
+
+        Raises:
+            LeaseLost: The lease on the environment is not held any more; nothing was changed.
+        """
+        ...
+
     def references(self) -> References:
         """Everything that refers to versions now."""
         ...

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Subquery,
+    Table,
     and_,
     bindparam,
     delete,
@@ -32,11 +33,18 @@ from vde_dagster.core.model.snapshot import (
     VersionKey,
 )
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.ports.state import Environment
-from vde_dagster.state import codec, schema
+from vde_dagster.ports.state import Environment, version_resource
+from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import now
 from vde_dagster.state.pairs import of_pairs, pairs
-from vde_dagster.state.snapshots import decode, pass_on, release_others, set_owner, stored_ids
+from vde_dagster.state.snapshots import (
+    decode,
+    pass_on,
+    release,
+    release_others,
+    set_owner,
+    stored_ids,
+)
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -236,6 +244,31 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
         set_owner(connection, keys, PRODUCTION)
         release_others(connection, keys, PRODUCTION)
     return result
+
+
+def release_unfilled(connection: Connection, name: str) -> None:
+    """Release what an environment owns, nobody shows or writes, and nothing is recorded of."""
+    owners, latest = schema.owners, _revisions_now()
+    is_latest = and_(*(latest.c[each] == _promoted.c[each] for each in _REVISION))
+    shows = select(_promoted.c.model).join(latest, is_latest)
+    needed = (
+        shows.where(*_same_version(_promoted)),
+        select(schema.ledger.c.model).where(*_same_version(schema.ledger)),
+        select(schema.work.c.model).where(*_same_version(schema.work), schema.IS_OPEN),
+    )
+    unneeded = select(owners).where(
+        owners.c.environment == name, *(~exists(each.correlate(owners)) for each in needed)
+    )
+    found = [
+        VersionKey(codec.decode_model(row.model), row.version)
+        for row in connection.execute(unneeded)
+    ]
+    held = {each.resource for each in leases.held(connection) if not each.is_over} if found else ()
+    release(connection, [key for key in found if version_resource(key) not in held])
+
+
+def _same_version(table: Table) -> tuple[ColumnElement[bool], ...]:
+    return tuple(table.c[name] == schema.owners.c[name] for name in _VERSION)
 
 
 def _is_gone(row: Row[Any]) -> bool:

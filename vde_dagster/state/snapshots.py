@@ -144,9 +144,16 @@ def release_others(connection: Connection, keys: Iterable[VersionKey], environme
     owned = connection.execute(
         select(_owners.c.model, _owners.c.version).where(_owners.c.environment == environment)
     )
-    released = [row for row in map(tuple, owned) if row not in kept]
-    if released:
-        rows = [{"of_model": model, "of_version": version} for model, version in released]
+    others = [row for row in owned if tuple(row) not in kept]
+    release(connection, [VersionKey(codec.decode_model(row.model), row.version) for row in others])
+
+
+def release(connection: Connection, keys: Iterable[VersionKey]) -> None:
+    """Let nobody own these versions."""
+    rows = [
+        {"of_model": model, "of_version": version} for model, version in codec.encode_keys(keys)
+    ]
+    if rows:
         connection.execute(_RELEASE, rows)
 
 

@@ -53,6 +53,12 @@ class SqlCleanUp:
         with self._database.read() as connection:
             return clean_up.identity(connection)
 
+    def release_unfilled(self, environment: str, *, lease: Lease) -> None:
+        """Let nobody own what an environment owns and nothing came of (rule R9)."""
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            environments.release_unfilled(connection, environment)
+
     def references(self) -> References:
         """Everything that refers to versions now."""
         with self._database.read() as connection:

@@ -15,7 +15,7 @@ from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.environment_diff import diff_environments
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.promote.giving_up import give_up
+from vde_dagster.app.promote.giving_up import give_up_promotion
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
@@ -101,7 +101,7 @@ def test_every_message_names_the_way_out(command: str) -> None:
 
 def test_it_is_given_up_and_everything_goes_on() -> None:
     world = stuck()
-    given_up = give_up(world.services(), "prod")
+    given_up = give_up_promotion(world.services(), "prod")
     assert given_up is not None
     assert (given_up.revision, given_up.promoting) == (3, False)
     assert world.rows("mart.shown") == AMOUNTS
@@ -147,7 +147,7 @@ def test_a_first_promotion_that_is_given_up_leaves_nothing(environment: str) -> 
     world, project = first_stuck(environment)
     with pytest.raises(Refused, match=rf"`vde rollback {environment} --give-up`"):
         plan_run(world.services(), environment)
-    assert give_up(world.services(), environment) is None
+    assert give_up_promotion(world.services(), environment) is None
     assert world.state.environments() == ()
     with pytest.raises(Refused, match="exists in the catalog already"):
         done(world.services(), project, environment)
@@ -158,9 +158,9 @@ def test_a_first_promotion_that_is_given_up_leaves_nothing(environment: str) -> 
 def test_what_was_finished_is_not_given_up() -> None:
     world = shop_in_production()
     with pytest.raises(Refused, match="no promotion of prod was begun"):
-        give_up(world.services(), "prod")
+        give_up_promotion(world.services(), "prod")
     with pytest.raises(Refused, match="there is no environment nobody"):
-        give_up(world.services(), "nobody")
+        give_up_promotion(world.services(), "nobody")
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -168,11 +168,11 @@ def test_what_was_finished_is_not_given_up() -> None:
 def test_giving_up_that_was_cut_is_finished_by_whoever_comes_next(name: str, after: bool) -> None:
     world = stuck()
     with pytest.raises(PowerCut):
-        give_up(world.services(Fuse(cut_name=name, after=after)), "prod")
+        give_up_promotion(world.services(Fuse(cut_name=name, after=after)), "prod")
     world.reboot()
     shown = world.services().state.environment("prod")
     assert shown is not None
     if shown.promoting and shown.revision == 2:
-        give_up(world.services(), "prod")
+        give_up_promotion(world.services(), "prod")
     assert plan_run(world.services(), "prod").is_empty
     assert world.rows("mart.shown") == AMOUNTS

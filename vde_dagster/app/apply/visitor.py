@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -18,6 +18,7 @@ from vde_dagster.app.apply.adopting import (
 )
 from vde_dagster.app.apply.empty_backfill import record_empty
 from vde_dagster.app.apply.filling import Filling, evaluate_range
+from vde_dagster.app.apply.refused_work import record_refusal
 from vde_dagster.app.apply.storing import refuse_taken, store_plan
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
@@ -33,7 +34,7 @@ from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import remember_looks
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.selection import select
 from vde_dagster.core.names import ModelName
@@ -60,7 +61,7 @@ from vde_dagster.core.planning.stages import (
 from vde_dagster.core.planning.workload import restatement
 from vde_dagster.core.time.intervals import ALWAYS, Interval, common, merge
 from vde_dagster.core.time.schedule import batches
-from vde_dagster.ports.state import Lease, LeaseHeld, environment_resource
+from vde_dagster.ports.state import Lease, LeaseHeld, LeaseLost, environment_resource
 
 
 class EnvironmentBusy(Conflict):
@@ -101,6 +102,7 @@ class Applying:
     planned: Plan = field(init=False)
     adopted: list[Adopted] = field(init=False, default_factory=list)
     _lease: Lease | None = None
+    _promoted: bool = False
     _adopting: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -112,9 +114,7 @@ class Applying:
         assert self._lease is not None, "the first stage reserves the environment"
         return self._lease
 
-    def visit(  # noqa: PLR0912 - one branch for each stage
-        self, stage: Stage
-    ) -> Iterator[Evaluated]:
+    def visit(self, stage: Stage) -> Iterator[Evaluated]:
         """Run a stage; each evaluation is yielded when it is done.
 
         Raises:
@@ -137,18 +137,12 @@ class Applying:
                 self._finish_work(models)
             case EvolveTables(changes=changes):
                 evolve_tables(self.services, self.binding, changes)
-            case Backfill():
-                yield from self._adopt(stage)
-                yield from self._filling(stage.model).steps()
-            case CatchUp():
-                yield from self._catch_up(self.changes[stage.model])
-            case MakeView():
-                yield from self._make_view(self.changes[stage.model])
-            case EmptyBackfill():
-                yield from self._record_empty(stage)
+            case Backfill() | CatchUp() | MakeView() | EmptyBackfill():
+                yield from self._fill(stage)
             case Promote():
                 yield from self._compute_given_back()
                 promote(self.services, self.plan, self.lease)
+                self._promoted = True
                 record_adopted(self.services, self.plan, self.adopted)
                 remember_looks(self.services, self.binding)
             case ShowFilled():
@@ -156,6 +150,26 @@ class Applying:
                 remember_looks(self.services, self.binding)
             case unreachable:
                 assert_never(unreachable)
+
+    def _fill(self, stage: WorkStage) -> Iterator[Evaluated]:
+        """Fill a model's version. What is refused is recorded."""
+        change = self.changes[stage.model]
+        try:
+            match stage:
+                case Backfill():
+                    yield from self._adopt(stage)
+                    yield from self._filling(stage.model).steps()
+                case CatchUp():
+                    yield from self._catch_up(change)
+                case MakeView():
+                    yield from self._make_view(change)
+                case EmptyBackfill():
+                    yield from self._record_empty(stage)
+                case unreachable:
+                    assert_never(unreachable)
+        except Refused as refused:
+            record_refusal(self.services, self.binding, change, refused)
+            raise
 
     def _reserve(self, stage: Reserve) -> None:
         state, resource = self.services.state, environment_resource(stage.environment)
@@ -165,6 +179,7 @@ class Applying:
             self._lease = self.leases.enter_context(lease)
         except LeaseHeld as held:
             raise EnvironmentBusy(held.message, advice=held.advice) from held
+        self.leases.callback(self._release_unfilled)
         revision = state.revision(stage.environment)
         if revision != stage.base_revision:
             raise EnvironmentBusy(
@@ -172,6 +187,12 @@ class Applying:
                 f"the plan was made at {stage.base_revision}). Nothing was done",
                 advice=self.plan.again,
             )
+
+    def _release_unfilled(self) -> None:
+        """Let others fill what this plan, or one that was killed, was to show and did not fill."""
+        if not self._promoted:
+            with suppress(LeaseLost):  # whoever has the environment now does it at their end
+                self.services.state.release_unfilled(self.plan.environment, lease=self.lease)
 
     def _outdate(self, stage: Restate) -> None:
         """Mark what is restated, and what was staged from it earlier and is recorded only now.

@@ -17,7 +17,7 @@ from vde_dagster.core.model.snapshot import Revision
 from vde_dagster.ports.state import Environment, Lease, environment_resource
 
 
-def give_up(services: Services, name: str) -> Environment | None:
+def give_up_promotion(services: Services, name: str) -> Environment | None:
     """Let an environment show what it showed before a promotion that was begun and not finished.
 
     Returns:

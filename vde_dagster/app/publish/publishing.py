@@ -13,7 +13,7 @@ from vde_dagster.app.publish.shown_views import show_first
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWorkState
+from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWorkState, why_given_up
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease
 
@@ -81,7 +81,7 @@ def give_up_after(
         LeaseLost: Another process took over the version's lease, and decides.
     """
     with suppress(OutcomeUnknown):
-        give_up(services, key, work_id, reason=str(error), lease=lease)
+        give_up(services, key, work_id, reason=why_given_up(error), lease=lease)
 
 
 def _drop_closed_branches(services: Services, key: VersionKey) -> None:

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, RowSum, total
 from vde_dagster.core.ledger.earlier_schemas import PresentColumn
 from vde_dagster.core.ledger.entries import LedgerChange
@@ -292,6 +294,14 @@ class Publication:
     algorithm: str = DEFAULT_ALGORITHM
 
 
+_REFUSED: Final = "refused: "
+
+
+def why_given_up(error: Exception) -> str:
+    """The reason of work that is abandoned: of a refusal with what to do, and as one."""
+    return f"{_REFUSED}{error}" if isinstance(error, Refused) else str(error)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitOfWork:
     """A unit of work as the state knows it.
@@ -308,6 +318,12 @@ class UnitOfWork:
     finished_at: datetime | None = None
     audits: tuple[AuditResult, ...] = ()
     reason: str = ""
+
+    @property
+    def refusal(self) -> str:
+        """Why it was refused, and what to do; empty if it was not. Trying again does not help."""
+        is_refused = self.state is UnitOfWorkState.ABANDONED and self.reason.startswith(_REFUSED)
+        return self.reason.removeprefix(_REFUSED) if is_refused else ""
 
     @property
     def refused_rows(self) -> str | None:

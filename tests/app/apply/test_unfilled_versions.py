@@ -1,0 +1,98 @@
+"""Rule R9: nobody owns a version that a plan was to show, could not fill, and does not show."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, graph_of
+from tests.app.shop_world import SALES, SHOP, asked, done, shop_in_production
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+
+SALES_NAME, TOTAL_NAME = ModelName("mart", "sales"), ModelName("mart", "total")
+FAILS = graph_of({**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(CAST('x' AS BIGINT))")})
+LATER_FAILS = graph_of(
+    {
+        **SHOP,
+        "sales": SALES.replace("SUM(amount)", "SUM(amount * 2)"),
+        "total": SHOP["total"].replace("SUM(amount)", "SUM(amount + CAST('x' AS BIGINT))"),
+    }
+)
+
+TWICE = graph_of({**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2)")})
+
+
+def owner(world: MemoryWorld, name: ModelName, graph: Graph) -> str | None:
+    key = VersionKey(name, graph[name].fingerprint.data_version)
+    return world.state.owners([key]).get(key)
+
+
+@pytest.mark.parametrize("first,other", [("prod", "dev"), ("dev", "prod"), ("dev", "ann")])
+def test_what_a_plan_could_not_fill_may_be_filled_elsewhere(first: str, other: str) -> None:
+    world = shop_in_production()
+    with pytest.raises(EvaluationFailed):
+        done(world.services(), FAILS, first)
+    assert owner(world, SALES_NAME, FAILS) is None
+    missing = {
+        str(each.name): each.missing for each in asked(world.services(), FAILS, other).changes
+    }
+    assert missing["mart.sales"]
+
+
+def test_what_was_filled_keeps_its_owner() -> None:
+    world = shop_in_production()
+    with pytest.raises(EvaluationFailed):
+        done(world.services(), LATER_FAILS, "prod")
+    assert owner(world, SALES_NAME, LATER_FAILS) == "prod"
+    assert owner(world, TOTAL_NAME, LATER_FAILS) is None
+
+
+def test_what_is_shown_keeps_its_owner() -> None:
+    world = shop_in_production()
+    shown = world.services().state.environment("prod")
+    assert shown is not None
+    world.land((80, 1), until=96)
+    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    keys = [each.key for each in shown.snapshots.values() if not each.is_source]
+    assert set(world.state.owners(keys).values()) == {"prod"}
+    assert len(world.state.owners(keys)) == len(keys)
+
+
+def test_what_a_plan_left_that_was_killed_is_released_by_the_next_run() -> None:
+    world = shop_in_production()
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_name="stage")), TWICE, "prod")
+    world.reboot()
+    assert owner(world, TOTAL_NAME, TWICE) == "prod"
+    world.land((80, 1), until=96)
+    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    assert owner(world, TOTAL_NAME, TWICE) is None
+    assert owner(world, SALES_NAME, TWICE) == "prod", "work on it is open"
+    done(world.services(), TWICE, "prod")
+    assert world.rows("mart.total") == [(3 * 2 * 23,)]
+
+
+def test_a_plan_that_promotes_keeps_what_it_shows_unfilled() -> None:
+    """Nothing is due of a model yet, and its environment shows it all the same."""
+    world = shop_in_production()
+    later = SALES.replace("mart.sales", "mart.later").replace("cron", "start '2024-02-01', cron")
+    graph = graph_of({**SHOP, "later": later})
+    done(world.services(), graph, "prod")
+    assert owner(world, ModelName("mart", "later"), graph) == "prod"
+
+
+def test_it_is_not_released_while_a_process_writes_it() -> None:
+    world = shop_in_production()
+    key = VersionKey(SALES_NAME, FAILS[SALES_NAME].fingerprint.data_version)
+    services = world.services()
+    lease = services.state.acquire_lease(
+        f"version:{key.model}:{key.version}", holder="x", ttl=services.lease_ttl
+    )
+    with pytest.raises(Conflict, match="is held by x"):
+        done(services, FAILS, "prod")
+    assert owner(world, SALES_NAME, FAILS) == "prod"
+    services.state.release_lease(lease)
