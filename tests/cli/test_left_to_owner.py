@@ -116,10 +116,8 @@ def test_production_fills_what_a_request_waits_for(changing: InMemory) -> None:
 
 def test_a_stamp_gives_a_request_a_version_of_its_own(changing: InMemory) -> None:
     refused = vde(changing, "ci", "plan", "7").stderr
-    assert "write another `stamp` in mart.daily, mart.best, which" in refused
-    for each in ("daily", "best"):
-        file = changing.folder / "models" / f"{each}.sql"
-        edit(file, "cron '@daily'", "cron '@daily', stamp 'of its own'")
+    assert "write another `stamp` in mart.daily, which" in refused
+    edit(changing.folder / DAILY, "cron '@daily'", "cron '@daily', stamp 'of its own'")
     planned = document(changing, "ci", "plan", "7")
     assert planned["waits"] == []
     assert shares(changing, "mart__pr_7") == [60, 120]

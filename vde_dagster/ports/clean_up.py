@@ -34,8 +34,9 @@ class CleanUp(Protocol):
     def release_unfilled(self, environment: str, *, lease: Lease) -> None:
         """Let nobody own what an environment owns and nothing came of (rule R9).
 
-        That is each version that no environment shows, of which nothing is recorded, and that
-        nobody writes: neither a process that has its lease nor an open unit of work.
+        That is each version that no environment shows, of which nothing is recorded or was refused
+        by an audit, so that a person may publish it, and that nobody writes: neither a process that
+        has its lease nor an open unit of work.
 
         Raises:
             LeaseLost: The lease on the environment is not held any more; nothing was changed.

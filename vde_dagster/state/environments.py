@@ -247,14 +247,20 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
 
 
 def release_unfilled(connection: Connection, name: str) -> None:
-    """Release what an environment owns, nobody shows or writes, and nothing is recorded of."""
+    """Release what an environment owns, nobody shows or writes, and nothing was staged of.
+
+    Rows that an audit refused were: somebody may publish them all the same.
+    """
     owners, latest = schema.owners, _revisions_now()
     is_latest = and_(*(latest.c[each] == _promoted.c[each] for each in _REVISION))
     shows = select(_promoted.c.model).join(latest, is_latest)
     needed = (
         shows.where(*_same_version(_promoted)),
         select(schema.ledger.c.model).where(*_same_version(schema.ledger)),
-        select(schema.work.c.model).where(*_same_version(schema.work), schema.IS_OPEN),
+        select(schema.work.c.model).where(
+            *_same_version(schema.work),
+            or_(schema.IS_OPEN, schema.work.c.publication_json.is_not(None)),
+        ),
     )
     unneeded = select(owners).where(
         owners.c.environment == name, *(~exists(each.correlate(owners)) for each in needed)

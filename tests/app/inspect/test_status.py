@@ -13,6 +13,8 @@ from tests.app.memory_world import (
     hour_of,
 )
 from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, done, shop_in_production
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
@@ -139,3 +141,18 @@ def test_what_must_not_be_computed_again_is_reported_and_kept() -> None:
     assert sales is not None
     assert (sales.intervals, sales.kept) == ((), (day(2),))
     assert "disable_restatement" in sales.why_kept
+
+
+def test_an_environment_says_that_another_one_has_to_run_only_if_that_one_says_so() -> None:
+    """Dev shows production's table over a parent of its own, which production never reads."""
+    world = shop_in_production()
+    wider = SHOP["sales"].replace("SUM(amount) AS amount", "SUM(amount) AS amount, 1 AS one")
+    done(world.services(), graph_of({**SHOP, "sales": wider}), "dev")
+    world.clock.advance(MINUTE)
+    world.land((26, 9), until=72)
+    for environment in ("prod", "dev"):
+        world.clock.advance(MINUTE)
+        plan = plan_run(world.services(), environment)
+        apply_plan(world.services(), plan, lambda _: None)
+    assert named(status(world)) == []
+    assert not status(world, "dev").is_behind

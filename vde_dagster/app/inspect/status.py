@@ -6,12 +6,12 @@ environment repairs: what another environment computes, what stays stale, and dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables
 from vde_dagster.app.inputs.staying import StaleLook, stale_looks
 from vde_dagster.app.inspect.interval_report import waiting_models
@@ -27,6 +27,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import LostTable, Plan, Staleness
 from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.ports.state import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,19 +146,46 @@ def _filled_elsewhere(services: Services, binding: Binding) -> dict[ModelName, F
 def _stale_elsewhere(
     services: Services, plan: Plan, binding: Binding, theirs: Mapping[ModelName, Filler]
 ) -> Iterator[tuple[ModelName, Staleness]]:
-    """What is stale in versions that other environments compute: a plan leaves it to them."""
+    """What is stale in versions that other environments compute: a plan leaves it to them.
+
+    It is stale if it is for its owner, whose runs compute it from the tables that the owner shows:
+    this environment may show it with others. Only of what its owner does not show that is unknown.
+    """
     shown = services.state.environment(plan.environment)
     if not theirs or shown is None:
         return
-    loaded = services.state.holdings(each.key for each in plan.snapshots.values())
-    looks = stale_looks(services, plan.graph, plan.snapshots, loaded)
-    computed = [name for name in theirs if plan.graph[name].model.stateless is None]
+    owners = {each.environment for each in theirs.values() if each.shows}
+    bindings = {name: bind_environment(services, name) for name in sorted(owners)}
+    for owner in ("", *bindings):
+        found = bindings.get(owner) or binding
+        names = [name for name, each in theirs.items() if owner == _shown_by(each)]
+        yield from _stale_as_seen(services, found, theirs, names, shown)
+
+
+def _shown_by(filler: Filler) -> str:
+    return filler.environment if filler.shows else ""
+
+
+def _stale_as_seen(
+    services: Services,
+    binding: Binding,
+    theirs: Mapping[ModelName, Filler],
+    names: Collection[ModelName],
+    shown: Environment,
+) -> Iterator[tuple[ModelName, Staleness]]:
+    """What is stale in some versions, by the tables that an environment shows."""
+    if not names:
+        return
+    graph, snapshots = binding.graph, binding.snapshots
+    loaded = services.state.holdings(each.key for each in snapshots.values())
+    looks = stale_looks(services, graph, snapshots, loaded)
+    computed = [name for name in names if graph[name].model.stateless is None]
     for name, look, _ in looks.found(computed):
         if look.stale:
             yield name, _left_to(theirs[name], look, shown.promoted_at)
-    for name in sorted(set(theirs) - set(computed)):
+    for name in sorted(set(names) - set(computed)):
         recorded = loaded.get(binding.key(name), NOTHING).recorded
-        late = late_rows(services, binding, looks.states, plan.graph[name], recorded)
+        late = late_rows(services, binding, looks.states, graph[name], recorded)
         if late is not None:
             why = theirs[name].computes
             yield name, Staleness(reason=late.reason, kept=late.intervals, why_kept=why)
