@@ -33,6 +33,7 @@ from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.reason_values import ReasonKind
 from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_text import totals
@@ -218,3 +219,30 @@ def test_a_rollback_to_fewer_columns_is_never_refused() -> None:
     assert [*column_findings(plan)] == []
     apply_plan(services, plan, lambda _: None)
     assert world.rows("mart.sales") == AMOUNTS
+
+
+PAST = """
+MODEL (name mart.past, kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount)), cron '@daily');
+SELECT id AS id, amount AS amount FROM raw.events
+"""
+NOW = PAST.replace("SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))", "FULL")
+
+
+@pytest.mark.parametrize(
+    "before,after,ends",
+    [
+        (PAST, NOW, True),
+        (PAST, PAST.replace("amount AS", "amount + 1 AS"), False),
+        (PAST, PAST.replace("'@daily'", "'@hourly'"), False),
+        (NOW, PAST, False),
+    ],
+    ids=["another kind", "forward-only", "metadata", "a history begins"],
+)
+def test_a_plan_says_that_a_history_ends(before: str, after: str, ends: bool) -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=48)
+    done(world.services(), graph_of({"past": before}), "prod")
+    for environment in ("prod", "dev"):
+        plan = asked(world.services(), graph_of({"past": after}), environment)
+        reasons = {each.kind for each in change(plan, "mart.past").reasons}
+        assert (ReasonKind.HISTORY_ENDS in reasons) == ends

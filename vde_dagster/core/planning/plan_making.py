@@ -179,7 +179,7 @@ def _change(
         name=node.name,
         change=difference.change,
         category=difference.category,
-        reasons=(*difference.reasons, *([_GIVEN_BACK] if _gives_back(before, found) else [])),
+        reasons=(*difference.reasons, *_of_tables(node, shown, found, findings)),
         previous_version=before.version if before else None,
         version=snapshot.version,
         missing=work.missing,
@@ -228,6 +228,21 @@ def _gives_back(before: ModelSnapshot | None, found: Resolved) -> bool:
         and found.difference.keeps_rows
         and found.snapshot.version != before.version
     )
+
+
+def _of_tables(node: Node, shown: Shown, found: Resolved, findings: Findings) -> Iterator[Reason]:
+    """What becomes of the table that is shown, where that does not follow from the edit alone."""
+    before = shown.snapshots.get(node.name)
+    if _gives_back(before, found):
+        yield _GIVEN_BACK
+    if (
+        before is not None
+        and before.version != found.snapshot.version
+        and node.name in findings.filled
+        and node.name not in findings.reuse
+        and shown.graph[node.name].model.kind.keeps_history
+    ):
+        yield Reason(kind=ReasonKind.HISTORY_ENDS)
 
 
 _GIVEN_BACK: Final = Reason(kind=ReasonKind.GIVEN_BACK)

@@ -67,6 +67,11 @@ class ReasonKind(Enum):
         "given_back",
         "the table that it adopted no longer has the rows that it would compute here",
     )
+    HISTORY_ENDS = (
+        "history_ends",
+        "the history that its table has so far is not in the new one: past states cannot be seen "
+        "again",
+    )
     PYTHON = ("python", "its Python code or inputs changed")
     STATEMENTS = (
         "statements",
