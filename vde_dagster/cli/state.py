@@ -9,13 +9,13 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import console, instant, print_json
-from vde_dagster.cli.spelling import vde
+from vde_dagster.cli.spelling import there, vde
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vde_dagster.state.archive import Archived
-    from vde_dagster.state.checking import StateReport
+    from vde_dagster.state.checking import BegunPromotion, StateReport
     from vde_dagster.state.stored_state import StoredState
 
 _LINES: Final = 20
@@ -128,13 +128,7 @@ def _print(stored: StoredState, report: StateReport, folder: Path) -> None:
         _print_line("  Restore it from a backup, or ask with this list before anything is changed.")
     else:
         _print_line(f"The state {looked} is whole.")
-    there: tuple[str | Path, ...] = () if folder == Path() else ("--project", folder)
-    begun = [
-        f"{each.environment}, revision {each.revision}, plan {each.plan_id[:8]}, begun at "
-        f"{instant(each.begun_at)}: `{vde('run', each.environment, *there)}` finishes it, or says "
-        f"why it cannot; `{vde('rollback', each.environment, '--give-up', *there)}` gives it up"
-        for each in report.promotions
-    ]
+    begun = [_begun(each, folder) for each in report.promotions]
     _section("Promotions that were begun and are not finished", begun)
     work = [
         f"{each.model}, version {each.version[:8]}, work {each.work_id} ({each.state}) of "
@@ -143,7 +137,22 @@ def _print(stored: StoredState, report: StateReport, folder: Path) -> None:
     ]
     _section("Work that was begun and is not done", work)
     if work:
-        _print_line("  The next run of its environment finishes or undoes it.")
+        janitor = vde("janitor", *there(folder))
+        _print_line(
+            "  The next run of its environment finishes or undoes it; what no environment shows is "
+            f"left to `{janitor}`."
+        )
+
+
+def _begun(each: BegunPromotion, folder: Path) -> str:
+    """A begun promotion, and how it ends."""
+    run = vde("run", each.environment, *there(folder))
+    give_up = vde("rollback", each.environment, "--give-up", *there(folder))
+    return (
+        f"{each.environment}, revision {each.revision}, plan {each.plan_id[:8]}, begun at "
+        f"{instant(each.begun_at)}: `{run}` finishes it, or says why it cannot; `{give_up}` gives "
+        "it up"
+    )
 
 
 def _section(title: str, lines: Sequence[str]) -> None:

@@ -356,6 +356,34 @@ def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
     assert key in {each.key for each in passed(world, 1.1).dropped}
 
 
+@pytest.mark.parametrize("cut", ["stage", "publish"])
+def test_work_of_a_killed_run_on_what_nobody_shows_is_ended(cut: str) -> None:
+    """What was only begun is given up, what was staged is recorded; nothing stays open."""
+    world = shop_in_production()
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_name=cut)), graph_of(EDITED), "prod")
+    (key,) = {each.key for each in world.state.references().open_work}
+    world.reboot()
+    with leased(world.state, version_resource(key), holder="a run"):
+        assert str(key.table) in clean_up(world.services(), TIMES).busy
+    assert world.state.references().open_work
+    passed(world, 1)
+    assert not world.state.references().open_work
+    assert bool(world.state.ledger([key]).get(key)) == (cut == "publish")
+    done(world.services(), graph_of(EDITED), "prod")
+    assert world.rows("mart.shown") == TENFOLD
+
+
+def test_work_on_what_is_shown_is_left_to_its_environment() -> None:
+    world = shop_in_production()
+    world.land((80, 1), until=96)
+    plan = asked(world.services(), graph_of(SHOP), "prod")
+    with pytest.raises(PowerCut):
+        apply_plan(world.services(Fuse(cut_name="publish")), plan, lambda _: None)
+    passed(world, 1)
+    assert world.state.references().open_work
+
+
 def test_two_janitors_at_once_exclude_each_other() -> None:
     world = promoted_and_removed()
     with (

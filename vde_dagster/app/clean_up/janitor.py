@@ -1,4 +1,6 @@
-"""The janitor: environments whose time is over, versions that nothing refers to, and old records.
+"""The janitor: environments whose time is over, versions that nothing refers to, and what is left.
+
+That is work of processes that ended on versions that no run computes any more, and old records.
 
 Each step is recorded before the next, and each decides again on what is there. So it can be cut at
 any point, and run at any time, next to plans, runs and promotions (rule R12).
@@ -15,12 +17,14 @@ from vde_dagster.app.clean_up.dropping import drop, finish_drop
 from vde_dagster.app.clean_up.looking import Left, Look, look
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.promote.promotion import remove_unused
+from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times, Tombstone
 from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
+from vde_dagster.ports.state import version_resource
 
 RESOURCE: Final = "janitor"
 """The name of the lease that the janitor works under."""
@@ -71,6 +75,7 @@ def clean_up(services: Services, times: Times) -> Cleaned:
             if tried.drop(each.key, partial(_finished, services, each))
         ]
         before = look(services, times)
+        _finish_work(services, before, tried)
         removed = _expire(services, before, tried)
         found = look(services, times) if removed else before
         swept = services.state.record_sweep(found.views, times)
@@ -113,6 +118,22 @@ class _Tried:
 def _finished(services: Services, begun: Tombstone) -> bool:
     finish_drop(services, begun)
     return True
+
+
+def _finish_work(services: Services, seen: Look, tried: _Tried) -> None:
+    """Finish or undo the work of processes that have ended, on versions that no run computes.
+
+    Those that an environment shows are left to its next plan or run, which reports it.
+    """
+    shown = {key for e in seen.found.revisions if e.until is None for key in e.versions}
+    holder = holder_of(services.ids, "the janitor")
+    for key in sorted({each.key for each in seen.found.open_work} - shown):
+        resource = version_resource(key)
+        try:
+            with leased(services.state, resource, holder=holder, ttl=services.lease_ttl) as lease:
+                recover(services, key, lease)
+        except Conflict:
+            tried.busy.append(str(key.table))
 
 
 def _expire(services: Services, seen: Look, tried: _Tried) -> tuple[str, ...]:

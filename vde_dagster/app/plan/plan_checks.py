@@ -336,6 +336,6 @@ def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
         yield (
             f"{name} keeps its table and {', '.join(widened)}, but the VIEW {', '.join(views)} "
             "reads it: Spark would refuse to read that view until it is rebuilt. Give the column "
-            "another name, make the change breaking, or make the view FULL or EMBEDDED by a plan of "
-            "its own that is applied first: as long as the view is there, somebody may read it."
+            "another name, make the change breaking, or make the view FULL or EMBEDDED by a plan "
+            "of its own, before this one: as long as the view is there, somebody may read it."
         )

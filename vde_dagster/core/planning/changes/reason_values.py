@@ -69,8 +69,7 @@ class ReasonKind(Enum):
     )
     HISTORY_ENDS = (
         "history_ends",
-        "the history that its table has so far is not in the new one: past states cannot be seen "
-        "again",
+        "the history that its table has is not in the new one: past states cannot be seen again",
     )
     PYTHON = ("python", "its Python code or inputs changed")
     STATEMENTS = (
