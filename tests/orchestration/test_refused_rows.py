@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Final
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import RAW, build_due, hour_of
+from tests.app.memory_world import RAW, bound, build_due, hour_of
 from tests.cli.calling import call
 from tests.cli.changing import serve
 from tests.cli.test_status import advised
 from tests.orchestration.automated_world import AutomatedWorld, in_production
+from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration import attempts
+from vde_dagster.orchestration.status_checks import StatusCheck, found_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LATE: Final = "vde_late_data_prod"
+KEPT: Final = ModelName("a", "kept")
 AUTOMATION: Final = "vde_automation_prod"
 
 
@@ -115,6 +118,48 @@ def test_what_a_sensor_leaves_is_tried_all_the_same_by_the_command_that_it_names
     assert done.exit_code == 0, done.output
     assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 10, 100]
     assert "refused" not in shop.skipped(sensor)
+
+
+@pytest.mark.parametrize("form", ["stateful", "without late_data"])
+def test_r8_the_sensor_and_the_check_name_what_a_person_has_to_say(
+    tmp_path: Path,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+) -> None:
+    monkeypatch.setattr(attempts, "SECONDS", 0)
+    sensor, late_data = FORMS[form]
+    text = (
+        "MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'"
+        f"{', ' * bool(late_data)}{late_data.rstrip(', ')});\n"
+        "SELECT id AS id, at AS at, amount AS amount FROM raw.events\n"
+        "WHERE at BETWEEN @start_dt AND @end_dt AND amount > 0"
+    )
+    shop = in_production(tmp_path, instance, {"kept": text})
+    rows = shop.world.rows("raw.events")
+    shop.world.catalog.overwrite(RAW, [(n, at, -v if v == 10 else v) for n, at, v in rows])
+    shop.world.land((30.5, 7), until=48)
+    answer = shop.tick(sensor)
+    assert isinstance(answer, list), answer
+    (request,) = answer
+    shop.launch(request, fails=True)
+    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 7, 10]
+    said = "--restate-model a.kept --start 2024-01-01T00:00:00+00:00"
+    assert said in shop.skipped(sensor)
+    (found,) = (
+        each
+        for each in found_in(
+            shop.world.services(), bound(shop.world.services()), {(KEPT, StatusCheck.STALE)}
+        )
+    )
+    assert not found.passed
+    assert said in found.text
+    serve(shop.world, monkeypatch)
+    command = next(each for each in advised(shop.skipped(sensor)) if "--allow-empty" in each)
+    done = call(*command, "--auto-apply", "--project", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 7]
+    assert "no rows any more" not in shop.skipped(sensor)
 
 
 MANAGED: Final = "vde_managed_prod"

@@ -15,7 +15,7 @@ from tests.worlds.auditing import run_audits
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.duck import answered, failures, text_in_duck
 from tests.worlds.frames import Frame, UserRows, sum_of
-from tests.worlds.histories import with_validity
+from tests.worlds.histories import ends, with_validity
 from tests.worlds.tables import Row
 from tests.worlds.writes import Written, inside, requested, unit_sums, written
 from vde_dagster.core.clean_up.compaction import Compaction
@@ -94,6 +94,7 @@ class MemoryEngine:
                 sums=tuple(sums),
                 columns=table.columns,
                 audits=run_audits(Frame(table.columns, processed), staging.audits, inputs),
+                ends_history=ends(table, staging),
             )
 
     def compact(self, name: TableName, wanted: Compaction) -> Compacted:

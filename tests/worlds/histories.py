@@ -6,8 +6,9 @@ from typing import Final
 
 from tests.worlds.duck import connected, result_of
 from tests.worlds.frames import Frame
-from tests.worlds.tables import Row
+from tests.worlds.tables import Row, Table
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.model.history import (
     History,
     Sides,
@@ -65,3 +66,16 @@ def with_validity(frame: Frame, history: History) -> Frame:
     """The rows of a query with the columns that the history adds, still NULL."""
     added = (history.valid_from, history.valid_to)
     return Frame((*frame.columns, *added), [(*row, None, None) for row in frame.rows])
+
+
+def ends(table: Table, staging: Staging) -> bool:
+    """Whether a history whose source closes rows had open rows at the base, and has none now."""
+    history = staging.closing_history
+    if history is None:
+        return False
+
+    def is_open(snapshot: int | None) -> bool:
+        rows = Frame(table.columns, table.rows_at(snapshot) if snapshot is not None else ())
+        return None in rows.values(history.valid_to.name)
+
+    return is_open(staging.base) and not is_open(table.branches[staging.work_id])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
@@ -24,22 +23,20 @@ class Binding:
     """An environment's models with the versions that they write to and read from.
 
     ``revision`` is that of the environment when it was read, 0 if it has none yet.
-    ``where_emptied`` says of models what to do if an interval would lose all of its rows, which is
-    refused with this text as advice; an empty text permits it. What holds for the others,
-    `vde_dagster.app.evaluate.evaluation` says. Versions that are ``returning`` may not get smaller,
-    if they build on themselves.
-    ``taken`` is the revision that was promoted, where that was no plan of files. ``permitting`` is
-    the command that lets rows go, where it is no plan of files that is carried out.
+    ``may_empty`` are the models all of whose rows may go, since a person said so (rule R8).
+    Versions that are ``returning`` may not get smaller, if they build on themselves.
+    ``taken`` is the revision that was promoted, where that was no plan of files. ``carried_out`` is
+    the command of what is carried out, where it is no plan of files.
     """
 
     environment: str
     revision: int
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
-    where_emptied: Mapping[ModelName, str] = field(default_factory=dict)
+    may_empty: frozenset[ModelName] = frozenset()
     returning: frozenset[ModelName] = frozenset()
     taken: Revision | None = None
-    permitting: str = ""
+    carried_out: str = ""
 
     def key(self, name: ModelName) -> VersionKey:
         """The version of a model."""
@@ -97,36 +94,21 @@ def bind_plan(plan: Plan) -> Binding:
         revision=plan.base_revision,
         graph=plan.graph,
         snapshots=plan.snapshots,
-        where_emptied={
-            **({change.name: "" for change in plan.changes} if plan.options.allow_empty else {}),
-            **{
-                change.name: "" if permits_loss or not plan.refuses_loss else _ACCEPT
-                for change in plan.changes
-                if _comes_back(change) or (permits_loss and not _is_shown(change))
-            },
-        },
+        may_empty=frozenset(
+            change.name
+            for change in plan.changes
+            if plan.options.allow_empty
+            or (permits_loss and not _is_shown(change))
+            or (_comes_back(change) and (permits_loss or not plan.refuses_loss))
+        ),
         returning=frozenset(each.name for each in plan.changes if _comes_back(each)),
-        permitting=_permitting(plan),
+        carried_out="" if plan.taken is None else f"vde {' '.join(plan.command)}",
     )
-
-
-def allow_empty(binding: Binding, name: ModelName) -> str:
-    """The advice where rows would go that are to stay, unless a person says otherwise."""
-    plans = f"vde plan {binding.environment} --restate-model {name} --allow-empty"
-    return f"plan with `{binding.permitting or plans}`."
-
-
-def _permitting(plan: Plan) -> str:
-    """The command that carries out a promotion or rollback, and lets rows go."""
-    return "" if plan.taken is None else f"vde {' '.join(plan.command)} --allow-empty"
 
 
 def _comes_back(change: ModelChange) -> bool:
     """Whether a version is loaded and behind; one that an earlier plan outdated is only missing."""
     return change.behind is not None and not (change.catches_up and _is_shown(change))
-
-
-_ACCEPT: Final = "plan with --accept-loss: then it is loaded as what it reads is now."
 
 
 def _is_shown(change: ModelChange) -> bool:

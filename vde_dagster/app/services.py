@@ -33,7 +33,8 @@ class Services:
     ``lease_ttl`` is how long a lease lasts without being renewed. ``retries`` is whether what
     failed is tried again as often as its model says; else that is up to whoever asked for it.
     ``late_tables`` is where sessions are listed for people; None for nowhere. ``author`` is who
-    promotes, as histories of environments name them.
+    promotes, as histories of environments name them. ``asked_at`` is when the plan or run was asked
+    for of which everything that is done now is a part; None outside of one.
     """
 
     state: State
@@ -49,6 +50,12 @@ class Services:
     retries: bool = True
     late_tables: LateTables | None = None
     author: str = ""
+    asked_at: datetime | None = None
+
+    @property
+    def execution_time(self) -> datetime:
+        """What ``@execution_ts`` stands for: the same moment for all models of a plan or run."""
+        return self.asked_at if self.asked_at is not None else self.clock.now()
 
     def project_now(self) -> datetime | None:
         """The project's clock (docs/configuration.md): the least valid-to time of its sources.

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     help="An audit that refused the rows, by its name. Repeatable: all of them have to be named.",
 )
 @click.option("--reason", metavar="TEXT", required=True, help="Why, for whoever asks later.")
-@click.option(
-    "--allow-empty", is_flag=True, help="Also if intervals that have rows are left without any."
-)
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -37,7 +34,6 @@ def command(
     *,
     audits: tuple[str, ...],
     reason: str,
-    allow_empty: bool,
     output: str,
     folder: Path,
 ) -> None:
@@ -52,7 +48,7 @@ def command(
     from vde_dagster.orchestration.acceptances import report_accepted
 
     project = VdeProject.load(folder)
-    wanted = Accepting(work_id=work, audits=audits, reason=reason, allow_empty=allow_empty)
+    wanted = Accepting(work_id=work, audits=audits, reason=reason)
     done = publish_refused(project.services, lambda: project.files.graph, wanted)
     report_accepted(project, done)
     if output == "json":

@@ -33,6 +33,7 @@ from vde_dagster.lakehouse.tables import (
 )
 from vde_dagster.lakehouse.times import check_outside
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
+from vde_dagster.lakehouse.writes.history import ends_history
 from vde_dagster.lakehouse.writes.intervals import rows_within
 from vde_dagster.lakehouse.writes.written import Written
 
@@ -126,6 +127,7 @@ class Stage:
             sums=tuple(each.sums for each in written),
             columns=columns_of(schema),
             audits=audits,
+            ends_history=ends_history(branch),
         )
 
     def _written_in_order(self, returned: tuple[Column, ...]) -> Staged:

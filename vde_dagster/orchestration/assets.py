@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -104,7 +105,7 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             audits = AuditWatch.begin(services, decided.binding, name)
             try:
                 with logged_progress(context.log, services.engine.progress):
-                    result = manager.write(decided)
+                    result = manager.write(replace(decided, asked_at=_asked_at(context)))
             except dg.Failure:  # nothing was published, but for earlier batches
                 yield from check_results(location, name, audits.checked())
                 raise
@@ -113,6 +114,12 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             yield from check_results(location, name, audits.checked(result.entries))
 
     return evaluate
+
+
+def _asked_at(context: dg.AssetExecutionContext) -> datetime | None:
+    """When the run was asked for; None where Dagster does not know it."""
+    record = context.instance.get_run_record_by_id(context.run.run_id)
+    return record.create_timestamp if record is not None else None
 
 
 def _tried_at(context: dg.AssetExecutionContext) -> datetime | None:

@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotations of an op as objects.
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import dagster as dg
 from pydantic import Field
@@ -11,6 +12,7 @@ from vde_dagster.app.catch_up.detecting import detect, late_models
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.unit_text import decision_text
+from vde_dagster.app.services import Services
 from vde_dagster.core.errors import EvaluationFailed, Refused, VdeError
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
@@ -164,14 +166,18 @@ def _sessions(
         VdeError: What went wrong; the error itself if it is the only one.
     """
     errors: list[VdeError] = []
+    services = location.project.services
+    services = replace(services, asked_at=services.clock.now())
     try:
         for name in names:
             try:
-                yield from _session(context, location, name, config.reload, outcomes)
+                yield from _session(
+                    context, location, services, name, reload=config.reload, outcomes=outcomes
+                )
             except VdeError as error:
                 errors.append(error)
     finally:
-        list_late_data(location.project.services)
+        list_late_data(services)
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -181,11 +187,12 @@ def _sessions(
 def _session(
     context: dg.OpExecutionContext,
     location: Location,
+    services: Services,
     name: ModelName,
+    *,
     reload: bool,
     outcomes: dict[ModelName, Outcome],
 ) -> Iterator[object]:
-    services = location.project.services
     binding = current_binding(location, name)
     store_followed(location)
 

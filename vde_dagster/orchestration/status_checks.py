@@ -216,7 +216,7 @@ def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Fo
     elif due:
         # The end moves with the clock, and is no news.
         first = format_instant(due[0].start)
-        text = f"What is due from {first} on is missing: `vde run {environment}` computes it"
+        text = f"What is due from {first} on is missing: {_next(model, environment)}"
     elif waits:
         text = "Nothing is missing that can be computed now"
     else:
@@ -241,7 +241,7 @@ def _stale(
         if stale.since is not None:
             metadata["vde/stale_since"] = dg.MetadataValue.timestamp(stale.since)
         texts["why"] = stale.reason
-        texts["next"] = stale.why_kept or f"`vde run {environment}` computes it"
+        texts["next"] = stale.why_kept or _next(model, environment)
     if model is not None and model.managed is not None:
         texts["managed"] = model.managed.reason
     if late is not None:
@@ -255,6 +255,12 @@ def _stale(
         text=text or "Nothing that it was computed from has changed since.",
         metadata=metadata,
     )
+
+
+def _next(model: ModelStatus | None, environment: str) -> str:
+    """What computes a model that is behind, or what a person has to say first (rule R8)."""
+    refused = model.refused if model is not None else ""
+    return refused.rstrip(".") or f"`vde run {environment}` computes it"
 
 
 def _not_loaded(late: LateRows, environment: str) -> str:

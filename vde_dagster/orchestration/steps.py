@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.apply.applying import promote_followed
-from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.filling import evaluate_rest
 from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
@@ -43,13 +43,15 @@ class Evaluation:
     """What an asset's body asks the IO manager to do.
 
     ``ranges`` are evaluated one after the other, each in a unit of work of its own. With ``force``
-    they are computed even if nothing has changed (rule R2).
+    they are computed even if nothing has changed (rule R2). ``asked_at`` is when the run was asked
+    for, which is the same for all of its steps.
     """
 
     binding: Binding
     node: Node
     ranges: tuple[Interval, ...]
     force: bool = False
+    asked_at: datetime | None = None
 
     @property
     def interval(self) -> Interval:
@@ -170,13 +172,17 @@ def current_binding(location: Location, name: ModelName) -> Binding:
 
 def evaluate_step(location: Location, evaluation: Evaluation) -> EvaluationResult:
     """Evaluate, publish, record, and let the environment's view show it."""
-    services = replace(location.project.services, retries=False)  # Dagster's retry policy does that
+    services = replace(
+        location.project.services,
+        retries=False,  # Dagster's retry policy does that
+        asked_at=evaluation.asked_at,
+    )
     store_followed(location)
     name, binding, ranges = evaluation.node.name, evaluation.binding, evaluation.ranges
     behind = stale_inputs(services, binding, name, ranges)
     done: list[Evaluated] = []
     for each in ranges:
-        done += evaluate_range(services, binding, name, each, force=evaluation.force)
+        done += evaluate_rest(services, binding, name, each, force=evaluation.force)
     show_result(location, name)
     return EvaluationResult(
         evaluation=evaluation, done=tuple(done), stale_inputs=tuple(map(str, behind))

@@ -21,16 +21,20 @@ from tests.app.memory_world import (
 from tests.app.read_models import reading_once
 from tests.app.test_faults import cuts
 from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import AuditFailed, Conflict, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork, UnitOfWorkState
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
 
 NAME = ModelName("mart", "kept")
@@ -84,13 +88,11 @@ def accept(
     graph: Graph = GRAPH,
     fuse: Fuse | None = None,
     reason: str = REASON,
-    allow_empty: bool = False,
 ) -> Accepted:
     wanted = Accepting(
         work_id=work_id or newest(world, graph).intent.work_id,
         audits=audits or ("accepted_range",),
         reason=reason,
-        allow_empty=allow_empty,
     )
     return publish_refused(world.services(fuse), lambda: graph, wanted)
 
@@ -285,19 +287,21 @@ def test_a_version_that_is_written_right_now_is_left_alone() -> None:
         accept(world)
 
 
-def test_r8_an_hour_with_rows_is_left_without_any_only_if_that_is_said_as_well() -> None:
+def test_r8_an_hour_with_rows_is_left_without_any_only_if_that_is_said_before_an_audit_looks() -> (
+    None
+):
     graph = project("number_of_rows")
     world = MemoryWorld()
     world.land((0.5, 10), (1.5, 20), until=2)
     build(world.services(), graph)
     world.catalog.delete(RAW, [row for row in world.rows("raw.events") if row[2] == 10])
     services = world.services()
-    with pytest.raises(AuditFailed):
+    with pytest.raises(RowsWouldGo, match="has no rows any more"):
         evaluate(services, bound(services), NAME, Interval(hour_of(1), hour_of(2)))
-    with pytest.raises(Refused, match="has no rows any more") as caught:
-        accept(world, "number_of_rows", graph=graph)
-    assert "--allow-empty" in caught.value.advice
-    accept(world, "number_of_rows", graph=graph, allow_empty=True)
+    allowed = PlanOptions(restate=(str(NAME),), start=hour_of(1), end=hour_of(2), allow_empty=True)
+    with pytest.raises(AuditFailed):
+        apply_plan(services, plan_environment(services, graph, "prod", allowed), lambda _: None)
+    accept(world, "number_of_rows", graph=graph)
     assert amounts(world) == [10]
 
 

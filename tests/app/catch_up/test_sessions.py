@@ -22,18 +22,21 @@ from tests.app.memory_world import (
     hour_of,
     made_once,
 )
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad, Stop
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.model_files import external_source
 
@@ -195,17 +198,25 @@ def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -
     assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
 
 
-def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so() -> None:
+@pytest.mark.parametrize("by_plan", [True, False], ids=["plan", "reload"])
+def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
+    by_plan: bool,
+) -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (1.5, 20), until=2)
     build(world.services(), project())
     before = marked(world)
     removing(world, 20)
     services = world.services()
-    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-01 01:00, .*--reload"):
+    said = r"no rows any more for \[2024-01-01 01:00, .*`vde plan prod --allow-empty`"
+    with pytest.raises(Refused, match=said):
         catch_up(services, bound(services), NAME)
     assert (amounts(world), marked(world)) == ([10, 20], before)
-    catch_up(services, bound(services), NAME, reload=True)
+    if by_plan:
+        allowed = plan_environment(services, project(), "prod", PlanOptions(allow_empty=True))
+        apply_plan(services, allowed, lambda _: None)
+    else:
+        catch_up(services, bound(services), NAME, reload=True)
     assert amounts(world) == [10]
     assert verified(world) == []
 

@@ -238,13 +238,20 @@ def test_a_source_that_is_gone_stops() -> None:
     assert "raw.events does not exist" in found.reason
 
 
-def test_an_hour_that_would_lose_all_of_its_rows_is_refused() -> None:
+def test_an_hour_that_would_lose_all_of_its_rows_waits_and_the_others_are_loaded() -> None:
     world = loaded()
     moved = [(n, hour_of(3.9) if amount == 12 else at, amount) for n, at, amount in kept(world)]
     world.catalog.overwrite(RAW, moved)
-    with pytest.raises(Refused, match="no rows any more"):
+    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-01 02:00"):
         session(world)
-    assert amounts(world) == [10, 11, 12, 13, 14, 15]
+    assert amounts(world) == [10, 11, 12, 12 + 13, 14, 15]
+    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-01 02:00"):
+        session(world)
+    services = world.services()
+    allowed = PlanOptions(restate=("a.sums",), start=hour_of(2), end=hour_of(3), allow_empty=True)
+    apply_plan(services, plan_environment(services, project(), "prod", allowed), lambda _: None)
+    assert amounts(world) == [10, 11, 12 + 13, 14, 15]
+    assert isinstance(decided(world), NothingToLoad)
 
 
 def test_what_is_beyond_the_threshold_is_loaded_by_a_person() -> None:

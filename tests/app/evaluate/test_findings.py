@@ -286,7 +286,7 @@ def test_a_source_that_lost_the_rows_of_hours_is_loaded_again_when_a_person_says
     found = detect(services, bound(services), EVENTS_NAME)
     assert isinstance(found, Load)
     assert "overwrites rows that may be loaded already" in found.rewrite
-    with pytest.raises(Refused, match="--reload"):
+    with pytest.raises(Refused, match="--allow-empty"):
         catch_up(services, bound(services), EVENTS_NAME)
     assert isinstance(detect(services, bound(services), EVENTS_NAME, reload=True), Load)
     catch_up(services, bound(services), EVENTS_NAME, reload=True)

@@ -103,15 +103,6 @@ def test_r8_a_restated_interval_keeps_its_rows_unless_that_is_said() -> None:
     assert [row[2] for row in world.rows("m.hours")] == [20]
 
 
-def test_an_interval_that_a_run_finds_stale_is_computed_whatever_comes_out() -> None:
-    world = built(hours=HOURLY)
-    world.land((23.5, 1), until=24)
-    keep(world, 20, 1)
-    services = world.services()
-    apply_plan(services, plan_run(services, "prod"), lambda _: None)
-    assert [row[2] for row in world.rows("m.hours")] == [20, 1]
-
-
 def test_r8_an_interval_whose_source_lost_its_beginning_is_not_restated() -> None:
     world = built(hours=HOURLY)
     before = world.rows("m.hours")

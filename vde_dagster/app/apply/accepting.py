@@ -14,7 +14,6 @@ from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import owned, writing
-from vde_dagster.app.evaluate.rows_stay import rows_lost
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import is_computed, look_at
 from vde_dagster.app.plan.bounding import bounds_of
@@ -45,13 +44,13 @@ from vde_dagster.ports.state import Lease
 class Accepting:
     """What a person accepts: a unit of work, the audits that refused it, and why.
 
-    ``allow_empty`` if intervals that have rows may be left without any (rule R8).
+    Rows that no audit looked at, since they would leave nothing where there is something, are not
+    among it (rule R8).
     """
 
     work_id: str
     audits: Collection[str]
     reason: str
-    allow_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +153,6 @@ def _published(
     _refuse_if_published(services, work)
     found = _acceptable(work, accepting)
     _refuse_if_moved(services, binding, work, found.publication)
-    if not accepting.allow_empty:
-        _refuse_if_emptied(services, work, found.publication)
     acceptance = Acceptance(
         work_id=work.intent.work_id,
         audits=found.audits,
@@ -277,18 +274,3 @@ def _why_other_marks(services: Services, work: UnitOfWork) -> str:
     if isinstance(question, StatelessQuestion) and question.pending != known:
         return "other late rows are pending since"
     return ""
-
-
-def _refuse_if_emptied(services: Services, work: UnitOfWork, publication: Publication) -> None:
-    """Refuse to take all rows out of a loaded interval (rule R8)."""
-    written = _written(publication)
-    error = rows_lost(
-        services,
-        work.intent.key,
-        written,
-        rebuilds=len(written) > 1 and written[0].operation is LedgerOperation.REPLACE_ALL,
-        may_shrink=True,
-        advice="publish it with --allow-empty.",
-    )
-    if error is not None:
-        raise error

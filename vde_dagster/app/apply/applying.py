@@ -23,6 +23,7 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
+from vde_dagster.core.ledger.rows_lost import rest_goes_on
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency, schedule_of
@@ -117,6 +118,7 @@ def walking(
     if recording is not None:
         run_stage = _recorded(run_stage, recording)
     clock = StoppableClock(services.clock)
+    services = replace(services, asked_at=services.clock.now())
     if concurrency.models > 1:
         services = replace(services, clock=clock)
     with _not_collecting(plan), applying(services, plan) as work:
@@ -254,6 +256,8 @@ class Walk:
             raise
         except VdeError as error:
             self.errors.append(error)
+            if self._goes_on(model, error):
+                self._done.add(model)
             raise
         self._done.add(model)
 
@@ -316,12 +320,16 @@ class Walk:
             if model in self._begun:
                 continue
             self._begun.add(model)
-            if error is None:
+            if error is None or self._goes_on(model, error):
                 self._done.add(model)
-            elif isinstance(error, VdeError):
+            if isinstance(error, VdeError):
                 self.errors.append(error)
-            else:
+            elif error is not None:
                 raise error
+
+    def _goes_on(self, model: ModelName | None, error: BaseException) -> bool:
+        """Whether what awaits a model need not wait: only rows that it shows anyway are kept."""
+        return rest_goes_on(error) and model not in self.plan.views
 
 
 def _model_of(stage: WorkStage | Closing) -> ModelName | None:

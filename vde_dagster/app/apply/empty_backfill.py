@@ -70,8 +70,8 @@ def record_empty(
         prepared = PreparedUnit(
             work_id=work_id,
             interval=whole,
-            readings=(_no_rows(binding, node, whole, services.clock.now(), work_id),),
-            writes=(_write(node, left, services.clock.now()),),
+            readings=(_no_rows(binding, node, whole, services.execution_time, work_id),),
+            writes=(_write(node, left, services.execution_time),),
             status=EntryStatus.EMPTY,
             reason=reason,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from vde_dagster.app.staleness.late_upstream import stale_now
 from vde_dagster.app.staleness.pace import pace_of
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.plan import ModelChange, Plan
@@ -52,6 +54,7 @@ class Filling:
 
         Raises:
             Conflict: Another process writes the same version right now.
+            RowsWouldGo: Some intervals would lose all of their rows; the rest may be done.
             Refused: An evaluation is not possible in the current state.
             EvaluationFailed: A query failed.
         """
@@ -63,14 +66,26 @@ class Filling:
             yield self._unchanged(found.fresh)
         stale = self._behind(found.behind)
         left, is_first = merge((*self.left(), *stale)), True
+        waiting: list[RowsWouldGo] = []
         for batch in batches(self.plan.graph[change.name].model, left):
             if not common([batch], left):
                 continue
-            done = evaluate_range(services, self.binding, change.name, batch, within=within)
-            yield from done
+            done: list[Evaluated] = []
+            try:
+                for unit in evaluate_rest(
+                    services, self.binding, change.name, batch, within=within
+                ):
+                    done.append(unit)
+                    yield unit
+            except RowsWouldGo as waits:
+                if not waits.rest_goes_on:
+                    raise
+                waiting.append(waits)
             stale = subtract(stale, [entry.interval for each in done for entry in each.entries])
             left = self._left_after(left, done, stale=stale, is_first=is_first)
             is_first = False
+        if waiting:
+            raise waiting[0].with_those_of(waiting[1:])
 
     def left(self) -> tuple[Interval, ...]:
         """The plan's intervals that are still to be evaluated: missing, or marked as outdated."""
@@ -143,6 +158,42 @@ class Filling:
 
     def _holding(self) -> Holding:
         return self.services.state.holdings([self.key]).get(self.key, NOTHING)
+
+
+def evaluate_rest(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    interval: Interval,
+    *,
+    within: Interval | None = None,
+    force: bool = False,
+) -> Iterator[Evaluated]:
+    """Evaluate a contiguous range of a model, and what waits for a person last (rule R8).
+
+    So the newest unit of work says what waits, and why. See `evaluate_range`, also for what else is
+    raised.
+
+    Raises:
+        RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
+    """
+    waiting: list[RowsWouldGo] = []
+    left = deque([interval])
+    while left:
+        each = left.popleft()
+        try:
+            yield from evaluate_range(services, binding, name, each, within=within, force=force)
+        except RowsWouldGo as waits:
+            if not waits.rest_goes_on:
+                raise
+            rest = subtract([each], waits.intervals)
+            if rest and binding.node(name).model.stateful is None:
+                left.extendleft(reversed(rest))
+                left += common([each], waits.intervals)
+            else:  # it is evaluated alone, or a session has done the rest
+                waiting.append(waits)
+    if waiting:
+        raise waiting[0].with_those_of(waiting[1:])
 
 
 def evaluate_range(

@@ -16,6 +16,7 @@ from typing import Final, assert_never
 
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import VdeError
+from vde_dagster.core.ledger.rows_lost import rest_goes_on
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.scheduling import Schedule, Task
 from vde_dagster.ports.clock import Clock
@@ -234,7 +235,9 @@ class StageThreads:
         while (task := self._taken()) is not None:
             error = self._evaluated(task.model)
             with self._changed:
-                self._schedule = self._schedule.ended(task.model, succeeded=error is None)
+                fails = self._schedule.concurrency.fail_fast or not rest_goes_on(error)
+                succeeded = error is None or not fails
+                self._schedule = self._schedule.ended(task.model, succeeded=succeeded)
                 if error is not None and not isinstance(error, VdeError):
                     self._schedule = self._schedule.stopped()
                 self._told.put(_Ended(task.model, error))

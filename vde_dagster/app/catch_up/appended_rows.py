@@ -31,9 +31,7 @@ from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.intervals import Interval, common
 
 
-def appended_rows(
-    services: Services, binding: Binding, node: Node, session: Load, *, where_emptied: str
-) -> PreparedUnit:
+def appended_rows(services: Services, binding: Binding, node: Node, session: Load) -> PreparedUnit:
     """The rows of new files and those of what is due, or the whole table again.
 
     Late rows are recorded with the last interval before a gap, or of all. No entry has a trace:
@@ -45,7 +43,7 @@ def appended_rows(
     lasts = {each: _last(services, key, each) for each in recorded}
     parts = _parts(session, lasts)
     columns = _columns(services, session) if any(not each.new for each in parts) else ()
-    now = services.clock.now()
+    now = services.execution_time
     readings = tuple(
         _reading(
             rendered(binding, node, each.range, now),
@@ -56,7 +54,6 @@ def appended_rows(
         )
         for number, each in enumerate(parts)
     )
-    rebuilt = is_rebuilt(session)
     touched = [each.recorded for each in parts]
     return PreparedUnit(
         work_id=work_id,
@@ -70,7 +67,6 @@ def appended_rows(
             for each in parts
         ),
         session=session,
-        where_emptied=where_emptied if rebuilt else "",
     )
 
 

@@ -169,7 +169,7 @@ def _held_back(
     whole = due(start, now, node.model.unit) if node.model.signals else None
     if whole is None:
         return ()
-    execution_time = services.clock.now()
+    execution_time = services.execution_time
     return held_back(
         node.model,
         subtract([whole], let_pass),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.appended_rows import appended_rows
@@ -40,6 +41,7 @@ from vde_dagster.core.ledger.late.deciding import without_adding
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, reloading
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.stateless import added_ranges
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
@@ -64,9 +66,8 @@ def catch_up(
     provided that the model's policy says so and no interval loses all of its rows (rules R7 and
     R8). With ``reload`` everything that is due is loaded again, and rows that the source no longer
     has are gone. With ``within`` no interval outside of this time is begun. Intervals that signals
-    hold back are not begun either, unless ``asked`` for. Of a version that a plan shows again,
-    intervals may lose all of their rows if its binding says so. It ``lists`` what it did, unless
-    the caller does that once for several sessions.
+    hold back are not begun either, unless ``asked`` for. It ``lists`` what it did, unless the
+    caller does that once for several sessions.
 
     Raises:
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
@@ -102,20 +103,29 @@ def _caught_up(
             case Stop(reason=reason, advice=advice):
                 raise Refused(f"{name} was not loaded: {reason}.", advice=advice)
             case Load():
-                again = f"{reloading(name, binding.environment)} loads all of it again from its "
-                again += "source."
-                emptied = "" if reload else binding.where_emptied.get(name, again)
+                if reload:  # a person said that rows which the sources have not any more may go
+                    binding = replace(binding, may_empty=binding.may_empty | {name})
                 if node.model.stateful is None:
-                    return _loaded(services, binding, node, decision, lease, where_emptied=emptied)
-                return run_stateful(
-                    services,
-                    binding,
-                    node,
-                    decision.fill,
-                    lease,
-                    session=decision,
-                    where_emptied=emptied,
-                )
+                    return _loaded(services, binding, node, decision, lease)
+                return _all_but_what_waits(services, binding, node, decision, lease)
+
+
+def _all_but_what_waits(
+    services: Services, binding: Binding, node: Node, decision: Load, lease: Lease
+) -> Evaluated:
+    """Run a stateful session, and what would lose all of its rows last: that is refused alone.
+
+    The marks move beyond it, but its traces say that it is late until it is loaded.
+    """
+    try:
+        return run_stateful(services, binding, node, decision.fill, lease, session=decision)
+    except RowsWouldGo as waits:
+        rest = subtract(decision.fill, waits.intervals)
+        if not (waits.rest_goes_on and rest):
+            raise
+        session = replace(decision, fill=rest, late=subtract(decision.late, waits.intervals))
+        run_stateful(services, binding, node, rest, lease, session=session)
+        return run_stateful(services, binding, node, waits.intervals, lease)
 
 
 def note_detected(
@@ -166,6 +176,7 @@ def load(
     whose result would be the same are kept, unless ``force`` (rule R2).
 
     Raises:
+        RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
         Refused: The source is not complete for the interval, or what is loaded has no mark.
         Conflict: Another process writes this version right now.
         EvaluationFailed: The query failed; readers see what they saw before.
@@ -177,11 +188,18 @@ def load(
     filled: tuple[Interval, ...] = ()
     overwrites = node.time_axis is not None
     by_session = node.model.stateful is not None or not overwrites
+    waiting: RowsWouldGo | None = None
     if subtract([interval], loaded_before) or by_session:
-        loaded = catch_up(services, binding, name, within=within, asked=interval)
-        if isinstance(loaded, Evaluated):
-            done.append(loaded)
-            filled = loaded.session.fill if loaded.session is not None else ()
+        try:
+            loaded = catch_up(services, binding, name, within=within, asked=interval)
+        except RowsWouldGo as waits:
+            if not waits.rest_goes_on:
+                raise
+            waiting, filled = waits, waits.intervals
+        else:
+            if isinstance(loaded, Evaluated):
+                done.append(loaded)
+                filled = loaded.session.fill if loaded.session is not None else ()
         still = subtract([interval], loaded_late(services, key))
         if still:
             raise _not_loaded(node, still, loaded_late(services, key))
@@ -190,7 +208,10 @@ def load(
         if not done:
             raise _appended_before(node, binding.environment, interval)
         return tuple(done)
-    return (*done, *(_again(services, binding, node, part, force=force) for part in again))
+    done += (_again(services, binding, node, part, force=force) for part in again)
+    if waiting is not None:
+        raise waiting
+    return tuple(done)
 
 
 def _not_loaded(node: Node, still: Sequence[Interval], loaded: Sequence[Interval]) -> Refused:
@@ -225,8 +246,7 @@ def _again(
         key = binding.key(node.name)
         with writing(services, binding, key) as lease:
             recover(services, key, lease)
-            emptied = binding.where_emptied.get(node.name, "")
-            return run_stateful(services, binding, node, [interval], lease, where_emptied=emptied)
+            return run_stateful(services, binding, node, [interval], lease)
     if node.model.stateful is not None:
         return evaluate(services, binding, node.name, interval, force=force)
     return _overwrite_as_of_mark(services, binding, node, interval, force=force)
@@ -254,13 +274,7 @@ def _overwrite_as_of_mark(
 
 
 def _loaded(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    decision: Load,
-    lease: Lease,
-    *,
-    where_emptied: str,
+    services: Services, binding: Binding, node: Node, decision: Load, lease: Lease
 ) -> Evaluated:
     """Run a session. Intervals with rows of earlier columns that get late rows are rebuilt.
 
@@ -268,20 +282,18 @@ def _loaded(
     model is touched.
     """
     try:
-        prepared = _session(services, binding, node, decision, where_emptied=where_emptied)
+        prepared = _session(services, binding, node, decision)
         return run_unit_of_work(services, binding, node, prepared, lease)
     except SchemaOutgrown as error:
         decision = without_adding(decision, error.intervals)
-        prepared = _session(services, binding, node, decision, where_emptied=where_emptied)
+        prepared = _session(services, binding, node, decision)
         return run_unit_of_work(services, binding, node, prepared, lease)
 
 
-def _session(
-    services: Services, binding: Binding, node: Node, decision: Load, *, where_emptied: str
-) -> PreparedUnit:
+def _session(services: Services, binding: Binding, node: Node, decision: Load) -> PreparedUnit:
     """One session: late rows into loaded intervals, then due intervals as of the new mark."""
     if node.time_axis is None:
-        return appended_rows(services, binding, node, decision, where_emptied=where_emptied)
+        return appended_rows(services, binding, node, decision)
     work_id = services.ids.new()
     axis = _axis(node)
     readings: list[PinnedReading] = []
@@ -305,7 +317,6 @@ def _session(
         writes=tuple(writes),
         session=decision,
         traces=traces,
-        where_emptied=where_emptied,
     )
 
 
@@ -323,7 +334,7 @@ def _fill(
         binding,
         node,
         interval,
-        services.clock.now(),
+        services.execution_time,
         source_pins={mark.source: mark.iceberg_snapshot_id},
         work_id=work_id,
     )
@@ -342,7 +353,7 @@ def _new_rows(
     before, after = decision.only.before, decision.only.after
     assert before is not None, "rows are added to what an earlier session loaded"
     source = _source(node)
-    query = rendered(binding, node, interval, services.clock.now())
+    query = rendered(binding, node, interval, services.execution_time)
     view = input_name(work_id, 0)
     return PinnedReading(
         rows=SqlRows(sql=with_inputs(query, {source: view})),

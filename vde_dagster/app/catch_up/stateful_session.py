@@ -48,7 +48,6 @@ def run_stateful(
     lease: Lease,
     *,
     session: Load | None = None,
-    where_emptied: str,
 ) -> Evaluated:
     """Overwrite what has changed, as of one state of all that is read.
 
@@ -59,13 +58,12 @@ def run_stateful(
         changed: What is overwritten, and what follows from it if the model reads itself.
         lease: On the model's version.
         session: What a session decided; None if a person asked for the intervals.
-        where_emptied: What to do if an interval would lose all of its rows; empty permits it.
 
     Raises:
         Refused: An interval would lose all of its rows, or something that is read is not loaded.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
-    work_id, now = services.ids.new(), services.clock.now()
+    work_id, now = services.ids.new(), services.execution_time
     parts = _parts(services, binding, node, changed)
     intervals = [each.interval for each in parts]
     readings = _readings(services, binding, node, intervals, session=session, work_id=work_id)
@@ -77,7 +75,6 @@ def run_stateful(
         writes=writes,
         session=session,
         traces=traces_of_parts(services, binding, node, writes, readings),
-        where_emptied=where_emptied,
         follows=frozenset(number for number, each in enumerate(parts) if each.follows),
         held=tuple(each.held for each in parts),
     )
@@ -117,7 +114,7 @@ def _readings(
     work_id: str,
 ) -> tuple[PinnedReading, ...]:
     """What each part reads: sources as of the session's marks, models as of one read of ledgers."""
-    now = services.clock.now()
+    now = services.execution_time
     ledgers = _ledgers(services, binding, node, parts)
     pins: dict[ModelName, int | None] = {
         each.name: each.after.iceberg_snapshot_id

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from vde_dagster.app.binding import Binding, allow_empty
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import sequential_batches
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.parent_ledgers import read_ledgers
@@ -90,7 +90,7 @@ def evaluate(
             prepared = _sequential(services, binding, node, left, services.ids.new())
             return run_unit_of_work(services, binding, node, prepared, lease)
 
-        now = services.clock.now()
+        now = services.execution_time
 
         def read(each: Interval, work_id: str) -> PinnedReading:
             return read_whole(services, binding, node, each, now, work_id=work_id)
@@ -132,7 +132,7 @@ def _filled(
     started = services.clock.now()
     key, write = binding.key(node.name), node.write
     reading = read(interval, work_id)
-    whole = write(interval, started)
+    whole = write(interval, services.execution_time)
     found = look(services, binding, node, whole, reading, force=force)
     if not found.computed:
         head = head_of(services, key)
@@ -157,7 +157,7 @@ def _filled(
     parts = evaluated_parts(binding.graph, node, found.computed)
     if found.kept or len(parts) > 1:
         readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(parts))
-        writes = tuple(write(each, started) for each in parts)
+        writes = tuple(write(each, services.execution_time) for each in parts)
         traces = traces_of_parts(services, binding, node, writes, readings)
     prepared = PreparedUnit(
         work_id=work_id,
@@ -166,8 +166,6 @@ def _filled(
         writes=writes,
         traces=traces,
         reuse=found,
-        where_emptied=_where_emptied(binding, node),
-        only_outdated=not (node.model.kind.is_whole or node.name in binding.where_emptied),
     )
     return run_unit_of_work(services, binding, node, prepared, lease)
 
@@ -222,7 +220,7 @@ def _sequential(
     services: Services, binding: Binding, node: Node, interval: Interval, work_id: str
 ) -> PreparedUnit:
     """The unit of work that loads an interval of a sequential kind."""
-    key, execution_time = binding.key(node.name), services.clock.now()
+    key, execution_time = binding.key(node.name), services.execution_time
     holding = services.state.holdings([key]).get(key, NOTHING)
     there = services.state.entries_within(key, (interval,))
     found = sequential_batches(
@@ -248,18 +246,7 @@ def _sequential(
         ),
         batches=found,
         traces=sequential_traces(services, binding, node, list(zip(found, readings, strict=True))),
-        where_emptied=_where_emptied(binding, node),
-        may_shrink=node.name not in binding.returning,
     )
-
-
-def _where_emptied(binding: Binding, node: Node) -> str:
-    """What to do if rows would go; empty if they may (rule R8).
-
-    Whoever evaluates it, a table that is rebuilt whole is not left without any row, and neither is
-    an interval that was asked for again: it is outdated until it is computed.
-    """
-    return binding.where_emptied.get(node.name, allow_empty(binding, node.name))
 
 
 def _readings(

@@ -7,7 +7,6 @@ still exists is read from the catalog's metadata, without Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.binding import Binding
@@ -51,7 +50,7 @@ def make_view(
     started = services.clock.now()
     key = binding.key(node.name)
     parents = _loaded_parents(services, binding, node)
-    query = physical_query(binding, node, started).text
+    query = physical_query(binding, node, services.execution_time).text
     trace = _trace(services, binding, node, query, parents)
     before = services.state.ledger([key]).get(key, ())
     stands = not force and _stands(services, key, before, trace)
@@ -75,9 +74,7 @@ def make_view(
             digest=digest,
             trace=trace,
         )
-        entries = _recorded(
-            services, binding.environment, key, change, columns, started=started, lease=lease
-        )
+        entries = _recorded(services, binding.environment, key, change, columns, lease=lease)
     return Evaluated(
         work_id=entries[-1].work_id,
         key=key,
@@ -99,7 +96,6 @@ def _recorded(
     change: LedgerChange,
     columns: Callable[[], tuple[Column, ...]],
     *,
-    started: datetime,
     lease: Lease,
 ) -> tuple[LedgerEntry, ...]:
     """Record the intent, create the view with ``columns``, and record what that returns."""
@@ -111,7 +107,7 @@ def _recorded(
         intervals=(ALWAYS,),
         inputs={},
         base=None,
-        execution_time=started,
+        execution_time=services.execution_time,
     )
     services.state.record_intent(intent, lease=lease)
     try:

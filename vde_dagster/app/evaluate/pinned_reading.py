@@ -163,7 +163,7 @@ def analysed(
     """
     first = node.model.unit.floor(node.model.start)
     interval = Interval(first, node.model.unit.following(first))
-    query = rendered(binding, node, interval, services.clock.now())
+    query = rendered(binding, node, interval, services.execution_time)
     known = sorted(name for name in query.tables if name in binding.graph)
     read = _Inputs(tables=pin(services, binding, known, {}), tokens={}, sources={})
     found = _sql_reading(query, read, services.ids.new())

@@ -30,12 +30,9 @@ class PreparedUnit:
 
     ``status`` is that of its entries, and ``reason`` says why they are not computed. ``batches``
     say for which interval each write of a sequential kind is recorded. ``traces`` are what the rows
-    of the intervals are computed from, ``reuse`` has the other intervals, which are kept. If an
-    interval would lose all of its rows, that is refused with ``where_emptied`` as advice; an empty
-    text permits it. With ``only_outdated`` that holds for intervals that are to be evaluated again.
-    A table that builds on itself has no fewer rows than before, unless it ``may_shrink``. The parts
-    that ``follows`` numbers are written only if the one before has other rows than the table, which
-    are those in ``held``.
+    of the intervals are computed from, ``reuse`` has the other intervals, which are kept. With
+    ``may_empty`` a person said that all rows may go (rule R8). The parts that ``follows`` numbers
+    are written only if the one before has other rows than the table, which are those in ``held``.
     """
 
     work_id: str
@@ -48,9 +45,7 @@ class PreparedUnit:
     batches: tuple[SequentialBatch, ...] = ()
     traces: Mapping[Interval, Trace] = field(default_factory=dict)
     reuse: ReuseDecision | None = None
-    where_emptied: str = ""
-    only_outdated: bool = False
-    may_shrink: bool = False
+    may_empty: bool = False
     follows: frozenset[int] = frozenset()
     held: tuple[RowSum | None, ...] = ()
 

@@ -1,17 +1,25 @@
-"""Rows that a blocking audit refused, and whether computing them again could end otherwise."""
+"""What was refused, and whether computing it again could end otherwise.
+
+That are rows which a blocking audit refused, and rows that would leave nothing where there is
+something (rule R8).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.changed_inputs import changed_inputs
 from vde_dagster.app.services import Services
+from vde_dagster.core.ledger.rows_lost import waits_for_person
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.names import ModelName
 
 
 def still_refused(
     services: Services, binding: Binding, name: ModelName, *, of_session: bool = False
 ) -> str:
-    """Why an audit would refuse the same rows again, for people; empty if it may not.
+    """Why the same rows would be refused again, for people; empty if they may not be.
 
     It would if the newest unit of work of the version was refused, what its query and its audits
     read has the same rows now, and the model is what it was: any edit of it counts, also one of its
@@ -22,19 +30,46 @@ def still_refused(
     Raises:
         Refused: A source does not exist any more.
     """
+    waits = waiting_for_person(services, binding, [name]).get(name, "")
+    if waits:
+        return waits
     newest = next(iter(services.state.audited(binding.key(name), limit=1)), None)
     if newest is None or not newest.refused_branch:
         return ""
     if of_session and newest.intent.session is None:
         return ""
-    intent = newest.intent
-    if intent.definition != binding.snapshots[name].fingerprint.definition:
-        return ""
-    read = {**intent.read_beside, **intent.inputs}
-    if next(changed_inputs(services, binding, read, since=newest.started_at), None) is not None:
+    if not _is_same_again(services, binding, name, newest):
         return ""
     audits = ", ".join(dict.fromkeys(each.name for each in newest.audits if each.stops))
     return (
         f"{audits} refused its rows, and neither what they follow from nor its audits have "
         f"changed since; the rows are in {newest.refused_rows}"
     )
+
+
+def waiting_for_person(
+    services: Services, binding: Binding, names: Iterable[ModelName]
+) -> dict[ModelName, str]:
+    """What a person has to say so that rows of these models may go, with the command (rule R8).
+
+    Of models whose newest unit of work was refused for that, and would have the same rows again.
+
+    Raises:
+        Refused: A source does not exist any more.
+    """
+    keys = {binding.key(name): name for name in names}
+    failed = services.state.failed(keys) if keys else {}
+    return {
+        keys[key]: work.refusal
+        for key, work in failed.items()
+        if waits_for_person(work.reason) and _is_same_again(services, binding, keys[key], work)
+    }
+
+
+def _is_same_again(services: Services, binding: Binding, name: ModelName, work: UnitOfWork) -> bool:
+    """Whether neither a model nor anything that was read has changed since a unit of work."""
+    intent = work.intent
+    if intent.definition != binding.snapshots[name].fingerprint.definition:
+        return False
+    read = {**intent.read_beside, **intent.inputs}
+    return next(changed_inputs(services, binding, read, since=work.started_at), None) is None

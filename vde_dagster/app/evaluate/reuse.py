@@ -221,7 +221,7 @@ def record_kept(
         intervals=merge(kept),
         inputs=reading.pinned,
         base=head,
-        execution_time=services.clock.now(),
+        execution_time=services.execution_time,
     )
     columns = next(iter(kept.values())).columns
     publication = Publication(iceberg_snapshot_id=head, changes=changes, columns=columns)

@@ -1,53 +1,95 @@
-"""Loaded intervals keep their rows unless a person says otherwise (rule R8)."""
+"""Rows stay unless a person says otherwise, whatever evaluates a model and why (rule R8).
+
+Every unit of work is asked once, before anything of it is published.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange
-from vde_dagster.core.ledger.rows_lost import emptied, made_smaller
-from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.time.intervals import merge
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerEntry, LedgerOperation
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo, emptied, made_smaller
+from vde_dagster.core.ledger.unit_of_work import Staged
+from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.planning.restatement import forbids_restatement
+from vde_dagster.core.time.intervals import Interval, meets, merge
 
 
 def rows_lost(
     services: Services,
-    key: VersionKey,
-    written: Sequence[LedgerChange],
+    binding: Binding,
+    node: Node,
+    prepared: PreparedUnit,
     *,
-    rebuilds: bool,
-    may_shrink: bool,
-    advice: str,
-    only_outdated: bool = False,
-) -> Refused | None:
-    """Why what was staged is not published: an interval that has rows would have none.
+    staged: Staged,
+    written: Sequence[LedgerChange],
+) -> RowsWouldGo | None:
+    """Why what was staged is not published, unless a person said that the rows may go.
 
-    A table that builds on its own rows is rebuilt with at least as many rows as it had, or with at
-    least one if it ``may_shrink``.
-
-    Args:
-        services: The ports.
-        key: The version.
-        written: The changes of what was staged.
-        rebuilds: Whether the table is rebuilt by several writes that build on each other.
-        may_shrink: Whether such a table may have fewer rows than before.
-        advice: What to do if the rows are to go.
-        only_outdated: Whether only intervals that are to be evaluated again have to keep some.
+    An interval that has rows would have none, or a table, or a history would have no open row any
+    more. A table that builds on its own rows keeps their number, too, if nobody asked for it to be
+    rebuilt: a session does that, or its version comes back.
     """
-    times = None if rebuilds else merge(each.interval for each in written)
+    name, key = node.name, binding.key(node.name)
+    if prepared.may_empty or name in binding.may_empty:
+        return None
+    if staged.ends_history:
+        why = "what it reads has no rows any more, so that all open rows of its history would end"
+        return _waiting(binding, node, prepared, [prepared.interval], why=why)
+    returns = name in binding.returning
+    replaces = any(each.operation is LedgerOperation.REPLACE_ALL for each in written)
+    times = None if replaces else merge(each.interval for each in written)
     entries = services.state.entries_within(key, times)
-    if only_outdated:
-        entries = tuple(each for each in entries if each.status is EntryStatus.OUTDATED)
-    lost = made_smaller(written, entries) if rebuilds else emptied(written, entries)
-    if rebuilds and may_shrink and any(each.rows.rows for each in written):
-        return None
-    if not lost:
-        return None
-    what = "fewer rows than before" if rebuilds else "no rows any more"
-    return Refused(
-        f"{key.model} was not loaded: what it reads has {what} for {', '.join(map(str, lost))}, "
-        "where its table has some",
-        advice=f"If that is right, {advice}",
+    if prepared.rebuilds and (returns or prepared.session is not None):
+        lost, why = made_smaller(written, entries), "what it reads has fewer rows than before"
+    else:
+        lost, why = emptied(written, entries), "what it reads has no rows any more"
+    if not lost and prepared.batches and not replaces:
+        sums = services.state.sums([key]).get(key)
+        if sums is not None and sums.rows and not sums.rows + sum(e.rows.rows for e in written):
+            lost = (prepared.interval,)
+    return _waiting(binding, node, prepared, lost, why=why, entries=entries) if lost else None
+
+
+def _waiting(
+    binding: Binding,
+    node: Node,
+    prepared: PreparedUnit,
+    lost: Sequence[Interval],
+    *,
+    why: str,
+    entries: Sequence[LedgerEntry] = (),
+) -> RowsWouldGo:
+    """The refusal, with the command that lets these rows go."""
+    returns = node.name in binding.returning
+    by_interval = node.time_axis is not None and not prepared.batches
+    restates = _restates(binding, node, prepared)
+    command = binding.carried_out or f"vde plan {binding.environment}"
+    is_shown = all(e.status is EntryStatus.COMPUTED for e in entries if meets(lost, e.interval))
+    return RowsWouldGo(
+        node.name,
+        lost,
+        why=why,
+        command=f"{command} --restate-model {node.name}" if restates else command,
+        flag="--accept-loss" if returns else "--allow-empty",
+        bounded=restates and by_interval and binding.environment == PRODUCTION,
+        rest_goes_on=by_interval
+        and is_shown
+        and not (returns or node.model.reads_itself or node.model.stateless is not None),
     )
+
+
+def _restates(binding: Binding, node: Node, prepared: PreparedUnit) -> bool:
+    """Whether the command computes again what the model holds: a plan does all else by itself.
+
+    What is due is never loaded by restating: a history would be rebuilt from a source without rows.
+    """
+    if binding.carried_out or forbids_restatement(node.model):
+        return False
+    if prepared.session is not None and node.model.stateful is None:
+        return False
+    return prepared.rebuilds or not prepared.batches

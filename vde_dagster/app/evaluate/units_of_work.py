@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -31,7 +31,6 @@ from vde_dagster.core.graph.checks import place_of_query
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.ledger.entries import (
-    LedgerChange,
     LedgerMismatch,
     apply_changes,
     touched,
@@ -114,10 +113,8 @@ def _tried(
     key = binding.key(node.name)
     reason = _why(services, key, prepared)
     algorithm = _algorithm(services, key, prepared)
-    staging = _prepared(
-        services, binding, node, prepared, base=base, algorithm=algorithm, started=started
-    )
-    intent = _intent(binding, prepared, staging, started)
+    staging = _prepared(services, binding, node, prepared, base=base, algorithm=algorithm)
+    intent = _intent(binding, prepared, staging, services.execution_time)
     services.state.record_intent(intent, lease=lease)
     check_pins_stay(services, staging, lease=lease)
     with failing_in_its_file(node.model):
@@ -135,9 +132,11 @@ def _tried(
         algorithm=algorithm,
     )
     _check_recordable(services, key, prepared.work_id, publication, lease=lease)
+    waits = rows_lost(services, binding, node, prepared, staged=staged, written=written)
+    if waits is not None:
+        give_up_after(services, key, prepared.work_id, waits, lease=lease)
+        raise waits
     record_audits(services, key, prepared.work_id, staged.audits, publication, lease=lease)
-    if prepared.where_emptied:
-        _check_rows_stay(services, key, prepared, written, lease=lease)
     services.state.record_staged(prepared.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     publish(services, key, base, publication)
@@ -195,7 +194,7 @@ def _why(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
 
 
 def _intent(
-    binding: Binding, prepared: PreparedUnit, staging: Staging, started: datetime
+    binding: Binding, prepared: PreparedUnit, staging: Staging, execution_time: datetime
 ) -> Intent:
     """What is recorded before anything is staged (rule R5)."""
     key = staging.target
@@ -211,7 +210,7 @@ def _intent(
             for name, snapshot in reading.pinned.items()
         },
         base=staging.base,
-        execution_time=started,
+        execution_time=execution_time,
         session=prepared.session,
         drifted=shown.holds_others,
         beside=pinned_beside(staging),
@@ -228,7 +227,6 @@ def _prepared(
     *,
     base: int | None,
     algorithm: str,
-    started: datetime,
 ) -> Staging:
     """What the engine stages: the step, with its audits and its pre- and post-statements."""
     audited = audits_for(
@@ -238,7 +236,7 @@ def _prepared(
         interval=prepared.interval,
         writes=prepared.writes,
         readings=prepared.readings,
-        execution_time=started,
+        execution_time=services.execution_time,
     )
     statements = statements_of(
         services,
@@ -246,7 +244,7 @@ def _prepared(
         node,
         prepared.interval,
         readings=prepared.readings,
-        execution_time=started,
+        execution_time=services.execution_time,
         work_id=prepared.work_id,
     )
     key = binding.key(node.name)
@@ -274,29 +272,6 @@ def _check_recordable(
     except LedgerMismatch as error:
         give_up_after(services, key, work_id, error, lease=lease)
         raise
-
-
-def _check_rows_stay(
-    services: Services,
-    key: VersionKey,
-    prepared: PreparedUnit,
-    written: Sequence[LedgerChange],
-    *,
-    lease: Lease,
-) -> None:
-    """Refuse, before publishing, to leave an interval that has rows without any (rule R8)."""
-    error = rows_lost(
-        services,
-        key,
-        written,
-        rebuilds=prepared.rebuilds,
-        may_shrink=prepared.may_shrink,
-        only_outdated=prepared.only_outdated,
-        advice=prepared.where_emptied,
-    )
-    if error is not None:
-        give_up_after(services, key, prepared.work_id, error, lease=lease)
-        raise error
 
 
 def _algorithm(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:

@@ -64,7 +64,7 @@ def due_of(
     def ready(model: Model, units: Sequence[Interval]) -> tuple[Interval, ...]:
         passing = [each for each in units if model.name == name and asked and meets([asked], each)]
         held = [each for each in units if each not in passing]
-        now = services.clock.now()
+        now = services.execution_time
         return merge([*passing, *ready_intervals(model, held, execution_time=now)])
 
     sessions = tracked_times(services, graph, tables)

@@ -13,6 +13,7 @@ from datetime import datetime
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables
+from vde_dagster.app.evaluate.refusals import waiting_for_person
 from vde_dagster.app.inputs.staying import StaleLook, stale_looks
 from vde_dagster.app.inspect.interval_report import waiting_models
 from vde_dagster.app.plan.fillers import Filler, fillers
@@ -40,6 +41,7 @@ class ModelStatus:
     - ``managed`` is why a MANAGED table is to be rebuilt; None if it is not.
     - ``lost`` is its table, if somebody dropped it.
     - ``is_unfinished`` says that an earlier process left work on it, which the next run finishes.
+    - ``refused`` is what a person has to say before a run computes it; empty if nothing.
     """
 
     node: Node
@@ -51,6 +53,7 @@ class ModelStatus:
     managed: Freshness | None = None
     lost: LostTable | None = None
     is_unfinished: bool = False
+    refused: str = ""
 
     @property
     def is_behind(self) -> bool:
@@ -106,6 +109,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
     waits = dict(waiting_models(services, plan))
     managed = {each.name: each for each in managed_tables(services, binding) if each.is_stale}
     lost = {each.name: each for each in (*plan.lost_tables, *plan.dropped_tables)}
+    refused = waiting_for_person(services, binding, [each.name for each in plan.backfills])
     models = [
         ModelStatus(
             node=plan.graph[change.name],
@@ -117,6 +121,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
             managed=managed.get(change.name),
             lost=lost.get(change.name),
             is_unfinished=change.name in plan.unfinished,
+            refused=refused.get(change.name, ""),
         )
         for change in plan.changes
         if change.name in plan.graph and _has_status(plan.graph[change.name])

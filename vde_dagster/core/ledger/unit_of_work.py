@@ -23,9 +23,10 @@ from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.model.column_rules import DEFAULT_COLUMN_RULES, ColumnRules
+from vde_dagster.core.model.history import History
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
-from vde_dagster.core.model.writes import TimeAxisSpec, Write
+from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 
@@ -196,6 +197,14 @@ class Staging:
     state: str = ""
 
     @property
+    def closing_history(self) -> History | None:
+        """The history that is kept, if keys that its source lacks are closed; else None."""
+        write = self.parts[-1].write
+        if isinstance(write, KeepHistory) and write.history.closes_missing:
+            return write.history
+        return None
+
+    @property
     def is_in_order(self) -> bool:
         """Whether parts read what the parts before them have written."""
         return any(part.own_rows is not None for part in self.parts)
@@ -212,12 +221,16 @@ class Staged:
 
     ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
     A part that only follows, and whose turn did not come, has no sums.
+
+    With ``ends_history`` a history that closes the rows of keys that are gone has no open row, and
+    had some at the base.
     """
 
     iceberg_snapshot_id: int | None
     sums: tuple[Mapping[Interval, RowSum], ...]
     columns: tuple[Column, ...]
     audits: tuple[AuditResult, ...] = ()
+    ends_history: bool = False
 
 
 class UnitOfWorkState(Enum):

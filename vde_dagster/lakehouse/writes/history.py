@@ -106,6 +106,21 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
     return exchanged(branch, staged, write.interval, change, before=before, loaded=loaded)
 
 
+def ends_history(branch: Branch) -> bool:
+    """Whether a history that closes keys which are gone had open rows at the base, and has none.
+
+    Open and closed rows are in different partitions, so that the first is mostly known from the
+    table's metadata, and the second looked at only where it counts.
+    """
+    history = branch.staging.closing_history
+    if history is None:
+        return False
+    is_open = F.expr(open_rows(history).sql("spark"))
+    if not branch.rows().where(is_open).isEmpty():
+        return False
+    return not branch.at(branch.staging.base).where(is_open).isEmpty()
+
+
 def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
     compared = {name.lower() for name in columns}
     found = [

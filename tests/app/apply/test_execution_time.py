@@ -1,0 +1,92 @@
+"""All that one plan or run evaluates is asked for at one moment, in memory."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName
+
+TEXTS = {
+    "hours": "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at, batch_size 1), "
+    "cron '@hourly'); SELECT id AS id, at AS at, @execution_tstz AS asked FROM raw.events "
+    "WHERE at BETWEEN @start_ts AND @end_ts",
+    "full": "MODEL (name m.full, kind FULL, cron '@hourly'); "
+    "SELECT id AS id, @execution_tstz AS asked FROM raw.events",
+    "keys": "MODEL (name m.keys, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@hourly'); "
+    "SELECT id AS id, @execution_tstz AS asked FROM raw.events "
+    "WHERE at BETWEEN @start_ts AND @end_ts",
+    "late": "MODEL (name m.late, kind INCREMENTAL_BY_TIME_RANGE (time_column at), "
+    "cron '@hourly', late_data (mode stateless, sources (raw.events))); "
+    "SELECT id AS id, at AS at, @execution_tstz AS asked FROM raw.events "
+    "WHERE at BETWEEN @start_ts AND @end_ts",
+    "state": "MODEL (name m.state, kind INCREMENTAL_BY_TIME_RANGE (time_column at), "
+    "cron '@hourly', late_data (mode stateful, sources ('raw.events|at'))); "
+    "SELECT id AS id, at AS at, @execution_tstz AS asked FROM raw.events "
+    "WHERE at BETWEEN @start_ts AND @end_ts",
+}
+HISTORIES = {
+    name: f"MODEL (name m.{name}, kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns [amount], "
+    "invalidate_hard_deletes true), cron '@hourly'); "
+    "SELECT id AS id, amount AS amount FROM raw.events"
+    for name in ("first", "second", "third")
+}
+
+
+def moments(world: MemoryWorld, *names: str) -> set[datetime]:
+    """The moments that rows have, of their evaluation."""
+    rows = (row for name in names for row in world.rows(f"m.{name}"))
+    return {datetime.fromisoformat(str(row[-1])) for row in rows}
+
+
+def applied(world: MemoryWorld, graph: Graph | None) -> datetime:
+    """Apply a plan, or a run, while time passes; returns when it began."""
+    services = world.services()
+    began = world.clock.now()
+    plan = (
+        plan_run(services, "prod") if graph is None else plan_environment(services, graph, "prod")
+    )
+    apply_plan(services, plan, lambda _: world.clock.advance(timedelta(seconds=36)))
+    assert world.clock.now() > began
+    return began
+
+
+def test_every_kind_has_the_moment_at_which_its_plan_was_asked_for() -> None:
+    world, graph = MemoryWorld(), graph_of(TEXTS)
+    world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
+    began = applied(world, graph)
+    assert moments(world, *TEXTS) == {began}
+    services = world.services()
+    for name in TEXTS:
+        key = bound(services).key(ModelName("m", name))
+        works = services.state.works(e.work_id for e in services.state.ledger([key])[key])
+        assert {each.intent.execution_time for each in works.values()} == {began}, name
+
+
+@pytest.mark.parametrize("by_plan", [True, False], ids=["plan", "run"])
+def test_histories_that_one_run_closes_end_at_one_moment(by_plan: bool) -> None:
+    world, graph = MemoryWorld(), graph_of(HISTORIES)
+    world.land((0.5, 10), (1.5, 20), until=3)
+    applied(world, graph)
+    left = [row for row in world.rows("raw.events") if row[2] != 10]
+    world.catalog.overwrite(RAW, left)
+    world.land(until=4)
+    world.clock.advance(timedelta(minutes=1))
+    began = applied(world, graph if by_plan else None)
+    ended = {row[-1] for name in HISTORIES for row in world.rows(f"m.{name}")} - {None}
+    assert ended == {began}
+
+
+def test_another_run_has_another_moment() -> None:
+    world, graph = MemoryWorld(), graph_of({"hours": TEXTS["hours"]})
+    world.land((0.5, 10), until=1)
+    first = applied(world, graph)
+    world.land((1.5, 20), (2.5, 30), until=3)
+    second = applied(world, None)
+    assert moments(world, "hours") == {first, second}

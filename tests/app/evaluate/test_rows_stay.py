@@ -1,0 +1,252 @@
+"""Rule R8, whoever evaluates a model and why: rows go only if a person says so, in memory.
+
+Each kind is evaluated once with rows, and again from a source that has none any more.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+
+import pytest
+
+from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
+
+BY_HOUR = (
+    "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'{more}); "
+    "SELECT id AS id, at AS at, amount AS amount FROM raw.events "
+    "WHERE at BETWEEN @start_ts AND @end_ts AND amount > 0"
+)
+HOURS = BY_HOUR.format(more="")
+STATEFUL = BY_HOUR.format(more=", late_data (mode stateful, sources ('raw.events|at'))")
+CHILD = (
+    "MODEL (name m.child, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'); "
+    "SELECT at AS at, COUNT(*) AS n FROM m.hours WHERE at BETWEEN @start_ts AND @end_ts GROUP BY at"
+)
+OTHER = (
+    "MODEL (name m.other, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'); "
+    "SELECT id AS id, at AS at FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts"
+)
+FULL = (
+    "MODEL (name m.full, kind FULL, cron '@hourly'); "
+    "SELECT id AS id, amount AS amount FROM raw.events WHERE amount > 0"
+)
+HISTORY = (
+    "MODEL (name m.history, kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns [amount], "
+    "invalidate_hard_deletes {deletes}), cron '@hourly'); "
+    "SELECT id AS id, amount AS amount FROM raw.events WHERE amount > 0"
+)
+BY_TIME = (
+    "MODEL (name m.history, kind SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at, "
+    "invalidate_hard_deletes true), cron '@hourly'); "
+    "SELECT id AS id, at AS at FROM raw.events WHERE amount > 0"
+)
+ENDS = HISTORY.format(deletes="true")
+
+
+def run(world: MemoryWorld, concurrency: Concurrency = ONE_AT_A_TIME) -> None:
+    services = world.services()
+    apply_plan(services, plan_run(services, "prod"), lambda _: None, concurrency=concurrency)
+
+
+def refused(world: MemoryWorld, concurrency: Concurrency = ONE_AT_A_TIME) -> Refused:
+    with pytest.raises(Refused, match="no rows any more") as caught:
+        run(world, concurrency)
+    return caught.value
+
+
+def allow(world: MemoryWorld, graph: Graph, said: Refused) -> None:
+    """Carry out the command that a refusal names."""
+    words = str(said).split("`")[-2].split()
+    assert words[:3] == ["vde", "plan", "prod"]
+    assert words[-1] == "--allow-empty"
+    given = dict(zip(words[3:-1:2], words[4:-1:2], strict=True))
+    options = PlanOptions(
+        allow_empty=True,
+        restate=(given["--restate-model"],) if "--restate-model" in given else (),
+        start=instant(given.get("--start")),
+        end=instant(given.get("--end")),
+    )
+    services = world.services()
+    apply_plan(services, plan_environment(services, graph, "prod", options), lambda _: None)
+
+
+def instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def amounts(world: MemoryWorld, view: str = "m.hours") -> list[int]:
+    return sorted(int(str(row[2])) for row in world.rows(view))
+
+
+def removed(world: MemoryWorld, *gone: int) -> None:
+    kept = [row for row in world.rows("raw.events") if row[2] not in gone]
+    world.catalog.overwrite(RAW, kept)
+
+
+def corrected(world: MemoryWorld, amount: int) -> None:
+    """A row gets an amount that the models leave out; the source still covers its hour."""
+    rows = world.rows("raw.events")
+    new = [(row[0], row[1], -amount if row[2] == amount else row[2]) for row in rows]
+    world.catalog.overwrite(RAW, new)
+
+
+def landed(**texts: str) -> tuple[MemoryWorld, Graph]:
+    world, graph = MemoryWorld(), graph_of(texts)
+    world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
+    build(world.services(), graph)
+    return world, graph
+
+
+@pytest.mark.parametrize("models", [1, 3])
+def test_r8_a_stale_interval_keeps_its_rows_and_all_else_goes_on(models: int) -> None:
+    concurrency = Concurrency(models=models)
+    world, graph = landed(hours=HOURS, child=CHILD, other=OTHER)
+    corrected(world, 20)
+    world.land((0.7, 11), (3.5, 40), until=4)
+    said = refused(world, concurrency)
+    assert "m.hours was not loaded" in str(said)
+    assert "[2024-01-01 01:00, 2024-01-01 02:00)" in str(said)
+    assert "m.child" not in str(said)
+    assert amounts(world) == [10, 11, 20, 30, 40]
+    assert len(world.rows("m.child")) == 5
+    assert len(world.rows("m.other")) == 5
+    again = refused(world, concurrency)  # it is not taken for fresh
+    assert str(again) == str(said)
+    assert "m.hours" in {str(each.name) for each in plan_run(world.services(), "prod").backfills}
+    allow(world, graph, again)
+    assert amounts(world) == [10, 11, 30, 40]
+    assert len(world.rows("m.child")) == 4
+    assert plan_run(world.services(), "prod").is_empty
+
+
+def test_r8_a_plan_of_an_edit_beside_it_is_promoted() -> None:
+    world, _ = landed(hours=HOURS, other=OTHER)
+    corrected(world, 20)
+    edited = graph_of({"hours": HOURS, "other": OTHER.replace("id AS id", "id + 1 AS id")})
+    with pytest.raises(RowsWouldGo):
+        build(world.services(), edited)
+    assert [row[0] for row in world.rows("m.other")] == [2, 3, 4]
+    assert amounts(world) == [10, 20, 30]
+
+
+def test_r8_a_stateful_session_loads_all_but_the_hour_that_would_be_empty() -> None:
+    world, graph = landed(hours=STATEFUL)
+    corrected(world, 20)
+    world.land((0.7, 11), (3.5, 40), until=4)
+    services = world.services()
+    with pytest.raises(RowsWouldGo, match="01:00, 2024-01-01 02:00"):
+        catch_up(services, bound(services), ModelName("m", "hours"))
+    assert amounts(world) == [10, 11, 20, 30, 40]
+    said = refused(world)
+    assert amounts(world) == [10, 11, 20, 30, 40]
+    allow(world, graph, said)
+    assert amounts(world) == [10, 11, 30, 40]
+    assert plan_run(world.services(), "prod").is_empty
+
+
+@pytest.mark.parametrize("text", [ENDS, BY_TIME], ids=["by column", "by time"])
+def test_r8_a_history_is_not_ended_by_a_source_without_rows(text: str) -> None:
+    world, graph = landed(history=text)
+    before = world.rows("m.history")
+    world.catalog.overwrite(RAW, [])
+    world.land(until=4)
+    said = refused(world)
+    assert "all open rows of its history would end" in str(said)
+    assert "`vde plan prod --allow-empty`" in str(said)  # restating it would begin it from nothing
+    assert world.rows("m.history") == before
+    assert str(refused(world)) == str(said)
+    allow(world, graph, said)
+    after = world.rows("m.history")
+    assert [row[:-1] for row in after] == [row[:-1] for row in before]
+    assert None not in [row[-1] for row in after]
+    assert plan_run(world.services(), "prod").is_empty
+
+
+def test_a_history_goes_on_with_fewer_keys_and_where_no_key_is_closed() -> None:
+    world, _ = landed(history=ENDS)
+    removed(world, 10, 20)
+    world.land(until=4)
+    run(world)
+    assert [row[-1] is None for row in world.rows("m.history")] == [False, False, True]
+    world, _ = landed(history=HISTORY.format(deletes="false"))
+    world.catalog.overwrite(RAW, [])
+    world.land(until=4)
+    run(world)
+    assert {row[-1] for row in world.rows("m.history")} == {None}
+
+
+def test_a_history_that_comes_back_to_life_after_it_was_ended_is_loaded() -> None:
+    world, graph = landed(history=ENDS)
+    world.catalog.overwrite(RAW, [])
+    world.land(until=4)
+    allow(world, graph, refused(world))
+    world.land(until=5)
+    run(world)  # a history without open rows loses none
+    world.land((5.5, 50), until=6)
+    run(world)
+    assert [row[-1] for row in world.rows("m.history")].count(None) == 1
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(each, marks=pytest.mark.full) for each in range(4, 20))]
+)
+def test_r8_whatever_lands_and_goes_no_run_leaves_an_hour_without_its_rows(seed: int) -> None:
+    chance = random.Random(seed)
+    texts = {"hours": HOURS if seed % 2 else STATEFUL, "full": FULL, "history": ENDS}
+    world, until = MemoryWorld(), 3
+    graph = graph_of(texts)
+    world.land((0.5, 10), (1.5, 20), (2.5, 30), until=until)
+    build(world.services(), graph)
+    for step in range(6):
+        rows = world.rows("raw.events")
+        gone = [int(str(row[2])) for row in rows if int(str(row[2])) > 0 and chance.random() < 0.5]
+        for amount in gone:
+            corrected(world, amount)
+        if chance.random() < 0.5:
+            until += 1
+        world.land((chance.randrange(until) + 0.3, 100 + step), until=until)
+        before = rows_by_hour(world)
+        full, history = world.rows("m.full"), world.rows("m.history")
+        with suppress(Refused):
+            run(world)
+        after, wanted = rows_by_hour(world), expected_by_hour(world)
+        for hour in range(until):
+            expected = wanted.get(hour) or before.get(hour, [])
+            assert after.get(hour, []) == expected, (hour, step)
+        assert world.rows("m.full") or not full
+        is_open = [row[-1] is None for row in world.rows("m.history")]
+        assert any(is_open) or not any(row[-1] is None for row in history)
+
+
+def rows_by_hour(world: MemoryWorld) -> dict[int, list[int]]:
+    return by_hour(timed(world, "m.hours"))
+
+
+def expected_by_hour(world: MemoryWorld) -> dict[int, list[int]]:
+    return by_hour(each for each in timed(world, "raw.events") if each[1] > 0)
+
+
+def timed(world: MemoryWorld, view: str) -> list[tuple[datetime, int]]:
+    """The time and amount of each row."""
+    rows = ((row[1], int(str(row[2]))) for row in world.rows(view))
+    return [(at, amount) for at, amount in rows if isinstance(at, datetime)]
+
+
+def by_hour(rows: Iterable[tuple[datetime, int]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for at, amount in rows:
+        found.setdefault(int((at - hour_of(0)).total_seconds() // 3600), []).append(amount)
+    return {hour: sorted(amounts) for hour, amounts in found.items()}
