@@ -254,6 +254,26 @@ def test_after_an_empty_first_load_a_row_is_valid_from_its_own_time(
     assert ordered(lake.rows()) == [(1, day(2), day(2), None), (2, None, day(4), None)]
 
 
+@pytest.mark.parametrize("metrics", ["default", "none"])
+def test_it_is_known_whether_a_history_ends(lake: Lake, metrics: str) -> None:
+    """By the metadata of its files, or by its rows where that says nothing."""
+    columns = ("id", "updated_at")
+    first = lake.load(TIME, columns, [(1, day(2)), (2, day(2))], at=day(3))
+    if metrics == "none" and lake.spark is not None:
+        lake.spark.sql(
+            f"ALTER TABLE lake.{lake.key.table} SET TBLPROPERTIES "
+            "('write.metadata.metrics.default' = 'none')"
+        )
+    fewer = lake.load(TIME, columns, [(2, day(2))], at=day(4))
+    ended = lake.load(TIME, columns, [], at=day(5))
+    after = lake.load(TIME, columns, [], at=day(6))
+    again = lake.load(TIME, columns, [(3, day(6))], at=day(7))
+    found = [each.ends_history for each in (first, fewer, ended, after, again)]
+    assert found == [False, False, True, False, False]
+    kept = replace(TIME, closes_missing=False)
+    assert not lake.load(kept, columns, [], at=day(8)).ends_history
+
+
 @SPARK_IN_FULL_FORM
 def test_snapshots_of_days_one_after_the_other_give_the_printed_table(lake: Lake) -> None:
     history = replace(TIME, updated_at="ds", compared=("some_value",), closes_missing=False)

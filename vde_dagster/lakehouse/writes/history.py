@@ -109,11 +109,11 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
 def ends_history(branch: Branch) -> bool:
     """Whether a history that closes keys which are gone had open rows at the base, and has none.
 
-    Open and closed rows are in different partitions, so that the first is mostly known from the
-    table's metadata, and the second looked at only where it counts.
+    All open rows are written by each evaluation, so that its own files mostly answer that. Rows are
+    looked at where they do not.
     """
     history = branch.staging.closing_history
-    if history is None:
+    if history is None or branch.staging.base is None or branch.adds_null(history.valid_to.name):
         return False
     is_open = F.expr(open_rows(history).sql("spark"))
     if not branch.rows().where(is_open).isEmpty():
