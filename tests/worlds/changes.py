@@ -40,7 +40,12 @@ def times_of(table: Table, snapshot: Snapshot, column: str) -> tuple[Interval, .
 
 
 def instants_of(table: Table, rows: Iterable[Row], column: str) -> list[datetime] | None:
-    """The times of a column; None if there is no such column, or a row without a time."""
+    """The times of a column; None if there is no such column, or a row without a time.
+
+    Also if the table's writers leave out what their files have.
+    """
+    if table.properties.get("write.metadata.metrics.default") == "none":
+        return None
     names = [each.name.lower() for each in table.columns]
     if column.lower() not in names:
         return None

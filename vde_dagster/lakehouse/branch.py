@@ -152,12 +152,13 @@ class Branch:
         """Whether files that the last commit wrote are known to have rows without a value."""
         table = self._load(self.staging.target.table)
         ref = table.metadata.refs.get(self._name)
-        snapshot = table.metadata.snapshot_by_id(ref.snapshot_id) if ref is not None else None
+        head = ref.snapshot_id if ref is not None else None
+        snapshot = table.metadata.snapshot_by_id(head) if head is not None else None
         field = table.schema().find_field(column, case_sensitive=False).field_id
         return any(
             (entry.data_file.null_value_counts or {}).get(field)
             for manifest in (snapshot.manifests(table.io) if snapshot is not None else ())
-            if manifest.added_snapshot_id == ref.snapshot_id
+            if manifest.added_snapshot_id == head
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
         )
 

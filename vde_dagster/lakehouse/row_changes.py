@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import Final
 
 from pyiceberg.conversions import from_bytes
+from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -20,6 +21,7 @@ from pyiceberg.types import DateType, NestedField, StringType, TimestampType, Ti
 from vde_dagster.core.time.formats import iso_day
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, merge
 from vde_dagster.lakehouse.appended import Added, appended
+from vde_dagster.lakehouse.footer_bounds import footer_bounds
 from vde_dagster.ports.catalog import RowChange
 
 _TIMELY: Final = (DateType, TimestampType, TimestamptzType, StringType)
@@ -80,7 +82,7 @@ def _held(table: Table, column: str) -> tuple[Interval, ...] | None:
         for manifest in snapshot.manifests(table.io)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
     )
-    return _covered(entries, field)
+    return _covered(entries, field, table.io)
 
 
 def _time_field(table: Table, column: str) -> NestedField | None:
@@ -104,7 +106,7 @@ def _times(
     if summary is None or field is None:
         return None
     if added is not None:
-        return _covered([entry for _, entry in added], field)
+        return _covered([entry for _, entry in added], field, table.io)
     own = [
         entry
         for manifest in snapshot.manifests(table.io)
@@ -120,46 +122,61 @@ def _times(
         rows_counted = int(summary.additional_properties.get(counted, "0"))
         if rows_counted != sum(1 for each in own if each.status is status):
             return None  # a writer that leaves out what it removed
-    return _covered(own, field)
+    return _covered(own, field, table.io)
 
 
-def _covered(entries: Iterable[ManifestEntry], field: NestedField) -> tuple[Interval, ...] | None:
-    """From the first to the last time in each of these files; None where one does not say."""
+def _covered(
+    entries: Iterable[ManifestEntry], field: NestedField, io: FileIO
+) -> tuple[Interval, ...] | None:
+    """From the first to the last time in each of these files; None where one does not say.
+
+    What the table's metadata leaves out (columns behind the hundredth, or all of them, by the
+    table's metrics) is read from the end of the file.
+    """
     bounds: list[Interval] = []
     for entry in entries:
         file = entry.data_file
         if file.content is not DataFileContent.DATA:
             return None  # rows are removed by their places
         if file.record_count:
-            found = _bounds(file, field)
+            found = _bounds(file, field, io)
             if found is None:
                 return None
             bounds.append(found)
     return merge(bounds)
 
 
-def _bounds(file: DataFile, field: NestedField) -> Interval | None:
+def _bounds(file: DataFile, field: NestedField, io: FileIO) -> Interval | None:
     low = (file.lower_bounds or {}).get(field.field_id)
     high = (file.upper_bounds or {}).get(field.field_id)
     nulls = (file.null_value_counts or {}).get(field.field_id)
-    if low is None or high is None or nulls != 0:
-        return None
+    assert isinstance(field.field_type, _TIMELY), "see `_time_field`"
+    kind, found = field.field_type, None
+    if low is None or high is None or nulls is None:
+        found = footer_bounds(io, file, field.field_id)
+    elif not nulls:
+        found = from_bytes(kind, low), from_bytes(kind, high)
     try:
-        return _between(field, low, high)
+        return None if found is None else _between(field, *found)
     except (OverflowError, ValueError):
         return None  # a time that no calendar has
 
 
-def _between(field: NestedField, low: bytes, high: bytes) -> Interval:
+def _between(field: NestedField, low: object, high: object) -> Interval:
+    """The time from a column's least to its greatest value, as Iceberg stores them.
+
+    Raises:
+        ValueError: A text that begins with no date.
+        OverflowError: A time that no calendar has.
+    """
     if isinstance(field.field_type, DateType):
-        first, last = (timedelta(days=int(from_bytes(field.field_type, e))) for e in (low, high))
+        first, last = (timedelta(days=int(str(each))) for each in (low, high))
         return Interval(EPOCH + first, EPOCH + last + timedelta(days=1))
     if isinstance(field.field_type, StringType):
-        days = [iso_day(from_bytes(field.field_type, each)) for each in (low, high)]
+        days = [iso_day(str(each)) for each in (low, high)]
         if days[0] is None or days[1] is None:
             raise ValueError("a text that begins with no date")
         return Interval(days[0], days[1] + timedelta(days=1))
     assert isinstance(field.field_type, TimestampType | TimestamptzType), "see `_time_field`"
-    kind = field.field_type
-    first, last = (timedelta(microseconds=int(from_bytes(kind, each))) for each in (low, high))
+    first, last = (timedelta(microseconds=int(str(each))) for each in (low, high))
     return Interval(EPOCH + first, EPOCH + last + timedelta(microseconds=1))

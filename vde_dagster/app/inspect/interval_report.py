@@ -132,7 +132,7 @@ def left_by_plan(services: Services, plan: Plan) -> tuple[Waiting, ...]:
     return tuple((name, waits) for name, waits in found if waits)
 
 
-_NAMED: Final = frozenset({Reason.ENVIRONMENT, Reason.SOURCE, Reason.MODEL})
+_NAMED: Final = frozenset({Reason.ENVIRONMENT, Reason.SOURCE, Reason.UNKNOWN, Reason.MODEL})
 """Of pauses, of tables that are gone and of the project's clock a plan has lines of its own."""
 
 

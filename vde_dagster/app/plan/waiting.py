@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from vde_dagster.app.inputs.completeness import tracked_times
 from vde_dagster.app.plan.fillers import Filler
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.graph.embedded import stored_parents
-from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of, tables_read
+from vde_dagster.core.ledger.late.question import unknown_times
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan import NO_TRACKED, Plan
 from vde_dagster.core.planning.readiness import blocked_by_parents
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
@@ -34,6 +36,7 @@ class Reason(Enum):
     CLOCK = "clock"
     ENVIRONMENT = "environment"
     SOURCE = "source"
+    UNKNOWN = "unknown"
     MODEL = "model"
     SIGNAL = "signal"
     GONE = "gone"
@@ -48,6 +51,7 @@ class Wait:
     - ``ENVIRONMENT``: the one that fills this version, as ``filler`` says.
     - ``SOURCE``: a table that is complete only up to ``start``, or empty if that is None. It is a
       model if another environment fills its version.
+    - ``UNKNOWN``: a tracked source that does not say up to when it is complete.
     - ``MODEL``: an upstream model that has not loaded what is read; ``start`` to ``end`` is the
       first such interval. They are None for a model without intervals.
     - ``SIGNAL``: one of the model's own, with the first interval that is held back. It is not
@@ -76,8 +80,8 @@ class Wait:
                 return f"the project's clock has no time yet: {self.name} says none"
             case Reason.ENVIRONMENT:
                 return _elsewhere(self.filler or Filler(environment=self.name))
-            case Reason.SOURCE:
-                return f"{self.name} {f'is complete only to {start}' if start else 'has no data'}"
+            case Reason.SOURCE | Reason.UNKNOWN:
+                return self._of_source(start)
             case Reason.MODEL:
                 return f"{self.name} lacks {first}" if first else f"{self.name} is not built yet"
             case Reason.SIGNAL:
@@ -85,6 +89,11 @@ class Wait:
                 return f"the signal {self.name} {holds} back {first}"
             case Reason.GONE | Reason.PAUSED:
                 return _stopped(self.name, start)
+
+    def _of_source(self, start: str) -> str:
+        if self.reason is Reason.UNKNOWN:
+            return unknown_times([ModelName.parse(self.name)])
+        return f"{self.name} {f'is complete only to {start}' if start else 'has no data'}"
 
 
 def _elsewhere(filler: Filler) -> str:
@@ -249,19 +258,22 @@ def _late_sources(services: Services, complete: CompleteTimes, node: Node) -> It
     graph = complete.plan.graph
     for name in complete.sources(node.name):
         until = complete.by_model[name]
-        if until is None and graph[name].model.stateless is not None:
-            yield from _without_data(services, graph[name])
+        if until is None and graph[name].model.late_data is not None:
+            yield from _without_data(services, graph, graph[name])
         else:
             yield Wait(reason=Reason.SOURCE, name=str(name), start=until)
 
 
-def _without_data(services: Services, node: Node) -> Iterator[Wait]:
-    """The sources of a model's late data that have never had a row."""
-    policy = node.model.stateless
-    for name in policy.sources if policy is not None else ():
-        table = services.source(name)
+def _without_data(services: Services, graph: Graph, node: Node) -> Iterator[Wait]:
+    """The sources of a model's late data that have never had a row, or do not say of which time."""
+    policy = node.model.late_data
+    tables = {name: services.source(name) for name in (policy.sources if policy else ())}
+    times = tracked_times(services, graph.above([node.name]), tables).get(node.name, NO_TRACKED)
+    for name, table in tables.items():
         if table is None or table.iceberg_snapshot_id is None:
             yield Wait(reason=Reason.SOURCE, name=str(name))
+        elif name in times.times and times.times[name] is None:
+            yield Wait(reason=Reason.UNKNOWN, name=str(name))
 
 
 def _unmade_parents(

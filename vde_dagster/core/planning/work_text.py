@@ -73,7 +73,14 @@ def work_text(plan: Plan, change: ModelChange) -> Iterator[str]:
         by = f" of {owner}" if owner not in (None, plan.environment) else ""
         yield f"reuses {counted_ranges(node, change.reuse.loaded, 'the view')}{by}"
     if not change.missing and change.complete_to is None and node.model.kind.stores_rows:
-        yield "waits: what it reads has no data yet"
+        yield _without_times(node)
+
+
+def _without_times(node: Node) -> str:
+    """Why nothing can be computed of a model, if no time is known up to which all is complete."""
+    if node.model.stateful is not None:
+        return "waits: it is not known yet up to when what it tracks is complete"
+    return "waits: what it reads has no data yet"
 
 
 def late_or_changed(plan: Plan, change: ModelChange) -> Iterator[str]:

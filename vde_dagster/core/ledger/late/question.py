@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -66,6 +67,21 @@ class TrackedHistory:
     mark: HighWaterMark | None
     history: SourceHistory
     complete_to: datetime | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it has been written, and it is not known up to when it is complete."""
+        return self.history.head is not None and self.complete_to is None
+
+
+def unknown_times(names: Iterable[ModelName]) -> str:
+    """Why nothing is loaded of sources whose files do not say which times they have."""
+    sources = ", ".join(map(str, names))
+    return (
+        f"it is not known up to when {sources} is complete: it has no rows, or its files do not "
+        "say which times of the tracked column they have, or a row has none. Let whatever loads it "
+        "set its table property `vde.valid-to`, or track a column that has a time in every row"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,12 @@ from vde_dagster.core.ledger.late.decision import (
 )
 from vde_dagster.core.ledger.late.history import SourceStatus, added_by
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason, pending_text
-from vde_dagster.core.ledger.late.question import LateRows, StatefulQuestion, TrackedHistory
+from vde_dagster.core.ledger.late.question import (
+    LateRows,
+    StatefulQuestion,
+    TrackedHistory,
+    unknown_times,
+)
 from vde_dagster.core.model.late_data import LateDataMode, LoadType, OnSourceRewrite
 from vde_dagster.core.time.intervals import (
     EVER,
@@ -145,6 +150,10 @@ def _filled(
 def _why_nothing(asked: StatefulQuestion, pending: Sequence[Pending]) -> str:
     """Why there is nothing to load, for people."""
     moved = any(each.history.has_moved for each in asked.sources)
+    unknown = [each.name for each in asked.sources if each.is_unknown]
+    if unknown:
+        known_late = f"; what has changed is pending: {pending_text(pending)}" if pending else ""
+        return f"{unknown_times(unknown)}{known_late}"
     if pending:
         return f"what has changed is pending: {pending_text(pending)}"
     if moved:
