@@ -74,7 +74,7 @@ WRITTEN = """# Ours, by hand.
 
 
 def test_a_file_that_says_what_the_catalog_does_stays_as_it_is() -> None:
-    same = refreshed(WRITTEN, orders=table("ID bigint", "amount decimal(10,2)", "at timestamp"))
+    same = refreshed(WRITTEN, orders=table("id bigint", "amount decimal(10,2)", "at timestamp"))
     assert same.text == WRITTEN
     assert (same.added, same.updated) == ((), {})
     assert same.declared == (ModelName("other", "unread"), ModelName("raw", "orders"))
@@ -96,6 +96,16 @@ def test_a_file_that_says_what_the_catalog_does_stays_as_it_is() -> None:
             "    first: int\n    # the key\n",
         ),
         (["id bigint", "at timestamp"], "    amount: decimal(10, 2) # in euros\n", ""),
+        (
+            ["Id bigint", "amount decimal(10,2)", "at timestamp"],
+            "    id: BIGINT ",
+            "    Id: BIGINT ",
+        ),
+        (
+            ["id bigint", "AMOUNT double", "at timestamp"],
+            "amount: decimal(10, 2) #",
+            "AMOUNT: double #",
+        ),
         (
             ["amount decimal(10,2)", "id bigint", "at timestamp"],
             "    # the key\n    id: BIGINT   # unique\n    amount: decimal(10, 2) # in euros\n",
@@ -208,7 +218,15 @@ def test_a_description_that_looks_like_a_variable_is_a_comment() -> None:
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
     lambda name: name.strip() == name
 )
-TYPES = st.sampled_from(["int", "bigint", "decimal(10,2)", "struct<a:int,b:array<string>>"])
+TYPES = st.sampled_from(
+    [
+        "int",
+        "bigint",
+        "decimal(10,2)",
+        "struct<a:int,B:array<string>>",
+        "struct<b:int,`User-Agent`:string>",
+    ]
+)
 TABLES = st.dictionaries(NAMES, st.tuples(TYPES, st.text(max_size=20)), min_size=1, max_size=5)
 
 
@@ -217,11 +235,11 @@ def test_any_names_and_comments_are_written_so_that_they_are_read_again(
     before: dict[str, tuple[str, str]], after: dict[str, tuple[str, str]], description: str
 ) -> None:
     def source(columns: dict[str, tuple[str, str]]) -> SourceTable:
-        folded = {name.lower(): each for name, each in columns.items()}
+        folded = {name.lower(): (name, *each) for name, each in columns.items()}
         return SourceTable(
             columns=tuple(
                 Column(name=name, type=kind, description=said)
-                for name, (kind, said) in folded.items()
+                for name, kind, said in folded.values()
             ),
             description=description,
         )

@@ -150,7 +150,7 @@ def _read_external(source: ModelSource, defaults: Defaults) -> Model:
         place=Place(path=source.path, line=entry["line"]),
         start=defaults.start or EPOCH,
         columns=tuple(
-            Column(name=key.lower(), type=value.lower()) for key, value in entry["columns"].items()
+            Column(name=name, type=written) for name, written in entry["columns"].items()
         ),
     )
 

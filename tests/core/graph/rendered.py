@@ -40,7 +40,12 @@ COLUMNS = {
     "millis": "bigint",
     "hour": "int",
 }
-SOURCES = {"raw.t": COLUMNS, "raw.u": {"i": "int", "k": "string", "v": "double"}}
+SOURCES = {
+    "raw.t": COLUMNS,
+    "raw.u": {"i": "int", "k": "string", "v": "double"},
+    "raw.cased": {"Id": "int", "userAgent": "struct<osName: string>"},
+    "raw.also": {"ID": "bigint", "USERAGENT": "struct<OSNAME: string>"},
+}
 INSTANTS = {
     1: "2023-12-31 23:59:59.999999",
     2: "2024-01-01 00:00:00",

@@ -317,6 +317,45 @@ def test_what_looks_like_the_place_of_a_star_in_a_text_is_none() -> None:
     assert render(full(query)).text == expected
 
 
+CASED = "(SELECT `Id`, `userAgent` FROM {})"
+AS_IN_THE_CATALOG = [
+    (
+        "SELECT to_json(struct(*)) AS j FROM raw.cased",
+        f"SELECT to_json(struct(*)) AS j FROM {CASED} AS `cased`",
+    ),
+    (
+        "SELECT to_json(struct(c.*)) AS j FROM raw.cased c",
+        f"SELECT to_json(struct(c.*)) AS j FROM {CASED} c",
+    ),
+    (
+        "SELECT to_json(struct(*)) AS j FROM raw.cased TABLESAMPLE (5 ROWS)",
+        "SELECT to_json(struct(*)) AS j FROM (SELECT `Id`, `userAgent` FROM {} TABLESAMPLE (5 ROWS)) AS `cased`",
+    ),
+    (
+        "SELECT to_json(struct(x.*)) AS j FROM (SELECT @STAR(raw.cased) FROM raw.cased AS c) AS x",
+        f"SELECT to_json(struct(x.*)) AS j FROM (SELECT c.`Id`, c.`userAgent` FROM {CASED} AS c) AS x",
+    ),
+    (
+        "SELECT to_json(struct(x.*)) AS j FROM (SELECT @STAR(raw.cased, prefix := 'my_', except := [ID]) FROM raw.cased AS c) AS x",
+        f"SELECT to_json(struct(x.*)) AS j FROM (SELECT c.`userAgent` AS `my_userAgent` FROM {CASED} AS c) AS x",
+    ),
+]
+
+
+@pytest.mark.parametrize("written, runs", AS_IN_THE_CATALOG)
+def test_what_stands_in_place_of_a_name_has_the_case_of_the_declared_columns(
+    written: str, runs: str
+) -> None:
+    assert render(full(written)).text == runs.format("raw.cased")
+
+
+def test_a_union_has_the_names_and_the_fields_of_its_first_table() -> None:
+    query = "SELECT to_json(struct(x.*)) AS j FROM (@UNION('all', raw.cased, raw.also)) AS x"
+    found = render(full(query)).text
+    assert "CAST(also.`ID` AS INT) AS `Id`" in found
+    assert "CAST(also.`USERAGENT` AS STRUCT<osName: STRING>) AS `userAgent`" in found
+
+
 def test_temporary_views_of_pre_statements_keep_their_names() -> None:
     made = "CREATE OR REPLACE TEMPORARY VIEW tmp AS SELECT s.i FROM m.s"
     used = "INSERT INTO raw.u SELECT Tmp.i, Tmp.i FROM Tmp"

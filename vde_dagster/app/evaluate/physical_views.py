@@ -13,6 +13,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.pinned_reading import physical_query
 from vde_dagster.app.evaluate.reuse import FIRST_BUILD
+from vde_dagster.app.evaluate.spelled_columns import check_spelling
 from vde_dagster.app.evaluate.units_of_work import failing_in_its_file
 from vde_dagster.app.publish.publishing import record
 from vde_dagster.app.services import Services
@@ -154,10 +155,10 @@ def _trace(
         loaded: What is loaded of the models that it reads, with their columns.
     """
     columns = {name: each.last.columns for name, each in loaded.items()}
-    for name in stored_parents(binding.graph, node.name):
-        source = services.source(name) if name not in columns else None
-        if source is not None:
-            columns[name] = source.columns
+    others = [name for name in stored_parents(binding.graph, node.name) if name not in columns]
+    sources = {name: there for name in others if (there := services.source(name)) is not None}
+    check_spelling(binding.graph, node, query, sources)
+    columns |= {name: source.columns for name, source in sources.items()}
     typed = (
         f"{name} {each.name} {each.type}".lower()
         for name in sorted(columns)

@@ -14,6 +14,7 @@ from vde_dagster.app.evaluate.parent_ledgers import (
     read_ledgers,
     refuse,
 )
+from vde_dagster.app.evaluate.spelled_columns import check_spelling
 from vde_dagster.app.publish.foreign_writes import readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
@@ -136,6 +137,7 @@ def read_whole(
             ranges = input_ranges(tree, axes=axes_of(binding.graph, tree, reader=node.name))
             query = rendered(binding, node, interval, execution_time)
             read = _pinned(services, binding, node, interval, looked_at, ranges=ranges)
+            check_spelling(binding.graph, node, query.text, read.sources)
             return _sql_reading(query, read, work_id, own=_own_rows(binding, node, interval))
 
 

@@ -9,13 +9,13 @@ with data on purpose.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.sql.spark.type_spelling import with_lower_words
 
 SUM_BITS: Final = 128
 MODULUS: Final = 1 << SUM_BITS
@@ -108,15 +108,6 @@ def _canonical_type(name: str) -> str:
     for mark in "<>(),:":
         words = words.replace(f" {mark}", mark).replace(f"{mark} ", mark)
     return words
-
-
-def with_lower_words(name: str) -> str:
-    """A type's name in lower case, but for fields of structs: they are data where rows are JSON."""
-    return _WORD.sub(lambda word: word[1] or word[0].lower(), name)
-
-
-_WORD: Final = re.compile(r"((?:`[^`]*`|[^<>(),:`]+):)|\w+")
-"""A word, or the name of a field with the colon behind it."""
 
 
 def _digest(parts: Iterable[str], *, prefix: bytes = b"") -> str:

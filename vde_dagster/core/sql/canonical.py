@@ -34,6 +34,7 @@ from vde_dagster.core.sql.spark.forms import with_known_forms
 from vde_dagster.core.sql.spark.merged_columns import note_merging_joins, with_merged_columns
 from vde_dagster.core.sql.spark.names import unknown_stars, with_spark_names
 from vde_dagster.core.sql.spark.scopes import type_named
+from vde_dagster.core.sql.spark.type_spelling import with_lower_words
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
 from vde_dagster.core.sql.translation.differences import Unclear, with_spark_meaning
 from vde_dagster.core.sql.translation.proven import unproven
@@ -177,7 +178,7 @@ def _closed(
         typed = with_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
         note_types(qualified, schema=schema, dialect=dialect)
-        restore_data_names(qualified, schema=schema, dialect=dialect, text=text)
+        restore_data_names(qualified, schema=schema, dialect=dialect, text=text, tables=schemas)
     except (Refused, *SQL_ERRORS) as error:
         if refused:
             raise QueryInvalid(*_findings(refused)) from error
@@ -216,7 +217,7 @@ def _open(
         typed = with_types(timed, schema=schema, dialect=dialect)
         columns = _known_columns(typed, documented)
         note_types(bound, schema=schema, dialect=dialect)
-        restore_data_names(bound, schema=schema, dialect=dialect, text=text)
+        restore_data_names(bound, schema=schema, dialect=dialect, text=text, tables=schemas)
         return understood(bound, columns), unclear
     except QueryInvalid:
         if not unclear:
@@ -228,7 +229,7 @@ def _open(
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
-    restore_data_names(loose, schema=schema, dialect=dialect, text=text)
+    restore_data_names(loose, schema=schema, dialect=dialect, text=text, tables=schemas)
     return understood(loose, columns, is_bound=False), unclear
 
 
@@ -358,7 +359,7 @@ def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column
 
 def _name_of_type(kind: exp.DataType) -> str:
     plain = not any(value for key, value in kind.args.items() if key != "this")
-    return _plain_type(kind.this) if plain else kind.sql("spark").lower()
+    return _plain_type(kind.this) if plain else with_lower_words(kind.sql("spark"))
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,9 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
+from vde_dagster.core.columns import Column
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.types import with_types
 
 ExprT = TypeVar("ExprT", bound=exp.Expr)
@@ -96,13 +99,20 @@ def shown_name(projection: exp.Expr) -> str:
     return projection.alias_or_name if shown is None else str(shown)
 
 
-def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str, text: str) -> None:
+def restore_data_names(
+    query: exp.Expr,
+    *,
+    schema: MappingSchema,
+    dialect: str,
+    text: str,
+    tables: Mapping[ModelName, Sequence[Column]],
+) -> None:
     """Restore the author's spelling of names in a qualified query if their case may be data.
 
     These are keys of anything that is not known to be a struct by the tables of ``schema``, the
     names in PIVOT and UNPIVOT and, if a call takes ``*``, the columns of sub-queries. Spark names a
     column without a name by the text of its expression: for these the ``text`` of the whole query
-    counts.
+    counts. A column that ``*`` stands for has the name that it has in its table, see ``tables``.
     """
     dots = list(query.find_all(exp.Dot))
     if dots:
@@ -114,7 +124,7 @@ def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str, 
         for each in _in_pivot(pivot):
             _restore(each)
     if takes_all_names(query):
-        _restore_columns(query, words_of(text))
+        _restore_columns(query, words_of(text), tables)
 
 
 def takes_all_names(query: exp.Expr) -> bool:
@@ -199,15 +209,32 @@ def _restore(name: exp.Identifier) -> None:
         name.set("this", written)
 
 
-def _restore_columns(query: exp.Expr, text: str) -> None:
+def _restore_columns(
+    query: exp.Expr, text: str, tables: Mapping[ModelName, Sequence[Column]]
+) -> None:
     """Give the columns of all sub-queries the names that they have in Spark."""
-    names: dict[int, Mapping[str, str]] = {}
+    names: dict[int, Mapping[str, str]] = {
+        id(table): {each.name.lower(): each.name for each in tables.get(name, ())}
+        for table in query.find_all(exp.Table)
+        if (name := model_name_of(table)) is not None
+    }
     for scope in traverse_scope(query):  # inner queries before outer ones
         if isinstance(scope.expression, exp.Select):
             names[id(scope.expression)] = _restored(scope.expression, scope, names, text)
+            _note_names_of_tables(scope, names)
     for alias in query.find_all(exp.TableAlias):
         for column in alias.columns:
             _restore(column)
+
+
+def _note_names_of_tables(scope: Scope, names: Mapping[int, Mapping[str, str]]) -> None:
+    """Note which names a call with ``*`` gets from tables, as far as they are not in lower case."""
+    tables = [names.get(id(each), {}) for each in scope.sources.values()]
+    cased = [name for each in tables for lower, name in each.items() if name != lower]
+    for star in filter(_is_star_in_call, scope.find_all(exp.Star) if cased else ()):
+        call = star.parent.parent if isinstance(star.parent, exp.Column) else star.parent
+        if call is not None:
+            call.meta[_SHOWN] = " ".join([*lent_names(call), *cased])
 
 
 def _restored(
@@ -241,6 +268,5 @@ def _inherited(
 ) -> str | None:
     """The name of a column that ``*`` stood for: the one that it has in the sub-query."""
     source = scope.sources.get(column.table)
-    if not isinstance(source, Scope):
-        return None
-    return names.get(id(_first_select(source.expression)), {}).get(column.name.lower())
+    of = _first_select(source.expression) if isinstance(source, Scope) else source
+    return names.get(id(of), {}).get(column.name.lower())

@@ -11,8 +11,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.dsha import with_lower_words
 from vde_dagster.core.sql.errors import SQL_ERRORS
+from vde_dagster.core.sql.spark.type_spelling import with_lower_words
 from vde_dagster.core.sql.translation.differences import with_precision
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import BRACKETS, Value

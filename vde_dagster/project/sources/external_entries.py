@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot import exp, parse_one
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.project.yaml_document import Reader
 
 WrittenColumns = tuple[tuple[str, str], ...]
-"""Columns of an entry in order: names in lower case, types as they are written."""
+"""Columns of an entry in order, as they are written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,21 +110,24 @@ def _is_scalar(node: yaml.Node) -> bool:
 def _written(node: yaml.Node | None) -> WrittenColumns:
     if not isinstance(node, yaml.MappingNode):
         return ()
-    return tuple((str(key.value).lower(), str(value.value)) for key, value in node.value)
+    return tuple((str(key.value), str(value.value)) for key, value in node.value)
 
 
 def says_the_same(written: WrittenColumns, columns: Sequence[Column]) -> bool:
-    """Whether an entry agrees with the catalog; two names of one type are the same."""
+    """Whether an entry agrees with the catalog; two names of one type are the same.
+
+    The case of a column's name, and that of a field, counts: it is data where rows become JSON.
+    """
     return [(name, canonical_type(kind) or kind) for name, kind in written] == [
-        (each.name.lower(), canonical_type(each.type) or each.type) for each in columns
+        (each.name, canonical_type(each.type) or each.type) for each in columns
     ]
 
 
 def canonical_type(kind: str) -> str | None:
     """One spelling for all spellings of a Spark type; None if it is no type."""
     try:
-        found = exp.DataType.build(kind.lower(), dialect="spark")
-    except (SqlglotError, ValueError, RecursionError):
+        found = parse_one(kind, dialect="spark", into=exp.DataType)
+    except (*SQL_ERRORS, RecursionError):
         return None
     known = not found.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.USERDEFINED)
     return found.sql() if known else None
@@ -133,7 +136,7 @@ def canonical_type(kind: str) -> str | None:
 def column_changes(written: WrittenColumns, columns: Sequence[Column]) -> tuple[ColumnChange, ...]:
     """The columns that an entry lacks, has too many, or of another type; in the catalog's order."""
     old = dict(written)
-    new = {each.name.lower(): each.type for each in columns}
+    new = {each.name: each.type for each in columns}
     return tuple(
         ColumnChange(column=name, old=old.get(name), new=new.get(name))
         for name in dict.fromkeys((*new, *old))

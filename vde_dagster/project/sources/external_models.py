@@ -125,7 +125,7 @@ def _lines_replaced(
 ) -> _Edit | None:
     """The lines of a block of columns in the catalog's order; each keeps its comments."""
     newline = _newline(text)
-    types = {each.name.lower(): each.type for each in table.columns}
+    wanted = {each.name.lower(): each for each in table.columns}
     start = at = _line_end(text, after)
     lines: dict[str, str] = {}
     for pair in node.value:
@@ -137,10 +137,14 @@ def _lines_replaced(
         if first < key.end_mark.index:
             return None
         name = str(key.value).lower()
+        column = wanted.get(name)
+        begin, colon = key.start_mark.index, key.end_mark.index
         line = text[at:end]
-        if name in types and canonical_type(types[name]) != canonical_type(str(value.value)):
-            gap = "" if first > key.end_mark.index + 1 else " "
-            line = text[at:first] + gap + _scalar(types[name]) + text[last:end]
+        if column is not None and canonical_type(column.type) != canonical_type(str(value.value)):
+            gap = "" if first > colon + 1 else " "
+            line = text[at:first] + gap + _scalar(column.type) + text[last:end]
+        if column is not None and column.name != str(key.value):
+            line = line[: begin - at] + _scalar(column.name) + line[colon - at :]
         lines[name] = line if line.endswith("\n") else line + newline
         at = end
     indent = node.start_mark.column

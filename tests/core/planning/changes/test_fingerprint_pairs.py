@@ -178,11 +178,30 @@ INPUTS: list[tuple[str, Written, Written, set[str]]] = [
     ("another declared type of a seed", seed("a\n1\n", "a int"), seed("a\n1\n", "a bigint"), {"parent_data"}),
     ("a described column of a seed", seed("a\n1\n", "a int"), seed("a\n1\n", "a int COMMENT 'the key'"), {"parent_metadata"}),
     ("one more column of a source", Source(columns={"a": "int"}), Source(columns={"a": "int", "b": "string"}), {"parent_data"}),
-    ("the case of a source's columns", Source(columns={"a": "int"}), Source(columns={"A": "INT"}), set()),
+    ("the case of a source's columns", Source(columns={"a": "int"}), Source(columns={"A": "int"}), set()),
     ("another type of a source's column", Source(columns={"a": "int", "b": "int"}), Source(columns={"a": "int", "b": "string"}), {"parent_data"}),
     ("an embedded query with other rows", "MODEL (kind EMBEDDED); SELECT a FROM raw.t", "MODEL (kind EMBEDDED); SELECT a FROM raw.t WHERE a > 1", {"parent_data"}),
     ("an embedded query in other lines", "MODEL (kind EMBEDDED); SELECT a FROM raw.t", "MODEL (kind EMBEDDED);\nselect A\nfrom raw.t", set()),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "query, parts",
+    [
+        ("SELECT TO_JSON(STRUCT(*)) AS j FROM m.x", {"data"}),
+        ("SELECT TO_JSON(STRUCT(t.*)) AS j FROM m.x AS t", {"data"}),
+        ("SELECT TO_JSON(STRUCT(1 AS i, t.*)) AS j FROM m.x AS t", {"data"}),
+        ("SELECT TO_JSON(STRUCT(t.*)) AS j FROM (SELECT * FROM m.x) AS t", {"data"}),
+        ("SELECT TO_JSON(STRUCT(t.*)) AS j FROM (SELECT A FROM m.x) AS t", set()),
+        ("SELECT TO_JSON(STRUCT(a)) AS j FROM m.x", set()),
+        ("SELECT COUNT(*) AS n, MAX(a) AS a FROM m.x", set()),
+        ("SELECT * FROM m.x", set()),
+    ],
+)
+def test_the_case_of_a_sources_columns_counts_where_it_is_data(query: str, parts: set[str]) -> None:
+    sources = [Source(columns={"a": "int"}), Source(columns={"A": "int"})]
+    found = [node("m.y", {"m.x": each, "m.y": query}) for each in sources]
+    assert differing(*found) == parts
 
 
 @pytest.mark.parametrize(

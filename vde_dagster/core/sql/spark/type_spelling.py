@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.spark.scopes import type_named
 
 _Type: Final = exp.DataType.Type
@@ -58,10 +61,33 @@ def _struct(kind: exp.DataType) -> str | None:
     for each in kind.expressions:
         inner = each.args.get("kind") if isinstance(each, exp.ColumnDef) else None
         found = spelled(inner) if isinstance(inner, exp.DataType) else None
-        if found is None or not each.name.isidentifier():
+        if found is None:
             return None
-        fields.append(f"{each.name}:{found}")
+        fields.append(f"{field_name(each.name)}:{found}")
     return f"struct<{','.join(fields)}>" if fields else None
+
+
+@lru_cache(maxsize=4096)
+def field_name(name: str) -> str:
+    """A field's name in the name of a struct's type: in backquotes where it is not read without."""
+    if _WORD.fullmatch(name):
+        try:
+            read = type_named(f"struct<{name}:int>").expressions
+        except SQL_ERRORS:
+            read = []
+        if len(read) == 1 and isinstance(read[0], exp.ColumnDef) and read[0].name == name:
+            return name
+    return exp.to_identifier(name, quoted=True).sql("spark")
+
+
+def with_lower_words(name: str) -> str:
+    """A type's name in lower case, but for fields of structs: they are data where rows are JSON."""
+    return _WORDS.sub(lambda word: word[1] or word[0].lower(), name)
+
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
+_WORDS: Final = re.compile(r"((?:`(?:[^`]|``)*`|[^<>(),:`]+):)|\w+")
+"""A word, or the name of a field with the colon behind it."""
 
 
 def entry_of(kind: str | None) -> Sequence[str]:
