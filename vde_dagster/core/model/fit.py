@@ -18,6 +18,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.select_clauses import operation_of
+from vde_dagster.core.sql.spark.functions import GENERATORS
 from vde_dagster.core.sql.time_filter import filters_by_time
 from vde_dagster.core.sql.unresolved import guess, line_of
 from vde_dagster.core.time.formats import why_no_axis
@@ -86,7 +87,7 @@ def _width(side: exp.Expr) -> int | None:
         inner = each.unalias()
         if inner.is_star or isinstance(inner, _OF_SEVERAL):
             return None
-        if isinstance(inner, exp.Anonymous) and inner.name.lower() in _NAMED_OF_SEVERAL:
+        if isinstance(inner, exp.Anonymous) and inner.name.lower() in GENERATORS:
             return None
     return len(side.selects)
 
@@ -99,7 +100,6 @@ _OF_SEVERAL: Final = (
     exp.Stack,
     exp.Unnest,
 )
-_NAMED_OF_SEVERAL: Final = ("inline_outer", "json_tuple")
 """What gives several columns, or may: a map explodes into two."""
 
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from vde_dagster.core.sql.data_names import shown_name
 from vde_dagster.core.sql.meaning.constants import is_constant
 from vde_dagster.core.sql.meaning.expressions import ExpressionReader, whole_window
-from vde_dagster.core.sql.meaning.functions import calls_in, is_aggregate, is_unknown, unfolds
+from vde_dagster.core.sql.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.sql.meaning.opaque import blurred
 from vde_dagster.core.sql.meaning.parts import (
     EVERY,
@@ -251,8 +251,7 @@ def _after_grouping(select: SelectClauses) -> Iterator[exp.Expr]:
 
 def _unfolded(select: SelectClauses, rows: RowSet, columns: NamedParts) -> RowSet:
     """The rows after functions in a SELECT that make several rows of one."""
-    scalar = _has_other_values(select)
-    making = [_makes_rows(each, scalar=scalar) for each in select.projections]
+    making = list(map(_makes_rows, select.projections))
     if not any(making):
         return rows
     if len(columns) != len(select.projections):
@@ -261,24 +260,9 @@ def _unfolded(select: SelectClauses, rows: RowSet, columns: NamedParts) -> RowSe
     return rows.then("unfold", unfolding)
 
 
-def _has_other_values(select: SelectClauses) -> bool:
-    """Whether an unknown function cannot be an aggregate, since a column has a value of its own.
-
-    Nor is that function a table function: Spark takes those in FROM only.
-    """
-    if select.group is not None:
-        return True
-    others = (each for each in select.projections if not any(map(is_unknown, calls_in(each))))
-    return any(
-        isinstance(call, exp.Column) and call.find_ancestor(exp.AggFunc, exp.Select) is select.node
-        for each in others
-        for call in calls_in(each)
-    )
-
-
-def _makes_rows(projection: exp.Expr, *, scalar: bool) -> bool:
-    """Whether an expression in a SELECT decides on which rows there are."""
-    return any(unfolds(call) and not (scalar and is_unknown(call)) for call in calls_in(projection))
+def _makes_rows(projection: exp.Expr) -> bool:
+    """Whether an expression in a SELECT decides on which rows there are, or may do so."""
+    return any(map(unfolds, calls_in(projection)))
 
 
 def _aggregates(node: exp.Expr) -> bool:

@@ -25,10 +25,11 @@ AGGREGATES: Final = _words(
 
 GENERATORS: Final = _words(
     """
-    collations inline_outer json_tuple sql_keywords variant_explode variant_explode_outer
+    collations explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer
+    python_worker_logs range sql_keywords stack variant_explode variant_explode_outer
     """
 )
-"""They make any number of rows of one."""
+"""They make any number of rows of one: all that Spark registers, in SELECT or in FROM."""
 
 SCALARS: Final = _words(
     """
