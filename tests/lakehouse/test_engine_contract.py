@@ -17,6 +17,7 @@ from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.schema_changes import ColumnAdded
 from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
@@ -43,6 +44,7 @@ from vde_dagster.core.model.writes import (
     Write,
 )
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.spark.type_spelling import field_name
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.core.unit_tests.definition import GivenQuery, GivenRows
 from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows
@@ -618,6 +620,34 @@ def test_nested_values_are_given_and_answered(spark_world: World) -> None:
     found = spark_world.engine.answer(asked, subject="m.x")
     assert {each.name: each.type for each in found.columns} == kinds
     assert sorted(found.rows, key=str) == [given.rows[1], values]
+
+
+def test_fields_whose_names_need_quotes_are_stored_and_described(spark_world: World) -> None:
+    names = ("User-Agent", "a b", "select", "1x", "x`y", "ü", "a,b:c<d>")
+    fields = ", ".join(f"'{name}', {at}" for at, name in enumerate(names))
+    made = f"SELECT 1 AS id, named_struct({fields}, 'in', array(named_struct('Aa-b', 1))) AS s"
+
+    def write(sql: str) -> Staged:
+        whole = ReplaceTable(interval=WHOLE)
+        part = PlannedWrite(rows=SqlRows(sql=sql), inputs={}, write=whole)
+        return spark_world.publish(spark_world.staging(part, axis=None))
+
+    staged = write(made)
+    kind = "struct<" + ",".join(f"{field_name(name)}:int" for name in names)
+    kind += ",in:array<struct<`Aa-b`:int>>>"
+    key = spark_world.key.table
+    table = spark_world.catalog.table(key)
+    assert table is not None
+    for columns in (staged.columns, table.columns):
+        assert {each.name: each.type for each in columns}["s"] == kind
+    spark_world.catalog.evolve(key, [ColumnAdded(column="more", type=kind)])
+    write(made.replace("AS s", f"AS s, CAST(NULL AS {kind}) AS more"))
+    table = spark_world.catalog.table(key)
+    assert table is not None
+    assert {each.name: each.type for each in table.columns}["more"] == kind
+    read = f"SELECT s.`User-Agent`, s.`a,b:c<d>` FROM {key}"
+    _, found = spark_world.engine.fetch(read, limit=9)
+    assert [tuple(each) for each in found] == [(0, 6)]
 
 
 def test_a_python_model_is_asked_over_given_rows(spark_world: World) -> None:

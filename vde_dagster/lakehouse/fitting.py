@@ -19,7 +19,7 @@ from vde_dagster.core.errors import EvaluationFailed, with_advice
 from vde_dagster.core.model.column_rules import JudgedColumns, OnChange, judged_columns
 from vde_dagster.core.model.partition_types import layout_problems
 from vde_dagster.lakehouse.storable import can_store, loses_values, stored_type, unstorable
-from vde_dagster.lakehouse.tables import quoted
+from vde_dagster.lakehouse.tables import quoted, simple_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,7 +113,7 @@ def _part_problems(found: StructType, staging: Staging, table: StructType | None
     wanted = declared_schema(found, staging.columns)
     yield from unstorable(wanted)
     if table is None:
-        types = {each.name.lower(): each.dataType.simpleString() for each in wanted.fields}
+        types = {each.name.lower(): simple_name(each.dataType) for each in wanted.fields}
         for each in layout_problems(staging.storage, types):
             yield with_advice(each.message, each.advice)
     else:

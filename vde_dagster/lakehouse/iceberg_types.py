@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.sql.spark.type_spelling import field_name
 
 _ATOMIC: dict[type[types.IcebergType], str] = {
     types.BooleanType: "boolean",
@@ -92,13 +93,18 @@ def columns_of(schema: Schema) -> tuple[Column, ...]:
 
 
 def spark_type(of: types.IcebergType) -> str:
-    """The simple name that Spark gives a type; Iceberg's own name if Spark has none."""
+    """The simple name that Spark gives a type; Iceberg's own name if Spark has none.
+
+    Names of fields are in backquotes where Spark's SQL does not read them without.
+    """
     match of:
         case types.DecimalType():
             return f"decimal({of.precision},{of.scale})"
         case types.StructType():
-            fields = ",".join(f"{each.name}:{spark_type(each.field_type)}" for each in of.fields)
-            return f"struct<{fields}>"
+            fields = (
+                f"{field_name(each.name)}:{spark_type(each.field_type)}" for each in of.fields
+            )
+            return f"struct<{','.join(fields)}>"
         case types.ListType():
             return f"array<{spark_type(of.element_type)}>"
         case types.MapType():

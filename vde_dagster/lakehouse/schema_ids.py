@@ -15,7 +15,6 @@ from vde_dagster.core.ledger.earlier_schemas import (
     earlier_schemas,
 )
 from vde_dagster.lakehouse.iceberg_types import spark_type
-from vde_dagster.lakehouse.tables import quoted
 
 
 def schemas_of(table: Table) -> EarlierSchemas:
@@ -39,7 +38,7 @@ def fields_of(fields: Sequence[NestedField]) -> tuple[SchemaField, ...]:
         SchemaField(
             id=each.field_id,
             name=each.name,
-            type=_quoted_type(each.field_type),
+            type=spark_type(each.field_type),
             fields=fields_of(_inside(each.field_type)),
             default=_value(each.initial_default),
         )
@@ -57,20 +56,6 @@ def _inside(of: IcebergType) -> Sequence[NestedField]:
             return (of.key_field, of.value_field)
         case _:
             return ()
-
-
-def _quoted_type(of: IcebergType) -> str:
-    """The name that Spark gives a type, with the names of its fields in backquotes."""
-    match of:
-        case StructType():
-            fields = (f"{quoted(each.name)}:{_quoted_type(each.field_type)}" for each in of.fields)
-            return f"struct<{','.join(fields)}>"
-        case ListType():
-            return f"array<{_quoted_type(of.element_type)}>"
-        case MapType():
-            return f"map<{_quoted_type(of.key_type)},{_quoted_type(of.value_type)}>"
-        case _:
-            return spark_type(of)
 
 
 def _value(default: object) -> object:

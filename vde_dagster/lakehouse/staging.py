@@ -29,6 +29,7 @@ from vde_dagster.lakehouse.tables import (
     order_statements,
     partitions_of,
     quoted,
+    simple_name,
     table_definition,
 )
 from vde_dagster.lakehouse.times import check_outside
@@ -217,7 +218,7 @@ class Stage:
         }
         if added:
             listed = ", ".join(
-                f"{quoted(each.name)} {each.dataType.simpleString()}" for each in added.values()
+                f"{quoted(each.name)} {simple_name(each.dataType)}" for each in added.values()
             )
             self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
 

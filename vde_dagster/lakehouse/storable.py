@@ -12,6 +12,8 @@ from typing import Final
 
 from pyspark.sql import types as t
 
+from vde_dagster.lakehouse.tables import simple_name
+
 _ATOMIC: Final = (
     t.BooleanType,
     t.ByteType,
@@ -33,7 +35,7 @@ _TEXTS: Final = (t.StringType, t.CharType, t.VarcharType)
 _TIMES: Final = (t.DateType, t.TimestampType, t.TimestampNTZType)
 _FLOAT_DIGITS: Final = 149
 """The most digits behind the point of a 32-bit fraction; more than any decimal has."""
-_BARE: Final = re.compile(r"[A-Za-z0-9_]+")
+_NAMELESS: Final = re.compile("[<,]``:")
 _INTERVAL_ADVICE: Final = "Iceberg has no intervals; store a number of seconds, days or months"
 _ADVICE: Final = {
     "void": "it is NULL without a type; cast it, as in CAST(NULL AS STRING)",
@@ -46,10 +48,10 @@ _ADVICE: Final = {
 def unstorable(schema: t.StructType) -> Iterator[str]:
     """Why columns cannot be stored in an Iceberg table: one message for each."""
     for field in schema.fields:
-        for path in _odd_fields(field.name, field.dataType):
+        if _NAMELESS.search(simple_name(field.dataType)):
             yield (
-                f"the column {path} is a field whose name needs quotes, which types are written "
-                "without. Name it with letters, digits and _."
+                f"the column {field.name} has a field without a name, which Spark's SQL cannot "
+                "read. Give it one."
             )
         for path, found in _leaves(field.name, field.dataType):
             if not isinstance(found, _ATOMIC):
@@ -57,22 +59,6 @@ def unstorable(schema: t.StructType) -> Iterator[str]:
                 advice = _ADVICE.get(written.partition(" ")[0].partition("(")[0])
                 message = advice or "Iceberg has no such type; cast it to one that it has"
                 yield f"the column {path} is of type {written}: {message}"
-
-
-def _odd_fields(path: str, of: t.DataType) -> Iterator[str]:
-    """The fields of structs that cannot be named without quotes."""
-    match of:
-        case t.StructType():
-            for field in of.fields:
-                inner = f"{path}.{field.name}"
-                if not _BARE.fullmatch(field.name):
-                    yield inner
-                yield from _odd_fields(inner, field.dataType)
-        case t.ArrayType():
-            yield from _odd_fields(path, of.elementType)
-        case t.MapType():
-            yield from _odd_fields(path, of.keyType)
-            yield from _odd_fields(path, of.valueType)
 
 
 def _leaves(path: str, of: t.DataType) -> Iterator[tuple[str, t.DataType]]:

@@ -13,11 +13,12 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.sql.spark.type_spelling import field_name
 from vde_dagster.ports.physical_layer import STATE
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 OWN_PROPERTIES: Final = "vde.physical-properties"
 """The names of the properties that the model asked for, so that later removals are found."""
@@ -157,11 +158,27 @@ def columns_of(schema: StructType) -> tuple[Column, ...]:
     return tuple(
         Column(
             name=each.name,
-            type=each.dataType.simpleString(),
+            type=simple_name(each.dataType),
             description=(each.metadata or {}).get("comment", ""),
         )
         for each in schema.fields
     )
+
+
+def simple_name(of: DataType) -> str:
+    """Spark's simple name of a type, with the names of fields as its SQL reads them."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    match of:
+        case StructType():
+            fields = (f"{field_name(each.name)}:{simple_name(each.dataType)}" for each in of.fields)
+            return f"struct<{','.join(fields)}>"
+        case ArrayType():
+            return f"array<{simple_name(of.elementType)}>"
+        case MapType():
+            return f"map<{simple_name(of.keyType)},{simple_name(of.valueType)}>"
+        case _:
+            return of.simpleString()
 
 
 def quoted(name: str) -> str:

@@ -19,7 +19,7 @@ from vde_dagster.core.model.fingerprint import hash_parts
 class SchemaField:
     """A column of a schema, or a field inside of one.
 
-    ``type`` is Spark's, with the names of nested fields in backquotes. ``fields`` are those of a
+    ``type`` is Spark's, as its SQL reads it. ``fields`` are those of a
     struct, the element of an array, or the key and the value of a map. ``default`` is what rows
     have that are older than the field; None for NULL.
     """

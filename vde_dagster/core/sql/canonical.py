@@ -34,7 +34,7 @@ from vde_dagster.core.sql.spark.forms import with_known_forms
 from vde_dagster.core.sql.spark.merged_columns import note_merging_joins, with_merged_columns
 from vde_dagster.core.sql.spark.names import unknown_stars, with_spark_names
 from vde_dagster.core.sql.spark.scopes import type_named
-from vde_dagster.core.sql.spark.type_spelling import with_lower_words
+from vde_dagster.core.sql.spark.type_spelling import type_text
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
 from vde_dagster.core.sql.translation.differences import Unclear, with_spark_meaning
 from vde_dagster.core.sql.translation.proven import unproven
@@ -359,7 +359,7 @@ def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column
 
 def _name_of_type(kind: exp.DataType) -> str:
     plain = not any(value for key, value in kind.args.items() if key != "this")
-    return _plain_type(kind.this) if plain else with_lower_words(kind.sql("spark"))
+    return _plain_type(kind.this) if plain else type_text(kind)
 
 
 @lru_cache(maxsize=256)

@@ -80,6 +80,15 @@ def field_name(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql("spark")
 
 
+def type_text(kind: exp.DataType) -> str:
+    """A type as Spark's SQL reads it, in lower case but for the names of fields."""
+    copy = kind.copy()
+    for field in copy.find_all(exp.ColumnDef):
+        if isinstance(field.this, exp.Identifier):
+            field.this.set("quoted", field_name(field.name) != field.name)
+    return with_lower_words(copy.sql("spark"))
+
+
 def with_lower_words(name: str) -> str:
     """A type's name in lower case, but for fields of structs: they are data where rows are JSON."""
     return _WORDS.sub(lambda word: word[1] or word[0].lower(), name)
