@@ -18,11 +18,13 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.gaps import find_gaps
+from vde_dagster.core.planning.identity_checks import identity_findings
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import Gap, LostTable, Plan
 from vde_dagster.core.planning.stages import EmptyBackfill, WorkStage, work_stages
 from vde_dagster.core.planning.workload import why_never_empty
-from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.core.time.intervals import Interval, format_instant, merge
+from vde_dagster.core.time.schedule import due_interval
 from vde_dagster.ports.state import Environment
 
 
@@ -44,6 +46,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     found = [
         *lost_problems(plan, _not_expected(plan, lost)),
         *taken_names(services, plan, own),
+        *identity_findings(plan, _computed(plan, held)),
         *_schema_problems(plan),
         *(str(each) for each in column_findings(plan) if each.refuses),
         *_view_problems(services, plan),
@@ -145,24 +148,43 @@ def gaps_after(plan: Plan, held: Held, work: Iterable[WorkStage] = ()) -> tuple[
     kept = {each.model for each in work if not isinstance(each, EmptyBackfill)}
     filled = {each.name: each.to_evaluate for each in plan.backfills if each.name in kept}
     loaded: Mapping[ModelName, tuple[Interval, ...]] = {
-        name: (*held.loaded.get(each.key, NOTHING).computed, *filled.get(name, ()))
-        for name, each in plan.snapshots.items()
+        name: (*computed, *filled.get(name, ())) for name, computed in _computed(plan, held).items()
     }
     return tuple(find_gaps(plan.graph, held.shown.snapshots, plan.snapshots, held.loaded, loaded))
 
 
+def _computed(plan: Plan, held: Held) -> dict[ModelName, tuple[Interval, ...]]:
+    """What a plan's versions hold by now."""
+    loaded = held.loaded
+    return {name: loaded.get(each.key, NOTHING).computed for name, each in plan.snapshots.items()}
+
+
 def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
-    """One text for all models that would show less than they do; none if there is no gap."""
-    lacking = [f"{gap.name} ({', '.join(map(str, gap.intervals))})" for gap in gaps]
-    if not lacking:
-        return
+    """Texts about models that would show less than they do, one for each reason."""
+    by_advice: dict[str, list[Gap]] = {}
+    for gap in gaps:
+        by_advice.setdefault(_advice_for(plan, gap), []).append(gap)
+    for advice, found in by_advice.items():
+        lacking = "; ".join(f"{gap.name} ({', '.join(map(str, gap.intervals))})" for gap in found)
+        yield (
+            f"{plan.environment} shows intervals that the new versions have not loaded: {lacking}. "
+            f"{advice}"
+        )
+
+
+def _advice_for(plan: Plan, gap: Gap) -> str:
+    """Why intervals are not loaded that are shown, and what to do."""
     if plan.options.skip_backfill:
-        advice = "Leave --skip-backfill out, so that they are filled first."
-    else:
-        advice = "What they read is not complete up to there: load their sources and plan again."
-    yield (
-        f"{plan.environment} shows intervals that the new versions have not loaded: "
-        f"{'; '.join(lacking)}. {advice}"
+        return "Leave --skip-backfill out, so that they are filled first."
+    model = plan.graph[gap.name].model
+    due = due_interval(model, plan.now) if plan.now is not None else None
+    until = due.end if due is not None else model.start
+    if model.kind.is_timeless or gap.intervals[0].start < until:
+        return "What they read is not complete up to there: load their sources and plan again."
+    return (
+        f"By its cron ({model.cron}) and its interval unit ({model.unit.value}) what begins at "
+        f"{format_instant(until)} is not due yet: plan again once it is, or write a finer "
+        "`interval_unit` or another `cron`."
     )
 
 

@@ -94,11 +94,11 @@ def column_findings(plan: Plan) -> Iterator[ColumnFinding]:
                     said_by=name,
                     rule=rule,
                     changes=tuple(changes),
-                    new_table=_new_table(plan, change),
+                    new_table=new_table(plan, change),
                 )
 
 
-def _new_table(plan: Plan, change: ModelChange) -> str:
+def new_table(plan: Plan, change: ModelChange) -> str:
     """How a model gets another table: by a decision, for which it may need another stamp first."""
     decides = f"plan with --decide {change.name}=breaking"
     may_decide = change.change is Change.DIRECT and change.name not in plan.stored

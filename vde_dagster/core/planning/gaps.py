@@ -12,7 +12,8 @@ from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Gap
-from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, subtract
+from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, common, subtract
+from vde_dagster.core.time.schedule import lacking
 
 _TIMELESS: Final = Interval(EPOCH, END_OF_TIME)
 """What a version without any time holds: a view, a seed."""
@@ -21,7 +22,7 @@ _TIMELESS: Final = Interval(EPOCH, END_OF_TIME)
 def lost_intervals(
     model: Model, shown: Sequence[Interval], loaded: Sequence[Interval]
 ) -> tuple[Interval, ...]:
-    """What is shown of a model, is not before its start, and is not loaded.
+    """What is shown of a model, is in the time that it has by itself, and is not loaded.
 
     Args:
         model: As it is now.
@@ -30,7 +31,7 @@ def lost_intervals(
     """
     if _TIMELESS in shown:  # it says nothing about times
         return () if loaded else (_TIMELESS,)
-    return tuple(each for each in subtract(shown, loaded) if each.end > model.start)
+    return common(subtract(shown, loaded), lacking(model, ()))
 
 
 def find_gaps(

@@ -12,6 +12,7 @@ from typing import Final
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.schema_changes import SchemaChange
+from vde_dagster.core.model.row_identity import IdentityChange
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot, Revision
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
@@ -91,6 +92,7 @@ class ModelChange:
     - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may
       turn out to hold the same rows (rule R6); then nothing is computed.
     - ``schema_changes`` are those of the table of a version that is kept (rule R11).
+    - ``identity_changes`` are what else says otherwise which rows of that table are the same.
     - ``behind`` is what of a version that comes back is behind; None where nothing is.
     - ``staleness`` is what of a version that stays is late or changed upstream; None likewise.
     - ``complete_to`` is up to when everything that the model reads is whole; None where the
@@ -116,6 +118,7 @@ class ModelChange:
     reuse: ExistingVersion | None = None
     may_adopt: bool = False
     schema_changes: tuple[SchemaChange, ...] = ()
+    identity_changes: tuple[IdentityChange, ...] = ()
     behind: Behind | None = None
     staleness: Staleness | None = None
     bounded: Bounded | None = None

@@ -15,6 +15,7 @@ from vde_dagster.core.ledger.schema_changes import (
     SchemaChange,
     schema_changes,
 )
+from vde_dagster.core.model.row_identity import IdentityChange, identity_changes
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import reads_changed_source
@@ -194,6 +195,7 @@ def _change(
         and node.name in findings.filled
         and _is_only_downstream(graph, node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
+        identity_changes=_identity_changes(node, shown, snapshot, findings),
         behind=findings.behind.get(node.name),
         staleness=findings.staleness.get(node.name),
         bounded=snapshot.bounded,
@@ -265,6 +267,26 @@ def _schema_changes(
         return ()
     changes = schema_changes(shown.graph[node.name].columns, node.columns)
     return tuple(_of_table(node, each, recorded) for each in changes)
+
+
+def _identity_changes(
+    node: Node, shown: Shown, snapshot: ModelSnapshot, findings: Findings
+) -> tuple[IdentityChange, ...]:
+    """What of a model that differs says otherwise which rows of its kept table are the same.
+
+    A preview is made to be kept one day, so it counts as what it is shown instead of.
+    """
+    before = shown.snapshots.get(node.name)
+    if (
+        before is None
+        or not node.model.kind.stores_rows
+        or before.unbounded.version != snapshot.unbounded.version
+        or before.fingerprint == snapshot.fingerprint
+        or node.name not in findings.filled
+    ):
+        return ()
+    after = node.model if node.own_start is None else replace(node.model, start=node.own_start)
+    return tuple(identity_changes(shown.graph[node.name].model, after))
 
 
 def _lacking(node: Node, recorded: Sequence[Column]) -> Iterator[SchemaChange]:

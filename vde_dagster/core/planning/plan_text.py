@@ -9,6 +9,7 @@ from typing import Final
 from vde_dagster.core.graph.ranges import count, units
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.column_checks import column_findings
+from vde_dagster.core.planning.identity_checks import identity_findings
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.work_text import CHANGE_WORDS, bound_text, late_or_changed
@@ -80,6 +81,7 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield f"Not computed again: {each.name}: {each.reason}"
     for found in column_findings(plan):
         yield f"{'Cannot be applied' if found.refuses else 'Warning'}: {found}"
+    yield from (f"Cannot be applied: {each}" for each in identity_findings(plan))
     yield from map(_paused, plan.pauses)
     bounded = [each for each in plan.changes if each.bounded is not None]
     if bounded:

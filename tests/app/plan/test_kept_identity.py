@@ -1,0 +1,241 @@
+"""Edits of what says which row or interval a row is, end to end: kept soundly, new, or refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.app.memory_world import START, MemoryWorld, bound, hour_of
+from tests.app.plan.identity_edits import NAME, Edit, Written, every_edit
+from tests.app.shop_world import asked, done
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.promote.taking import plan_rollback
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.model.kinds import (
+    Full,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    ScdType2ByColumn,
+)
+from vde_dagster.core.model.row_identity import Alone, Kept, Property, fate
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.reason_values import sentences
+from vde_dagster.core.planning.plan_text import totals
+
+EDITS = list(every_edit())
+EVENTS = {1: 10, 14: 4, 30: 5, 50: 7}
+LATER = {73: 9, 80: 3, 97: 2}
+MIDNIGHT, AFTERNOON = 72, 63
+
+
+def landed(world: MemoryWorld, events: dict[int, int], until: int) -> None:
+    world.land(*((hour + 0.5, amount) for hour, amount in events.items()), until=until)
+
+
+def loaded(written: Written, until: int = MIDNIGHT) -> MemoryWorld:
+    """Production shows the model over the first events."""
+    world = MemoryWorld()
+    landed(world, EVENTS, until)
+    done(world.services(), written.graph, "prod")
+    return world
+
+
+def at_of(world: MemoryWorld) -> Counter[datetime]:
+    """When the events of the shown rows were, each as often as it is shown."""
+    times = (row[1] for row in world.rows("mart.h"))
+    return Counter(at for at in times if isinstance(at, datetime))
+
+
+def expected(written: Written, events: dict[int, int]) -> Counter[datetime]:
+    """The same by the model's own words: one row of each event of its time."""
+    times = (START + timedelta(hours=hour, minutes=30) for hour in events)
+    return Counter(at for at in times if is_within(written, at))
+
+
+def is_within(written: Written, at: datetime) -> bool:
+    """Whether an event is in the time of a model: a table that is kept has others, too."""
+    model = written.node.model
+    return model.start <= at and (model.end is None or at < model.end)
+
+
+def is_sound(services: Services) -> bool:
+    return all(each.holds for each in verify(services, bound(services)))
+
+
+def goes_on(world: MemoryWorld, written: Written) -> None:
+    """Later intervals are loaded, late rows found, and all is as from scratch and as recorded."""
+    services = world.services()
+    landed(world, LATER, 124)
+    done(services, written.graph, "prod")
+    events = EVENTS | LATER
+    if written.kind in (IncrementalByTimeRange, Full):
+        landed(world, {33: 6}, 125)
+        done(services, written.graph, "prod")
+        events = {**events, 33: 6}
+    assert is_sound(services)
+    assert asked(services, written.graph, "prod").is_up_to_date
+    if written.timed:
+        shown = {at: count for at, count in at_of(world).items() if is_within(written, at)}
+        assert shown == expected(written, events)
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=str)
+def test_a_table_that_is_kept_stays_sound_or_the_plan_is_refused(edit: Edit) -> None:
+    before, after = edit.sides(forward_only=True)
+    world = loaded(before)
+    services = world.services()
+    shown = bound(services).key(NAME)
+    found = fate(edit.changed, edit.kind)
+    assert found is not None
+    options = {"forward_only": True}
+    if edit.changed is Property.KIND:
+        options = {"decisions": {NAME: Category.FORWARD_ONLY}}  # type: ignore[dict-item]
+    plan = asked(services, after.graph, "prod", **options)
+    assert plan.snapshots[NAME].key == shown
+    if found.kept in (Kept.REFUSED, Kept.NOT_BEFORE):
+        with pytest.raises(Refused, match=r"models/h\.sql:1: mart\.h keeps its table, and") as no:
+            apply_plan(services, plan, lambda _: None)
+        assert "which makes a new table" in str(no.value)
+        assert any(line.startswith("Cannot be applied: models/h.sql:1") for line in totals(plan))
+        assert asked(services, before.graph, "prod").is_up_to_date
+        return
+    apply_plan(services, plan, lambda _: None)
+    assert bound(services).key(NAME) == shown
+    goes_on(world, after)
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=str)
+def test_an_edit_by_itself_is_kept_or_makes_a_table_of_its_own(edit: Edit) -> None:
+    before, after = edit.sides(forward_only=False)
+    world = loaded(before)
+    services = world.services()
+    shown = bound(services).key(NAME)
+    found = fate(edit.changed, edit.kind)
+    assert found is not None
+    plan = asked(services, after.graph, "prod")
+    new = found.alone is Alone.REBUILT or (found.alone is Alone.TIMED and edit.timed)
+    assert (plan.snapshots[NAME].key != shown) == new
+    if not new and found.kept is Kept.NOT_BEFORE:
+        with pytest.raises(Refused, match="Write `start '2024-01-02'` in the model"):
+            apply_plan(services, plan, lambda _: None)
+        return
+    apply_plan(services, plan, lambda _: None)
+    goes_on(world, after)
+
+
+COARSER = [each for each in EDITS if each.changed is Property.COARSER and each.timed]
+
+
+@pytest.mark.parametrize("edit", COARSER, ids=str)
+def test_hourly_to_daily_in_mid_day_never_calls_the_day_loaded(edit: Edit) -> None:
+    """The way on that is named leads on: the unit stays, and the cron says when it is due."""
+    before, after = edit.sides(forward_only=True)
+    world = loaded(before, AFTERNOON)
+    services = world.services()
+    plan = asked(services, after.graph, "prod", forward_only=True)
+    if edit.kind is not Full:
+        with pytest.raises(Refused, match="Write `interval_unit hour` in the model"):
+            apply_plan(services, plan, lambda _: None)
+        after = Written(
+            kind=edit.kind, timed=True, forward_only=True, properties=", interval_unit hour"
+        )
+        plan = asked(services, after.graph, "prod", forward_only=True)
+    apply_plan(services, plan, lambda _: None)
+    landed(world, {64: 1, 70: 3}, MIDNIGHT)
+    done(services, after.graph, "prod")
+    assert at_of(world) == expected(after, {**EVENTS, 64: 1, 70: 3})
+    assert is_sound(services)
+
+
+@pytest.mark.parametrize("edit", COARSER, ids=str)
+def test_a_new_table_of_days_waits_for_the_end_of_the_day(edit: Edit) -> None:
+    before, after = edit.sides(forward_only=False)
+    world = loaded(before, AFTERNOON)
+    services = world.services()
+    with pytest.raises(Refused) as refused:
+        done(services, after.graph, "prod")
+    said = str(refused.value)
+    assert "its interval unit (day) what begins at 2024-01-03 is not due yet: plan again" in said
+    assert "is not complete" not in said
+    landed(world, {}, MIDNIGHT)
+    done(services, after.graph, "prod")
+    assert at_of(world) == expected(after, EVENTS)
+
+
+@pytest.mark.parametrize("kind", [IncrementalByUniqueKey, ScdType2ByColumn])
+def test_the_new_table_that_a_refusal_names_is_made(kind: type) -> None:
+    edit = Edit(changed=Property.START, kind=kind, timed=False)
+    before, after = edit.sides(forward_only=True)
+    world = loaded(before)
+    services = world.services()
+    with pytest.raises(Refused, match="write another `stamp` in it and plan with --decide mart.h="):
+        done(services, after.graph, "prod")
+    stamped = Written(
+        kind=kind, timed=False, forward_only=True, start="2023-12-20", properties=", stamp 'two'"
+    )
+    done(services, stamped.graph, "prod", decisions={NAME: Category.BREAKING})
+    goes_on(world, stamped)
+    assert len(world.rows("mart.h")) == len(EVENTS | LATER)
+
+
+def test_an_earlier_end_of_a_full_model_ends_its_new_table() -> None:
+    edit = Edit(changed=Property.END, kind=Full, timed=True)
+    before, after = edit.sides(forward_only=False)
+    world = loaded(before)
+    done(world.services(), after.graph, "prod")
+    assert at_of(world) == expected(after, EVENTS)
+    assert sum(at_of(world).values()) == 3
+
+
+def test_a_start_moves_back_within_what_is_loaded_and_a_rollback_is_not_refused() -> None:
+    first = Written(kind=ScdType2ByColumn, timed=False)
+    later = Written(kind=ScdType2ByColumn, timed=False, start="2024-01-02")
+    world = loaded(first)
+    services = world.services()
+    done(services, later.graph, "prod")
+    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    goes_on(world, first)
+
+
+def test_a_preview_of_what_cannot_be_kept_is_refused_before_it_is_computed() -> None:
+    edit = Edit(changed=Property.TIME_COLUMN, kind=IncrementalByTimeRange, timed=True)
+    before, after = edit.sides(forward_only=True)
+    world = loaded(before)
+    services = world.services()
+    for options in ({}, {"effective_from": hour_of(24)}):
+        with pytest.raises(Refused, match="its time_column was at and is day"):
+            done(services, after.graph, "dev", forward_only=True, **options)
+
+
+def test_units_that_come_between_plan_and_apply_are_seen() -> None:
+    edit = Edit(changed=Property.COARSER, kind=IncrementalUnmanaged, timed=True)
+    before, after = edit.sides(forward_only=True)
+    world = loaded(before)
+    services = world.services()
+    plan = asked(services, after.graph, "prod", forward_only=True)
+    landed(world, {73: 9}, 75)
+    done(services, before.graph, "prod")
+    with pytest.raises(Refused, match="which is not made of whole units"):
+        apply_plan(services, plan, lambda _: None)
+
+
+def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
+    first = Written(kind=IncrementalByTimeRange, timed=True, forward_only=True)
+    edited = replace(first, amount="amount * 10")
+    world = loaded(first)
+    services = world.services()
+    plan = asked(services, edited.graph, "prod", effective_from=hour_of(48))
+    (said,) = (each for each in sentences(plan.changes[-1].reasons) if "counts from" in each)
+    assert said.endswith("only when a late row or a restatement has it computed")
+    apply_plan(services, plan, lambda _: None)
+    assert [row[3] for row in world.rows("mart.h")] == [10, 4, 5, 70]
+    landed(world, {31: 6}, MIDNIGHT + 1)
+    done(services, edited.graph, "prod")
+    assert sorted(row[3] for row in world.rows("mart.h")) == [4, 10, 50, 60, 70]
+    assert is_sound(services)

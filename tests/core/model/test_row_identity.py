@@ -1,0 +1,109 @@
+"""What becomes of rows if it changes which row or interval they are: the function and its table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.app.plan.identity_edits import STORED, TIMELESS, Edit, every_edit
+from vde_dagster.core.model.kinds import (
+    Embedded,
+    External,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    View,
+)
+from vde_dagster.core.model.row_identity import (
+    Alone,
+    Kept,
+    Property,
+    fate,
+    identity_changes,
+    is_kept,
+)
+from vde_dagster.core.time.intervals import Interval
+
+EDITS = list(every_edit())
+DOC: Final = Path(__file__).parents[3] / "docs" / "kinds.md"
+
+
+def table() -> list[str]:
+    """The table of docs/kinds.md, as the function has it."""
+    kinds = [kind for kind in STORED if kind is not ScdType2ByTime]
+    names = [
+        "SCD_TYPE_2_…" if kind is ScdType2ByColumn else kind.keyword.removeprefix("INCREMENTAL_")
+        for kind in kinds
+    ]
+    lines = [["what changes", *names], ["---"] * (len(names) + 1)]
+    for changed in Property:
+        found = [fate(changed, kind) for kind in kinds]
+        lines.append([changed.value, *("" if each is None else str(each) for each in found)])
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def test_the_docs_have_the_table_of_the_function() -> None:
+    lines = [line.replace("  ", " ") for line in DOC.read_text("utf-8").splitlines()]
+    first = lines.index(table()[0])
+    assert lines[first : first + len(table())] == [e.replace("  ", " ") for e in table()]
+
+
+@pytest.mark.parametrize("changed", Property)
+def test_both_kinds_of_history_are_one_column_of_the_table(changed: Property) -> None:
+    assert fate(changed, ScdType2ByTime) == fate(changed, ScdType2ByColumn)
+
+
+@pytest.mark.parametrize("changed", Property)
+def test_kinds_that_no_time_makes_due_have_rows_of_one_kind_only(changed: Property) -> None:
+    for kind in TIMELESS:
+        assert (fate(changed, kind) is not None) == (changed is Property.KIND)
+    for kind in (View, Embedded, External):
+        assert fate(changed, kind) is None
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=str)
+def test_an_edit_is_found_as_what_it_changes(edit: Edit) -> None:
+    before, after = edit.sides(forward_only=False)
+    assert [e.changed for e in identity_changes(before.node.model, after.node.model)] == [
+        edit.changed
+    ]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=str)
+def test_an_edit_makes_a_new_table_by_itself_where_its_fingerprint_says_so(edit: Edit) -> None:
+    before, after = (each.node.fingerprint for each in edit.sides(forward_only=False))
+    found = fate(edit.changed, edit.kind)
+    assert found is not None
+    assert (before.data != after.data) == (
+        found.alone is Alone.REBUILT or (found.alone is Alone.TIMED and edit.timed)
+    )
+
+
+def test_what_is_loaded_decides_about_units_and_starts() -> None:
+    for edit in EDITS:
+        found = fate(edit.changed, edit.kind)
+        assert found is not None
+        before, after = edit.sides(forward_only=True)
+        (change,) = identity_changes(before.node.model, after.node.model)
+        model, unit = after.node.model, after.node.model.unit
+        whole = Interval(unit.ceil(model.start), unit.shifted(unit.ceil(model.start), 2))
+        later = Interval(unit.shifted(whole.start, 1), whole.end)
+        half = Interval(whole.start, whole.start + (whole.end - whole.start) * 3 / 4)
+        kept = {
+            Kept.COUNTS: (True, True, True),
+            Kept.WHOLE: (True, True, False),
+            Kept.NOT_BEFORE: (True, False, True),
+            Kept.REFUSED: (False, False, False),
+        }[found.kept]
+        answers = tuple(is_kept(change, model, [each]) for each in (whole, later, half))
+        assert answers == kept, edit
+
+
+def test_the_parts_of_a_key_have_no_order() -> None:
+    edit = next(e for e in EDITS if e.changed is Property.UNIQUE_KEY)
+    before, after = edit.sides(forward_only=False)
+    one = replace(before, options="unique_key (id, day)").node.model
+    other = replace(after, options="unique_key (day, id)").node.model
+    assert not list(identity_changes(one, other))
