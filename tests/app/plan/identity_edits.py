@@ -124,7 +124,7 @@ _CHANGED: Final[dict[Property, tuple[dict[str, str], dict[str, str]]]] = {
     Property.END: ({}, {"properties": ", end '2024-01-02'"}),
     Property.TIME_COLUMN: ({}, {"options": "time_column day"}),
     Property.UNIQUE_KEY: ({}, {}),
-    Property.PARTITIONED_BY: ({}, {"partitioned_by": "months(day)"}),
+    Property.PARTITIONED_BY: ({}, {"partitioned_by": "day, amount"}),
     Property.VALIDITY: ({}, {}),
 }
 

@@ -169,9 +169,7 @@ def identity_changes(before: Model, after: Model) -> Iterator[IdentityChange]:
             yield IdentityChange(changed=changed, before=was, after=now)
 
 
-def is_kept(
-    change: IdentityChange, model: Model, loaded: Sequence[Interval]
-) -> bool:
+def is_kept(change: IdentityChange, model: Model, loaded: Sequence[Interval]) -> bool:
     """Whether a table can be kept if a property of its model changes.
 
     Args:

@@ -1,9 +1,9 @@
-"""Which edits of a plan cannot keep their table, since its rows would be others by what they say."""
+"""Which edits of a plan cannot keep their table: by what they say, its rows would be others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import assert_never
+from typing import Final
 
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.row_identity import IdentityChange, Property, is_kept
@@ -40,67 +40,61 @@ def _text(
     model: Model,
     loaded: Sequence[Interval],
 ) -> str:
+    parts = ", ".join(str(each) for each in loaded if each != model.unit.widen(each))
+    by_unit = f"what is there is recorded by the {identity.before}"
+    why, way = (
+        text.format(
+            was=f"was {identity.before} and is {identity.after}",
+            before=identity.before,
+            kind=model.kind.keyword,
+            first=format_instant(loaded[0].start) if loaded else "",
+            parts=by_unit if model.kind.is_partitioned else f"{parts} is not made of whole units",
+        )
+        for text in _TEXTS[identity.changed]
+    )
     lost = ", without the history that is there" if model.kind.keeps_history else ""
     return (
-        f"{model.place}: {change.name} keeps its table, and {_why(identity, model, loaded)}. "
-        f"{_way(identity, model, loaded)}, or {new_table(plan, change)}, which makes a new "
-        f"table{lost}."
+        f"{model.place}: {change.name} keeps its table, and {why}. {way}, or "
+        f"{new_table(plan, change)}, which makes a new table{lost}."
     )
 
 
-def _why(identity: IdentityChange, model: Model, loaded: Sequence[Interval]) -> str:
-    """What is wrong with rows that stay."""
-    was = f"was {identity.before} and is {identity.after}"
-    match identity.changed:
-        case Property.KIND:
-            return f"its kind {was}: the rows that are there were loaded in another way"
-        case Property.COARSER:
-            return f"its interval unit {was}: {_parts(identity, model, loaded)}"
-        case Property.FINER:
-            return f"its interval unit {was}: what is there is recorded by the {identity.before}"
-        case Property.START:
-            return (
-                f"its start {was}: {model.kind.keyword} builds each interval on the ones before "
-                f"it, and is loaded from {format_instant(loaded[0].start)} on"
-            )
-        case Property.TIME_COLUMN:
-            return f"its time_column {was}: by that, rows that are there are of other intervals"
-        case Property.UNIQUE_KEY:
-            return f"its unique_key {was}: by that, several rows that are there may have one key"
-        case Property.PARTITIONED_BY:
-            return (
-                f"its partitioned_by {was}: the table's partitions stay as they were made, and "
-                "they are what is replaced"
-            )
-        case Property.VALIDITY:
-            return (
-                f"the columns of its history are others ({identity.before}, now {identity.after}): "
-                "rows that are there have no value in them"
-            )
-        case Property.CRON | Property.LATER_START | Property.END:
-            raise ValueError(f"{identity.changed.value} keeps every table")
-        case unreachable:
-            assert_never(unreachable)
-
-
-def _parts(identity: IdentityChange, model: Model, loaded: Sequence[Interval]) -> str:
-    if model.kind.is_partitioned:
-        return f"what is there is recorded by the {identity.before}"
-    parts = ", ".join(str(each) for each in loaded if each != model.unit.widen(each))
-    return f"{parts} is loaded, which is not made of whole units"
-
-
-def _way(identity: IdentityChange, model: Model, loaded: Sequence[Interval]) -> str:
-    """How the table can be kept."""
-    match identity.changed:
-        case Property.COARSER:
-            return (
-                f"Write `interval_unit {identity.before}` in the model, with which another cron "
-                "only says when it is due"
-            )
-        case Property.START:
-            return f"Write `start '{format_instant(loaded[0].start)}'` in the model"
-        case Property.VALIDITY:
-            return "Take the change back, and give the columns other names in a VIEW of the model"
-        case _:
-            return "Take the change back"
+_BACK: Final = "Take the change back"
+_TEXTS: Final = {
+    Property.KIND: ("its kind {was}: the rows that are there were loaded in another way", _BACK),
+    Property.COARSER: (
+        "its interval unit {was}: {parts}",
+        (
+            "Write `interval_unit {before}` in the model, with which another cron only says when it is "
+            "due"
+        ),
+    ),
+    Property.FINER: ("its interval unit {was}: {parts}", _BACK),
+    Property.START: (
+        (
+            "its start {was}: {kind} builds each interval on the ones before it, and is loaded from "
+            "{first} on"
+        ),
+        "Write `start '{first}'` in the model",
+    ),
+    Property.TIME_COLUMN: (
+        "its time_column {was}: by that, rows that are there are of other intervals",
+        _BACK,
+    ),
+    Property.UNIQUE_KEY: (
+        "its unique_key {was}: by that, several rows that are there may have one key",
+        _BACK,
+    ),
+    Property.PARTITIONED_BY: (
+        (
+            "its partitioned_by {was}: the table's partitions stay as they were made, and they are "
+            "what is replaced"
+        ),
+        _BACK,
+    ),
+    Property.VALIDITY: (
+        "its history's columns {was}: rows that are there have no value in them",
+        "Take the change back, and give the columns other names in a VIEW of the model",
+    ),
+}
+"""Why a table cannot be kept, and how it can; properties that never say so are absent."""

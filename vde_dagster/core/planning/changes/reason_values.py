@@ -36,8 +36,10 @@ class ReasonKind(Enum):
     EQUAL_ROWS = ("equal_rows", "its table is the same, since its rows were found to be equal")
     EFFECTIVE_FROM = (
         "effective_from",
-        "it counts from {after} on: what is loaded since then is computed again, and what is before "
-        "only when a late row or a restatement has it computed",
+        (
+            "it counts from {after} on: what is loaded since then is computed again, and what is "
+            "before only when a late row or a restatement has it computed"
+        ),
     )
     BOUNDED = (
         "bounded",
@@ -83,7 +85,10 @@ class ReasonKind(Enum):
     PARTITIONS = ("partitions", "the partitions that it replaces changed")
     UNIT = ("unit", "its interval unit changed")
     LATE_DATA = ("late_data", "how it loads late data changed")
-    FIRST_INTERVAL = ("first_interval", "its start, end or interval unit changed, which its query reads")
+    FIRST_INTERVAL = (
+        "first_interval",
+        "its start, end or interval unit changed, which its query reads",
+    )
     WINDOWS = ("windows", "what it declares to read changed")
     SESSION = (
         "session",
