@@ -125,6 +125,7 @@ READING: Final = {
     "named_since",
     "named_snapshots",
     "open_work",
+    "table_heads",
     "origin",
     "owners",
     "pauses",

@@ -90,6 +90,18 @@ class World(ABC):
         """Drop a column, and add another one of its name and type; nothing is written."""
 
     @abstractmethod
+    def rename_column(self, name: TableName, column: str, new: str) -> None:
+        """Rename a column; nothing is written."""
+
+    @abstractmethod
+    def drop_column(self, name: TableName, column: str) -> None:
+        """Drop a column; nothing is written."""
+
+    @abstractmethod
+    def lose_metadata(self, name: TableName) -> None:
+        """Delete the newest metadata file of a table."""
+
+    @abstractmethod
     def create_view(self, name: TableName) -> None:
         """A view as another program makes it, without this package's properties."""
 
@@ -143,6 +155,15 @@ class MemoryWorld(World):
 
     def add_again(self, name: TableName, column: str) -> None:
         self.catalog.replace_column(name, column)
+
+    def rename_column(self, name: TableName, column: str, new: str) -> None:
+        self.catalog.rename_column(name, column, new)
+
+    def drop_column(self, name: TableName, column: str) -> None:
+        self.catalog.drop_column(name, column)
+
+    def lose_metadata(self, name: TableName) -> None:
+        self.catalog.lost_metadata.add(name)
 
     def create_view(self, name: TableName) -> None:
         self.catalog.queries[name] = "SELECT 1"
@@ -222,6 +243,17 @@ class IcebergWorld(World):
             update.delete_column(column)
         with self._load(name).update_schema() as update:
             update.add_column(column, found)
+
+    def rename_column(self, name: TableName, column: str, new: str) -> None:
+        with self._load(name).update_schema() as update:
+            update.rename_column(column, new)
+
+    def drop_column(self, name: TableName, column: str) -> None:
+        with self._load(name).update_schema(allow_incompatible_changes=True) as update:
+            update.delete_column(column)
+
+    def lose_metadata(self, name: TableName) -> None:
+        Path(self._load(name).metadata_location.removeprefix("file://")).unlink()
 
     def create_view(self, name: TableName) -> None:
         self.catalog.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, IntervalUnit
@@ -249,6 +250,99 @@ def test_a_table_that_moved_on_or_forgot_is_not_restored(world: World) -> None:
     with pytest.raises(TableMoved, match="does not exist any more"):
         world.catalog.restore(OTHER, found=1, recorded=2)
     assert list(world.catalog.line(TABLE)) == [theirs]
+
+
+def head(world: World) -> TableHead:
+    found = world.catalog.table_heads([TABLE])[TABLE]
+    assert isinstance(found, TableHead)
+    return found
+
+
+def test_the_heads_of_tables_are_found_together_and_nothing_else_is(world: World) -> None:
+    world.create_view(TableName("dev", "a"))
+    assert head(world).iceberg_snapshot_id is None
+    assert not head(world).snapshots
+    first = world.append(TABLE, [(1, START)])
+    found = world.catalog.table_heads([TABLE, OTHER, TableName("dev", "a")])
+    assert set(found) == {TABLE}
+    assert head(world).iceberg_snapshot_id == first
+    assert set(head(world).snapshots) == {first}
+    assert sorted(head(world).fields.values()) == ["at", "id"]
+    assert head(world).version == ""
+    world.set_property(TABLE, "vde.version", "abc")
+    assert head(world).version == "abc"
+    assert world.catalog.table_heads([]) == {}
+
+
+def test_a_head_knows_what_has_the_rows_of_an_earlier_snapshot(world: World) -> None:
+    assert head(world).has_rows_of(None)
+    first = world.append(TABLE, [(1, START)])
+    assert head(world).has_rows_of(first)
+    assert not head(world).has_rows_of(None)
+    compacted = world.compact(TABLE)
+    assert (head(world).origin(compacted), head(world).has_rows_of(first)) == (first, True)
+    second = world.append(TABLE, [(2, START)])
+    assert not head(world).has_rows_of(first)
+    assert not head(world).has_rows_of(compacted)
+    world.roll_back(TABLE, first)
+    assert head(world).has_rows_of(compacted)
+    assert not head(world).has_rows_of(second)
+
+
+def test_a_compaction_whose_beginning_has_expired_may_have_its_rows(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    world.compact(TABLE)
+    world.expire(TABLE)
+    assert first not in head(world).snapshots
+    assert head(world).has_rows_of(first)
+    world.append(TABLE, [(2, START)])
+    assert not head(world).has_rows_of(first)
+
+
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        (lambda world: world.rename_column(TABLE, "at", "when"), ("at was renamed to when",)),
+        (lambda world: world.drop_column(TABLE, "id"), ("id was dropped",)),
+        (lambda world: world.add_again(TABLE, "id"), ("id was dropped and added again",)),
+    ],
+)
+def test_columns_that_others_changed_are_known_and_come_back_with_their_values(
+    world: World, change: Callable[[World], None], lost: tuple[str, ...]
+) -> None:
+    recorded = world.append(TABLE, [(1, START)])
+    wanted = TableRows(table=TABLE, iceberg_snapshot_id=None)
+    before = world.catalog.read(wanted).to_pylist()
+    assert head(world).lost_columns(recorded) == ()
+    change(world)
+    assert head(world).lost_columns(recorded) == lost
+    assert head(world).has_rows_of(recorded)
+    world.catalog.restore(TABLE, found=recorded, recorded=recorded)
+    world.catalog.restore(TABLE, found=recorded, recorded=recorded)
+    assert head(world).lost_columns(recorded) == ()
+    assert world.catalog.read(wanted).to_pylist() == before
+
+
+def test_columns_that_were_added_before_a_change_of_others_stay(world: World) -> None:
+    recorded = world.append(TABLE, [(1, START)])
+    world.catalog.evolve(TABLE, [ColumnAdded(column="note", type="string")])
+    assert head(world).lost_columns(recorded) == ()
+    world.rename_column(TABLE, "at", "when")
+    theirs = world.append(TABLE, [])
+    world.catalog.restore(TABLE, found=theirs, recorded=recorded)
+    table = world.catalog.table(TABLE)
+    assert table is not None
+    assert [each.name for each in table.columns] == ["id", "at", "note"]
+    assert table.iceberg_snapshot_id == recorded
+
+
+def test_a_table_whose_metadata_file_somebody_deleted_is_lost(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    assert isinstance(head(world), TableHead)
+    world.lose_metadata(TABLE)
+    found = world.catalog.table_heads([TABLE])[TABLE]
+    assert isinstance(found, LostMetadata)
+    assert found.file
 
 
 def test_files_that_somebody_deleted_are_missing_until_their_rows_are_written_again(

@@ -24,6 +24,7 @@ from vde_dagster.core.ledger.earlier_schemas import uuid_of
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_widening, same_type
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.time.intervals import (
@@ -56,6 +57,8 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         self.made: dict[TableName, tuple[str, str]] = {}
         self.lost_files: set[int] = set()
         """Snapshots whose file of rows somebody deleted."""
+        self.lost_metadata: set[TableName] = set()
+        """Tables whose metadata file somebody deleted."""
         self._views: dict[TableName, ViewDefinition] = {}
         self.view_files: dict[TableName, datetime] = {}
         self._ids = itertools.count(1)
@@ -73,6 +76,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             made.made = dict(self.made)
             made.view_files = dict(self.view_files)
             made.lost_files = set(self.lost_files)
+            made.lost_metadata = set(self.lost_metadata)
             made.tables = {name: each.copied() for name, each in self.tables.items()}
             return made
 
@@ -93,6 +97,19 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                 schemas=table.schemas,
                 changed_at=table.changed_at,
             )
+
+    def table_heads(
+        self, names: Collection[TableName]
+    ) -> dict[TableName, TableHead | LostMetadata]:
+        """The current state of those of these names that are tables; see the port."""
+        with self.lock:
+            return {
+                name: LostMetadata(file=f"{name}/metadata.json")
+                if name in self.lost_metadata
+                else self.tables[name].head_state()
+                for name in names
+                if name in self.tables
+            }
 
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap_views` created; None if there is none of this name."""
@@ -178,7 +195,8 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             table = self.tables.get(name)
             if table is None:
                 raise TableMoved(f"{name} does not exist any more")
-            if table.head == recorded:
+            is_as_recorded = not table.head_state().lost_columns(recorded)
+            if table.head == recorded and is_as_recorded:
                 return
             if table.head != found:
                 raise TableMoved(
@@ -190,6 +208,8 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                 )
             if found is not None and found not in (each.id for each in table.line(recorded)):
                 table.tags[f"{REPAIR_TAG}{found}"] = found
+            if not is_as_recorded:
+                table.put_columns_back()
             table.move(recorded, self.clock.now())
 
     def missing_files(self, name: TableName, iceberg_snapshot_id: int) -> tuple[str, ...]:
@@ -370,6 +390,17 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         """Drop a table with all of its rows."""
         with self.lock:
             del self.tables[name]
+            self.lost_metadata.discard(name)
+
+    def rename_column(self, name: TableName, column: str, new: str) -> None:
+        """Rename a column, without a snapshot."""
+        with self.lock:
+            self.tables[name].change_columns({column: new}, self.clock.now())
+
+    def drop_column(self, name: TableName, column: str) -> None:
+        """Drop a column, without a snapshot."""
+        with self.lock:
+            self.tables[name].change_columns({column: None}, self.clock.now())
 
     def set_property(self, name: TableName, key: str, value: str) -> None:
         """Set a property of a table."""

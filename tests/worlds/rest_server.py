@@ -43,6 +43,7 @@ ENDPOINTS: Final = (
 )
 _STATUS: Final = {
     NoSuchNamespaceError: 404,
+    FileNotFoundError: 404,  # as Java's RESTCatalogAdapter says of a NotFoundException
     NoSuchTableError: 404,
     NamespaceAlreadyExistsError: 409,
     TableAlreadyExistsError: 409,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from itertools import compress
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.earlier_schemas import (
@@ -14,6 +16,7 @@ from vde_dagster.core.ledger.earlier_schemas import (
     PresentColumn,
 )
 from vde_dagster.core.ledger.late.history import SourceOperation
+from vde_dagster.core.ledger.table_heads import RetainedSnapshot, TableHead
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.intervals import EPOCH
 
@@ -31,6 +34,19 @@ class Snapshot:
     rows: tuple[Row, ...]
     added: tuple[Row, ...]
     committed_at: datetime = EPOCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Former:
+    """A table before others renamed or dropped columns, and what they did, as ids of columns.
+
+    ``now`` are the names of the columns that are left, by their place before.
+    """
+
+    columns: tuple[Column, ...]
+    snapshots: Mapping[int, Snapshot]
+    schemas: EarlierSchemas
+    now: Mapping[int, str]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,6 +73,7 @@ class Table:
     strays: dict[str, datetime] = field(default_factory=dict)
     schemas: EarlierSchemas = SAME
     changed_at: datetime = EPOCH
+    before_change: Former | None = None
 
     def copied(self) -> Table:
         """A table with the same Iceberg snapshots, which can go another way."""
@@ -94,9 +111,86 @@ class Table:
                 for key, each in self.snapshots.items()
             }
 
+    def head_state(self) -> TableHead:
+        """What is compared with records: columns have their places as ids."""
+        former = self.before_change
+        then = dict(enumerate(each.name for each in self.columns))
+        now, old = then, then
+        if former is not None:
+            old = dict(enumerate(each.name for each in former.columns))
+            known = set(former.now.values())
+            added = (each.name for each in self.columns if each.name not in known)
+            now = {**former.now, **dict(enumerate(added, start=len(old)))}
+        before = former.snapshots if former is not None else {}
+        return TableHead(
+            iceberg_snapshot_id=self.head,
+            fields=now,
+            snapshots={
+                key: RetainedSnapshot(
+                    parent=each.parent,
+                    is_compaction=each.operation is SourceOperation.REPLACE,
+                    fields=old if key in before else now,
+                )
+                for key, each in self.snapshots.items()
+            },
+            version=self.properties.get("vde.version", ""),
+        )
+
+    def change_columns(self, now: Mapping[str, str | None], at: datetime) -> None:
+        """Rename columns, and drop those that get no name, without a snapshot."""
+        columns, kept = self.columns, [now.get(e.name, e.name) is not None for e in self.columns]
+        names = {at: now.get(each.name, each.name) for at, each in enumerate(columns)}
+        self.before_change = Former(
+            columns=columns,
+            snapshots=dict(self.snapshots),
+            schemas=self.schemas,
+            now={at: name for at, name in names.items() if name is not None},
+        )
+        self.columns = tuple(
+            replace(each, name=now.get(each.name) or each.name)
+            for each, stays in zip(columns, kept, strict=True)
+            if stays
+        )
+        self.snapshots = {
+            key: replace(
+                each,
+                rows=tuple(tuple(compress(row, kept)) for row in each.rows),
+                added=tuple(tuple(compress(row, kept)) for row in each.added),
+            )
+            for key, each in self.snapshots.items()
+        }
+        self.changed_at = at
+
+    def put_columns_back(self) -> None:
+        """Undo the last change of columns; later snapshots lose what they have in others."""
+        former, self.before_change = self.before_change, None
+        if former is None:
+            return
+        places = {name: at for at, name in former.now.items()}
+        order = [places.get(each.name) for each in self.columns]
+
+        def back(row: Row) -> Row:
+            there = dict(zip(order, row, strict=True))
+            return tuple(there.get(at) for at in range(len(former.columns)))
+
+        self.snapshots = {
+            key: former.snapshots.get(key)
+            or replace(
+                each, rows=tuple(map(back, each.rows)), added=tuple(map(back, each.added))
+            )
+            for key, each in self.snapshots.items()
+        }
+        self.columns, self.schemas = former.columns, former.schemas
+
     def replace_column(self, name: str, at: datetime) -> None:
         """Drop a column and add another one of its name and type: NULL in every row so far."""
         place = [each.name for each in self.columns].index(name)
+        self.before_change = Former(
+            columns=self.columns,
+            snapshots=dict(self.snapshots),
+            schemas=self.schemas,
+            now={at: each.name for at, each in enumerate(self.columns) if at != place},
+        )
         self.snapshots = {
             key: replace(
                 each,

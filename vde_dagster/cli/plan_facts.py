@@ -38,7 +38,7 @@ Facts = dict[str, object]
 
 
 def _lost_facts(lost: LostTable) -> Facts:
-    return {"name": str(lost.name), "table": lost.table}
+    return {"name": str(lost.name), "table": lost.table, "damage": lost.damage or None}
 
 
 def plan_facts(plan: Plan) -> Facts:

@@ -110,6 +110,7 @@ def _model_facts(each: ModelStatus) -> dict[str, object]:
     from vde_dagster.cli.intervals import wait_facts
     from vde_dagster.cli.plan_facts import ranges_facts, stale_facts
 
+    lost = each.lost
     return {
         "model": str(each.node.name),
         "kind": each.node.model.kind.keyword,
@@ -121,7 +122,9 @@ def _model_facts(each: ModelStatus) -> dict[str, object]:
         "waits_for": [wait_facts(wait) for wait in each.waits],
         "managed": each.managed.reason if each.managed is not None else None,
         "unfinished": each.is_unfinished,
-        "lost_table": each.lost.table if each.lost is not None else None,
+        "lost_table": lost.table if lost is not None and not lost.damage else None,
+        "damage": (lost.damage or None) if lost is not None else None,
+        "advice": (lost.advice or None) if lost is not None else None,
     }
 
 

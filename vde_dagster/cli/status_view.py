@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from vde_dagster.cli.printing import console
 from vde_dagster.cli.spelling import there, vde, whole
 from vde_dagster.cli.unlock import process_text
+from vde_dagster.core.errors import with_advice
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -204,12 +205,20 @@ def _gone(looked: Looked) -> Iterator[Line]:
     for each in looked.status.models:
         if each.lost is not None:
             lost = each.lost
+            if lost.damage:
+                continue
             how = f"{looked.run()} computes its rows again"
             if lost.owner:
                 how = f"{looked.command('plan', lost.owner, '--auto-apply')} makes it again"
             elif lost.why:
                 how = f"{lost.why}: restore it, or write another `stamp`"
             yield str(each.node.name), f"its {lost.what} {lost.table} is not there: {how}"
+
+
+def _damaged(looked: Looked) -> Iterator[Line]:
+    for each in looked.status.models:
+        if each.lost is not None and each.lost.damage:
+            yield str(each.node.name), with_advice(each.lost.damage, each.lost.advice)
 
 
 def _dropped(looked: Looked) -> Iterator[Line]:
@@ -380,6 +389,7 @@ _GROUPS: Final = (
         is_bad=True,
     ),
     _Group(title="Gone", lines=_gone, is_bad=True),
+    _Group(title="Not as recorded", lines=_damaged, is_bad=True),
     _Group(
         title="Missing views",
         lines=_dropped,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.catalog import load_catalog
@@ -22,6 +22,7 @@ from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.spans import Kind, spent_on
 from vde_dagster.core.time.intervals import EPOCH
@@ -40,12 +41,16 @@ from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_change
 from vde_dagster.lakehouse.schema_ids import schemas_of
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.table_files import missing_files
+from vde_dagster.lakehouse.table_heads import SqlTableHeads, rest_table_heads
+from vde_dagster.lakehouse.view_metadata import MetadataFiles
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog
+
     from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
     from vde_dagster.lakehouse.rest_views import RestViews
 
@@ -184,6 +189,7 @@ class IcebergCatalog(IcebergMaintenance):
         self._catalog = catalog
         database = engine if engine is not None else getattr(catalog, "engine", None)
         self._views: SqlViews | RestViews | None = None
+        self._heads = SqlTableHeads(MetadataFiles(catalog))
         self._layer: SqlPhysicalLayer | RestPhysicalLayer | None = None
         if isinstance(database, Engine):
             self._views = SqlViews(catalog, database, state)
@@ -222,6 +228,15 @@ class IcebergCatalog(IcebergMaintenance):
             schemas=schemas_of(table),
             changed_at=EPOCH + timedelta(milliseconds=table.metadata.last_updated_ms),
         )
+
+    def table_heads(
+        self, names: Collection[TableName]
+    ) -> Mapping[TableName, TableHead | LostMetadata]:
+        """The current state of those of these names that are tables; see the port."""
+        views = self._known_views()
+        if isinstance(views, SqlViews):
+            return self._heads.of(views.tables(names))
+        return rest_table_heads(cast("RestCatalog", self._catalog), names)
 
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap_views` made; None where there is none of this name."""

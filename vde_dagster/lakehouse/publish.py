@@ -16,9 +16,11 @@ from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.update import (
+    AssertCurrentSchemaId,
     AssertRefSnapshotId,
     AssertTableUUID,
     RemoveSnapshotRefUpdate,
+    SetCurrentSchemaUpdate,
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
@@ -28,6 +30,7 @@ from vde_dagster.core.clean_up.expiry import REPAIR_TAG
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.loading_tables import LOST, load
+from vde_dagster.lakehouse.table_heads import schema_of_recorded
 from vde_dagster.ports.catalog import TableMoved
 
 _ATTEMPTS = 4
@@ -106,7 +109,8 @@ def restore(
 
     def change(table: Table) -> Change | None:
         head = _head(table)
-        if head == recorded:
+        schema = schema_of_recorded(table, recorded)
+        if head == recorded and schema is None:
             return None
         if head != found:
             raise TableMoved(f"{name} moved to the Iceberg snapshot {head}; nothing was changed")
@@ -118,7 +122,14 @@ def restore(
         updates: list[TableUpdate] = [_set_branch(MAIN_BRANCH, recorded, kept)]
         if found is not None and not _descends(table, recorded, found):
             updates.append(_set_tag(f"{REPAIR_TAG}{found}", found))
-        needed = (AssertTableUUID(uuid=table.metadata.table_uuid), _ref_is(MAIN_BRANCH, found))
+        present = table.metadata.current_schema_id
+        needed = (
+            AssertTableUUID(uuid=table.metadata.table_uuid),
+            AssertCurrentSchemaId.model_validate({"current-schema-id": present}),
+            _ref_is(MAIN_BRANCH, found),
+        )
+        if schema is not None:
+            updates.append(SetCurrentSchemaUpdate.model_validate({"schema-id": schema}))
         return needed, tuple(updates)
 
     commit(catalog, name, change, what=f"the return of {name} to {recorded}")

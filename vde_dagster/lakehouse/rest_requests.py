@@ -152,6 +152,13 @@ class RestRequests:
         """
         return self._get(self._place("tables", name), {"snapshots": "refs"})
 
+    def whole_table(self, name: TableName) -> Json | None:
+        """A table with its metadata and all of its snapshots; None if there is none.
+
+        Raises as `view`.
+        """
+        return self._get(self._place("tables", name), {"snapshots": "all"})
+
     @property
     def _separator(self) -> str:
         return self._catalog._namespace_separator  # noqa: SLF001 - it is not published

@@ -99,6 +99,11 @@ class SqlViews:
         sql = None if target_of(metadata) else spark_query(metadata)
         return None if sql is None else (sql, columns_of_fields(view_fields(metadata)))
 
+    def tables(self, names: Collection[TableName]) -> dict[TableName, str]:
+        """The metadata files of those of these names that are tables; none is read."""
+        entries = self._entries([*names]) if names else {}
+        return {name: each.location for name, each in entries.items() if not each.is_view}
+
     def present(self, names: Collection[TableName]) -> frozenset[TableName]:
         """Those of these names that are tables or views; no file is read for it.
 

@@ -315,7 +315,7 @@ def _why_nothing(
     """Why there is nothing to do, for people."""
     reasons = {str(name): why for name, why in (pauses or {}).items()}
     for lost in plan.lost_tables:
-        reasons.setdefault(str(lost.name), f"its table {lost.table} is gone")
+        reasons.setdefault(str(lost.name), lost.damage or f"its table {lost.table} is gone")
     for change in plan.changes:
         if change.staleness is not None and change.staleness.kept:
             reasons.setdefault(str(change.name), change.staleness.why_kept)

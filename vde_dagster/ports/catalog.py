@@ -13,6 +13,7 @@ from vde_dagster.core.ledger.earlier_schemas import SAME, EarlierSchemas
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.ledger.traces import source_token
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
@@ -140,6 +141,16 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
         """The current state of a table; None if there is none of this name."""
         ...
 
+    def table_heads(
+        self, names: Collection[TableName]
+    ) -> Mapping[TableName, TableHead | LostMetadata]:
+        """The current state of those of these names that are tables, to be compared with records.
+
+        It costs one look for all of them where the catalog lists its tables' metadata files, and
+        reads only files that were not read before.
+        """
+        ...
+
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap_views` created; None if there is none of this name."""
         ...
@@ -240,6 +251,9 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
 
     def restore(self, name: TableName, *, found: int | None, recorded: int) -> None:
         """Make an Iceberg snapshot that was recorded the current one of a table again.
+
+        Columns of it that were renamed or dropped since have their names and values again: the
+        newest schema that has all of them as they were is the current one again.
 
         Nothing is lost: what the table had at ``found`` instead, and ``recorded`` does not build
         on, is kept under a tag. Doing the same again changes nothing.

@@ -143,7 +143,7 @@ def test_rows_that_were_never_recorded_are_dropped_by_a_person_as_is_advised(
     key = plan_environment(world.services(), graph, "dev").snapshots[SALES_NAME].key
     world.catalog.create_table(key.table, world.catalog.tables[sales(world)].columns)
     theirs = world.catalog.append(key.table, [(DAYS[0], 1)])
-    with pytest.raises(ForeignWrite, match="never recorded") as raised:
+    with pytest.raises(Refused, match="never recorded") as raised:
         done(world.services(), graph, "dev")
     assert commands(str(raised.value)) == ["plan dev"]
     services = world.services()

@@ -57,13 +57,16 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
 
 
 def _without_lost(plan: Plan) -> Plan:
-    """A run without the models whose table is gone, and those that read one; all else is done."""
+    """A run without the models whose table is gone or changed, and those that read one.
+
+    All else is done.
+    """
     lost = {each.name for each in plan.lost_tables}
     if not lost:
         return plan
     readers = {node.name for node in plan.graph if lost_inputs(plan, node)}
     names = ", ".join(sorted(map(str, lost)))
-    return set_aside(plan, lost | readers, f"it waits until the table of {names} is back")
+    return set_aside(plan, lost | readers, f"it waits until the table of {names} is as recorded")
 
 
 def end_without_work(services: Services, plan: Plan) -> None:

@@ -1,15 +1,19 @@
-"""One look at the catalog: whether the tables and views that the state knows still exist.
+"""One look at the catalog: whether the tables and views that the state knows are as recorded.
 
-It lists each namespace once, however many models there are, and reads no file.
+It lists each namespace once, however many models there are, and reads the newest metadata of
+tables, each file once in a process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 
+from vde_dagster.app.publish.foreign_writes import damages, mended
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.damage import Damage, described
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
@@ -22,16 +26,17 @@ Holdings = Mapping[VersionKey, Holding]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogLook:
-    """The tables and views that the state knows and that somebody dropped.
+    """The tables and views that the state knows and that somebody dropped or changed.
 
     ``physical_views`` are physical views, which are created again like missing ones. The rows of
     ``tables`` are gone, of the versions ``table_keys``. ``views`` are models whose view the
-    environment lacks.
+    environment lacks. ``damaged`` are tables that are there, and not as recorded.
     """
 
     physical_views: frozenset[VersionKey] = frozenset()
     table_keys: Mapping[ModelName, VersionKey]
     views: tuple[ModelName, ...] = ()
+    damaged: Mapping[VersionKey, Damage] = field(default_factory=dict)
 
     @property
     def tables(self) -> Mapping[ModelName, TableName]:
@@ -53,11 +58,13 @@ class CatalogLook:
 def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
     """What is gone: tables, and physical views that no plan of the environment creates again.
 
-    What another environment owns is said to be its (rule R9).
+    Tables that are there and not as recorded follow. What another environment owns is said to be
+    its (rule R9).
     """
-    if not (look.physical_views or look.tables):
+    if not (look.physical_views or look.tables or look.damaged):
         return ()
-    owners = services.state.owners([*look.table_keys.values(), *look.physical_views])
+    keys = [*look.table_keys.values(), *look.physical_views, *look.damaged]
+    owners = services.state.owners(keys)
     owned = {key: owner for key, owner in owners.items() if not may_write(environment, owner)}
     tables = (
         LostTable(name=name, table=str(key.table), owner=owned.get(key, ""))
@@ -68,7 +75,17 @@ def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[L
         for key in sorted(look.physical_views)
         if key in owned
     )
-    return (*tables, *views)
+    damaged = (
+        LostTable(
+            name=key.model,
+            table=str(key.table),
+            owner=owned.get(key, ""),
+            damage=described(key, damage),
+            advice=mended(services, key, damage, environment=environment),
+        )
+        for key, damage in sorted(look.damaged.items(), key=itemgetter(0))
+    )
+    return (*tables, *views, *damaged)
 
 
 def look_at_versions(
@@ -95,7 +112,7 @@ def look_at_catalog(
     shown: Environment | None,
     naming: ViewNaming | None,
 ) -> CatalogLook:
-    """What has been dropped of a plan's versions, and of an environment's views.
+    """What has been dropped or changed of a plan's versions, and of an environment's views.
 
     Args:
         services: The ports.
@@ -114,6 +131,12 @@ def look_at_catalog(
     there = services.catalog.present([*(key.table for key in filled.values()), *views])
     gone = {name: key for name, key in filled.items() if key.table not in there}
     is_view = {name: graph[name].model.kind.is_view for name in gone}
+    stored = [
+        each.key
+        for name, each in snapshots.items()
+        if name not in gone and graph[name].model.kind.stores_rows
+    ]
+    heads = services.state.heads(stored)
     return CatalogLook(
         physical_views=frozenset(key for name, key in gone.items() if is_view[name]),
         table_keys={
@@ -122,6 +145,7 @@ def look_at_catalog(
             if not is_view[name] and graph[name].model.kind.stores_rows
         },
         views=_lost(views, there, gone),
+        damaged=damages(services, {key: heads.get(key) for key in stored}),
     )
 
 

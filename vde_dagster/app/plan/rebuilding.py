@@ -45,8 +45,9 @@ def rebuilding(
     if not every:
         return Rebuilding()
     known = {each: _why_not(services, planned, each, options) for each in every}
-    tables = tuple(each for each in every if not each.owner and not known[each])
-    lost = tuple(replace(each, why=why) for each, why in known.items() if each.owner or why)
+    again = {each for each in every if not (each.owner or each.damage or known[each])}
+    tables = tuple(each for each in every if each in again)
+    lost = tuple(replace(each, why=why) for each, why in known.items() if each not in again)
     loaded = planned.loaded
     restated = read_again(
         planned.graph,
@@ -61,7 +62,7 @@ def rebuilding(
 
 def _why_not(services: Services, planned: Planned, gone: LostTable, options: PlanOptions) -> str:
     """Why the rows of a table cannot be computed again by this plan, for people."""
-    if gone.owner:
+    if gone.owner or gone.damage:
         return ""
     never = why_never_again(planned.graph[gone.name].model)
     if never:

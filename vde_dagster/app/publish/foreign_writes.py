@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, with_advice
 from vde_dagster.core.ledger.damage import (
+    ColumnsChanged,
     Damage,
-    HeadExpired,
-    HeadMoved,
-    NeverRecorded,
-    TableDropped,
+    damage_of,
     described,
     mended_by,
 )
+from vde_dagster.core.ledger.table_heads import TableHead
 from vde_dagster.core.model.snapshot import VersionKey
 
 
@@ -29,40 +30,61 @@ def head_of(services: Services, key: VersionKey) -> int | None:
     It is the table's current one: the last recorded one, or a compaction of it. No JVM is started.
 
     Raises:
-        ForeignWrite: The table has other rows than were recorded last.
+        ForeignWrite: The table has other rows or columns than were recorded last.
     """
     recorded = services.state.heads([key]).get(key)
-    table = services.catalog.table(key.table)
-    found = table.iceberg_snapshot_id if table is not None else None
-    if found != recorded and not _is_compacted(services, key, found, recorded):
-        damage = _damage(services, key, found, recorded, there=table is not None)
+    table = services.catalog.table_heads([key.table]).get(key.table)
+    damage = damage_of(key, recorded, table)
+    if damage is not None:
         raise ForeignWrite(
             f"{described(key, damage)}. Nothing was done", advice=mended(services, key, damage)
         )
-    return found
+    return table.iceberg_snapshot_id if isinstance(table, TableHead) else None
 
 
-def head_damage(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
-    """What is wrong where readers see other rows of a version than were recorded; None if nothing.
+def damages(
+    services: Services, recorded: Mapping[VersionKey, int | None]
+) -> dict[VersionKey, Damage]:
+    """What is wrong where readers see other rows of versions than were recorded.
 
-    What a unit of work has published and not recorded yet is not a foreign write.
+    All tables are looked up at once, from metadata alone. What a unit of work has published and not
+    recorded yet is not a foreign write.
 
     Args:
         services: The ports.
-        key: The version.
-        recorded: The Iceberg snapshot that was recorded last, a moment ago.
+        recorded: The Iceberg snapshots that were recorded last, as was read a moment ago.
     """
+    wrong: dict[VersionKey, Damage] = {}
+    tables = services.catalog.table_heads([key.table for key in recorded])
+    for key, head in recorded.items():
+        damage = damage_of(key, head, tables.get(key.table))
+        if damage is not None:
+            damage = _now(services, key, head)
+        if damage is not None:
+            wrong[key] = damage
+    return wrong
+
+
+def head_damage(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
+    """What is wrong with one version, as `damages` finds it; None if nothing is."""
+    return damages(services, {key: recorded}).get(key)
+
+
+def _now(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
+    """What is wrong with a version, if it is wrong while nobody publishes or records."""
     while True:
-        table = services.catalog.table(key.table)
-        found = table.iceberg_snapshot_id if table is not None else None
-        if found == recorded or _is_compacted(services, key, found, recorded):
+        table = services.catalog.table_heads([key.table]).get(key.table)
+        damage = damage_of(key, recorded, table)
+        if damage is None:
             return None
-        published = [work.publication for work in services.state.open_work(key)]
-        if any(each is not None and each.iceberg_snapshot_id == found for each in published):
-            return None
+        if isinstance(table, TableHead):
+            published = [work.publication for work in services.state.open_work(key)]
+            ids = {each.iceberg_snapshot_id for each in published if each is not None}
+            if table.iceberg_snapshot_id in ids and not isinstance(damage, ColumnsChanged):
+                return None
         now = services.state.heads([key]).get(key)
         if now == recorded:
-            return _damage(services, key, found, recorded, there=table is not None)
+            return damage
         recorded = now
 
 
@@ -77,9 +99,14 @@ def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> 
     return with_advice(f"{described(key, damage)}", mended(services, key, damage))
 
 
-def mended(services: Services, key: VersionKey, damage: Damage) -> str:
-    """What mends it, for people, where the version is owned, or shown if nobody owns it."""
-    owner = services.state.owners([key]).get(key) or _shown_by(services, key)
+def mended(
+    services: Services, key: VersionKey, damage: Damage, *, environment: str | None = None
+) -> str:
+    """What mends it, for people, where the version is owned, or shown if nobody owns it.
+
+    If nobody does either, it is mended in the given environment.
+    """
+    owner = services.state.owners([key]).get(key) or _shown_by(services, key) or environment
     return mended_by(key, damage, owner=owner)
 
 
@@ -101,36 +128,7 @@ def readable(services: Services, key: VersionKey, recorded: int | None) -> int |
     """
     if recorded is None or services.catalog.retains(key.table, recorded):
         return recorded
-    table = services.catalog.table(key.table)
-    found = table.iceberg_snapshot_id if table is not None else None
-    return found if _is_compacted(services, key, found, recorded) else recorded
-
-
-def _is_compacted(
-    services: Services, key: VersionKey, found: int | None, recorded: int | None
-) -> bool:
-    """Whether two Iceberg snapshots have the same rows, as far as is known.
-
-    If the recorded one has expired, and all retained ones up to the one that was found are
-    compactions, nothing indicates a foreign write: it is the same table after maintenance.
-    """
-    if found is None or recorded is None:
-        return False
-    origin, retains = services.catalog.origin, services.catalog.retains
-    first = origin(key.table, found)
-    if first == origin(key.table, recorded):
-        return True
-    return not retains(key.table, first) and not retains(key.table, recorded)
-
-
-def _damage(
-    services: Services, key: VersionKey, found: int | None, recorded: int | None, *, there: bool
-) -> Damage:
-    if recorded is None:
-        assert found is not None, "no rows were recorded, and there are none"
-        return NeverRecorded(found=found)
-    if not there:
-        return TableDropped(recorded=recorded)
-    if found is None or not services.catalog.retains(key.table, recorded):
-        return HeadExpired(found=found, recorded=recorded)
-    return HeadMoved(found=found, recorded=recorded)
+    table = services.catalog.table_heads([key.table]).get(key.table)
+    if isinstance(table, TableHead) and table.has_rows_of(recorded):
+        return table.iceberg_snapshot_id
+    return recorded

@@ -1,8 +1,9 @@
 """Repairing a version whose table is not as recorded, without losing rows and without a JVM.
 
-What an earlier process began is finished or undone first (rule R5). A table that somebody moved is
-moved back to its recorded Iceberg snapshot, by compare-and-set; all other damage needs rows that
-are not there, and is reported with the command that computes them.
+What an earlier process began is finished or undone first (rule R5). A table that somebody moved, or
+whose columns somebody changed, goes back to its recorded Iceberg snapshot and the columns of that,
+by compare-and-set. All other damage needs rows that are not there, and is reported with the command
+that computes them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from vde_dagster.app.publish.foreign_writes import head_damage, mended, readable
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.damage import Damage, FilesGone, HeadMoved, TableDropped
+from vde_dagster.core.ledger.damage import Damage, FilesGone, Restorable, TableDropped
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName, environment_view
@@ -34,7 +35,7 @@ class Repaired:
 
     key: VersionKey
     finished: int = 0
-    mended: HeadMoved | None = None
+    mended: Restorable | None = None
     left: Damage | None = None
     advice: str = ""
     dropped: TableName | None = None
@@ -88,7 +89,7 @@ def _looked_at(
         return Repaired(key=key, finished=finished, dropped=dropped, advice=advice)
     recorded = services.state.heads([key]).get(key)
     damage = head_damage(services, key, recorded)
-    mendable = damage if isinstance(damage, HeadMoved) else None
+    mendable = damage if isinstance(damage, Restorable) else None
     left = damage if mendable is None else None
     if left is None:
         left = _missing(services, key, recorded)

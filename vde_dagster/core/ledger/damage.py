@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, env_option
 
@@ -20,8 +21,20 @@ MOST_FILES: Final = 3
 class HeadMoved:
     """Somebody else moved the table from the recorded Iceberg snapshot, which it still has."""
 
-    found: int
+    found: int | None
     recorded: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsChanged:
+    """Somebody else renamed or dropped columns; ``changes`` say which, for people.
+
+    ``found`` is the current Iceberg snapshot: the recorded one, one with its rows, or another one.
+    """
+
+    found: int | None
+    recorded: int
+    changes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +60,20 @@ class TableDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherTable:
+    """A table under the name of the version's that was not made for it, and lacks its rows."""
+
+    recorded: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataGone:
+    """The table's metadata file is not in storage any more, so nobody can read the table."""
+
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilesGone:
     """Data files of the recorded Iceberg snapshot are not in storage any more."""
 
@@ -54,7 +81,40 @@ class FilesGone:
     files: tuple[str, ...]
 
 
-Damage = HeadMoved | HeadExpired | NeverRecorded | TableDropped | FilesGone
+Restorable = HeadMoved | ColumnsChanged
+"""What `vde repair` ends by itself: the table still has everything that was recorded."""
+Damage = (
+    Restorable | HeadExpired | OtherTable | NeverRecorded | TableDropped | MetadataGone | FilesGone
+)
+
+
+def damage_of(
+    key: VersionKey, recorded: int | None, table: TableHead | LostMetadata | None
+) -> Damage | None:
+    """What is wrong with a version's table; None if readers see the rows that were recorded.
+
+    Args:
+        key: The version.
+        recorded: The Iceberg snapshot that was recorded last; None if none ever was.
+        table: The table as the catalog has it now; None if there is none.
+    """
+    if isinstance(table, LostMetadata):
+        return MetadataGone(file=table.file)
+    if recorded is None:
+        found = None if table is None else table.iceberg_snapshot_id
+        return None if found is None else NeverRecorded(found=found)
+    if table is None:
+        return TableDropped(recorded=recorded)
+    found, is_same = table.iceberg_snapshot_id, table.has_rows_of(recorded)
+    if changes := table.lost_columns(recorded):
+        return ColumnsChanged(found=found, recorded=recorded, changes=changes)
+    if is_same:
+        return None
+    if recorded in table.snapshots:
+        return HeadMoved(found=found, recorded=recorded)
+    if table.version != key.version:
+        return OtherTable(recorded=recorded)
+    return HeadExpired(found=found, recorded=recorded)
 
 
 def described(key: VersionKey, damage: Damage) -> str:
@@ -62,10 +122,15 @@ def described(key: VersionKey, damage: Damage) -> str:
     what = f"{key.model}: its table {key.table}"
     match damage:
         case HeadMoved(found=found, recorded=recorded):
+            at = f"is at the Iceberg snapshot {found}" if found is not None else "has no rows"
             return (
-                f"{what} is at the Iceberg snapshot {found}, and {recorded} was recorded: somebody "
-                "else wrote to it or rolled it back, and nothing is built on unknown rows"
+                f"{what} {at}, and {recorded} was recorded: somebody "
+                "else wrote to it or rolled it back, or this state is an older copy, and nothing "
+                "is built on unknown rows"
             )
+        case ColumnsChanged(changes=changes):
+            named = ", ".join(changes)
+            return f"{what} has other columns than were recorded: {named}, by somebody else"
         case HeadExpired(found=found, recorded=recorded):
             at = f"is at the Iceberg snapshot {found}" if found is not None else "has no rows"
             return (
@@ -77,6 +142,13 @@ def described(key: VersionKey, damage: Damage) -> str:
                 f"{what} has rows (Iceberg snapshot {found}) that were never recorded: somebody "
                 "else wrote them, or this state is not the one of this warehouse"
             )
+        case OtherTable(recorded=recorded):
+            return (
+                f"{what} is another one than was recorded: somebody created it again, without the "
+                f"recorded rows (Iceberg snapshot {recorded})"
+            )
+        case MetadataGone(file=file):
+            return f"{what} cannot be read: its metadata file {file} is not in storage any more"
         case TableDropped():
             return f"{what} does not exist: somebody dropped it, and its rows with it"
         case FilesGone(files=files):
@@ -93,14 +165,21 @@ def mended_by(key: VersionKey, damage: Damage, *, owner: str | None) -> str:
     environment = owner or PRODUCTION
     plan = f"`vde plan {environment}`"
     match damage:
-        case HeadMoved():
+        case HeadMoved() | ColumnsChanged():
             return (
                 f"Run `vde repair {key.model}{env_option(environment)}`: it makes the recorded "
-                "rows current again, without Spark, and keeps the others under a tag of the table."
+                "rows and columns current again, without Spark, and keeps other rows under a tag "
+                "of the table."
             )
-        case HeadExpired() | NeverRecorded():
+        case HeadExpired() | NeverRecorded() | OtherTable():
             return (
                 f"Drop {key.table} if nobody needs what it has; {plan} then computes its rows "
+                "again, or says why it cannot."
+            )
+        case MetadataGone():
+            return (
+                f"Put it back, for example from a backup, or drop {key.table} from its catalog "
+                f"(pyiceberg's `drop_table` needs no file of it); {plan} then computes its rows "
                 "again, or says why it cannot."
             )
         case TableDropped():

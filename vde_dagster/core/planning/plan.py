@@ -160,9 +160,10 @@ class NotRestated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostTable:
-    """A version's table or physical view that somebody dropped. What it held is recorded.
+    """A version's table or physical view that somebody dropped or changed. Its rows are recorded.
 
-    With an ``owner`` only plans of that environment make it again. ``why`` says for people why the
+    ``damage`` says for people what is wrong with a table that is there, and ``advice`` what ends
+    it; both are empty of one that was dropped. With an ``owner`` only plans of that environment make it again. ``why`` says for people why the
     rows of a table cannot be computed again; empty where they can, or where that is not known.
     """
 
@@ -171,6 +172,8 @@ class LostTable:
     owner: str = ""
     is_view: bool = False
     why: str = ""
+    damage: str = ""
+    advice: str = ""
 
     @property
     def what(self) -> str:
@@ -197,7 +200,7 @@ class Plan:
     it binds them (the option ``include_unmodified``). ``left_out`` are models that were edited,
     added or removed, and stay as the environment shows them (the option ``select``).
 
-    One look at the catalog finds what is missing from it: ``dropped_views`` are models whose
+    One look at the catalog finds what is missing from it or is not as recorded: ``dropped_views`` are models whose
     view in the environment is made again; with ``lost_tables`` nothing can be promoted. The rows of
     ``dropped_tables`` are computed again, as far as the plan restates them (see `rebuilds`).
     ``unfinished`` are models on whose version an earlier process left work, which is finished or

@@ -138,6 +138,9 @@ def _dropped(plan: Plan) -> Iterator[str]:
         names = listed([each.name for each in plan.rebuilds])
         yield f"Dropped by somebody, and computed again: the tables of {names}."
     for lost in plan.lost_tables:
+        if lost.damage:
+            yield f"Not as recorded: {lost.damage}. {lost.advice}"
+            continue
         way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
         why = f": {lost.why}" if lost.why else ""
         yield f"Its {lost.what} is gone, and must be {way}: {lost.name} ({lost.table}){why}."

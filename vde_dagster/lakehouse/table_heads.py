@@ -1,0 +1,134 @@
+"""The current state of many tables, from their metadata files as JSON.
+
+Only what is compared with records is read of a file: pyiceberg would check all of it, which takes a
+hundred times as long. A file never changes, so each is read once in a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
+
+from vde_dagster.core.ledger.table_heads import (
+    Fields,
+    LostMetadata,
+    RetainedSnapshot,
+    TableHead,
+)
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog
+    from pyiceberg.table import Table
+
+_AT_ONCE: Final = 8
+_MOST: Final = 20_000
+"""How many files are remembered."""
+_NO_SNAPSHOT: Final = -1
+"""What some writers have for an empty table (Iceberg's specification, *Table Metadata*)."""
+_COMPACTION: Final = "replace"
+_VERSION: Final = "vde.version"
+
+
+class SqlTableHeads:
+    """The states of the tables whose metadata files a SQL catalog lists.
+
+    Args:
+        files: Reads metadata files.
+    """
+
+    def __init__(self, files: MetadataFiles) -> None:
+        self._files = files
+        self._read = lru_cache(maxsize=_MOST)(self._read_file)
+
+    def of(self, locations: Mapping[TableName, str]) -> dict[TableName, TableHead | LostMetadata]:
+        """The states of tables, by their metadata files."""
+        if not locations:
+            return {}
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+            return dict(zip(locations, pool.map(self._head, locations.values()), strict=True))
+
+    def _head(self, location: str) -> TableHead | LostMetadata:
+        if self._files.is_missing(location):
+            return LostMetadata(file=location)
+        try:
+            return self._read(location)
+        except FileNotFoundError:
+            return LostMetadata(file=location)
+
+    def _read_file(self, location: str) -> TableHead:
+        return table_head(self._files.read(location))
+
+
+def rest_table_heads(
+    catalog: RestCatalog, names: Collection[TableName]
+) -> dict[TableName, TableHead | LostMetadata]:
+    """The states of the tables of a REST catalog: it lists no metadata files, so each is asked for.
+
+    Raises:
+        RESTError: The server does not say.
+        RequestException: There was no answer.
+    """
+    from vde_dagster.lakehouse.rest_requests import RestRequests, at_once
+
+    requests = RestRequests(catalog)
+    places = sorted({each.namespace for each in names if not each.catalog})
+    listed = dict(zip(places, at_once(partial(requests.names, views=False), places), strict=True))
+    there = [each for each in names if not each.catalog and each.name in listed[each.namespace]]
+    answers = at_once(requests.whole_table, there)
+    return {
+        name: LostMetadata(file=f"of {name}") if answer is None else table_head(answer["metadata"])
+        for name, answer in zip(there, answers, strict=True)
+    }
+
+
+def table_head(metadata: Json) -> TableHead:
+    """The state of a table, by its metadata."""
+    schemas = {each["schema-id"]: dict(_fields(each)) for each in metadata["schemas"]}
+    current = metadata.get("current-snapshot-id")
+    return TableHead(
+        iceberg_snapshot_id=None if current in (None, _NO_SNAPSHOT) else int(current),
+        fields=schemas[metadata["current-schema-id"]],
+        snapshots={
+            each["snapshot-id"]: _snapshot(each, schemas) for each in metadata.get("snapshots", ())
+        },
+        version=metadata.get("properties", {}).get(_VERSION, ""),
+    )
+
+
+def schema_of_recorded(table: Table, recorded: int) -> int | None:
+    """The schema that has a recorded Iceberg snapshot's columns again; None if the present one has.
+
+    It is the newest one that has all of them as they were.
+    """
+    metadata = table.metadata.model_dump(mode="json", by_alias=True)
+    if not table_head(metadata).lost_columns(recorded):
+        return None
+    every = sorted((each["schema-id"] for each in metadata["schemas"]), reverse=True)
+    return next(
+        each
+        for each in every
+        if not table_head({**metadata, "current-schema-id": each}).lost_columns(recorded)
+    )
+
+
+def _snapshot(snapshot: Json, schemas: Mapping[int, Fields]) -> RetainedSnapshot:
+    return RetainedSnapshot(
+        parent=snapshot.get("parent-snapshot-id"),
+        is_compaction=snapshot.get("summary", {}).get("operation") == _COMPACTION,
+        fields=schemas.get(snapshot.get("schema-id", _NO_SNAPSHOT), {}),
+    )
+
+
+def _fields(of: Any) -> Iterator[tuple[int, str]]:
+    """The ids and names of all fields of a type, as the specification writes it."""
+    if not isinstance(of, dict):
+        return
+    for each in of.get("fields", ()):
+        yield each["id"], each["name"]
+        yield from _fields(each["type"])
+    for inside in ("element", "key", "value"):
+        yield from _fields(of.get(inside))
