@@ -220,15 +220,16 @@ def test_rows_are_equal_whole_and_unit_by_unit_or_the_bounds_are_refused(
     passed = {cell: passing(spark, table, every, cell) for cell in (whole, *halves, *cells)}
     cron = "@daily" if unit is IntervalUnit.DAY else "@hourly"
     refused, taken = Counter[str](), Counter[str]()
-    for kind, written in KINDS.items():
+    for number, (kind, written) in enumerate(KINDS.items()):
+        tried = chosen if is_full() else chosen[number % 3 :: 3]
         graph = graph_of(
             [
                 f"MODEL (name m.x{at}, kind {written}, cron '{cron}');\n"
                 f"SELECT id, {TIMES[case.value][0]} AS at FROM raw.t WHERE {case.condition}"
-                for at, case in enumerate(chosen)
+                for at, case in enumerate(tried)
             ]
         )
-        for at, case in enumerate(chosen):
+        for at, case in enumerate(tried):
             if graph[ModelName("m", f"x{at}")].losses:
                 refused[kind] += 1
                 continue

@@ -60,7 +60,7 @@ AUDITS: Final = "audits/a.sql"
 AUDIT_FILES: Final = (
     "AUDIT (name above, defaults (bound := 5, names := (id, 1)));\nSELECT * FROM @this_model WHERE @column > @bound",
     "AUDIT (name above, dialect duckdb, blocking false);\nWITH c AS (SELECT id::TEXT AS t FROM @this_model) SELECT t FROM c WHERE @EACH((1, 2), x -> x) > @column",
-    "AUDIT (name above);\nSELECT o.* FROM @this_model AS o JOIN raw.orders AS p ON o.id = p.id WHERE p.ts < @end_dt AND @column = 1;\n\nAUDIT (name other, description 'it''s'); SELECT 1 AS x",
+    "AUDIT (name above);\nSELECT o.* FROM @this_model AS o JOIN raw.orders AS p ON o.id = p.id WHERE p.ts <= @end_dt AND @column = 1;\n\nAUDIT (name other, description 'it''s'); SELECT 1 AS x",
     "-- a\nAUDIT (name above, defaults (column = id)); /* b */ SELECT * FROM @this_model WHERE id IN (SELECT id FROM raw.orders) OR @column IS NULL",
 )
 AUDIT_CALLS: Final = (
@@ -93,7 +93,7 @@ QUERIES: Final = (
     QUERY,
     "SELECT * FROM raw.orders -- all",
     "SELECT id, SUM(amount) AS amount, MAX(ts) AS ts /* last */ FROM raw.orders GROUP BY id",
-    "WITH o AS (SELECT * FROM raw.orders WHERE day >= @start_ds) SELECT o.id, o.ts FROM o JOIN raw.other AS p ON o.id = p.id AND o.ts < @end_ts",
+    "WITH o AS (SELECT * FROM raw.orders WHERE day >= @start_ds) SELECT o.id, o.ts FROM o JOIN raw.other AS p ON o.id = p.id AND o.ts <= @end_ts",
     "SET x = 1; SELECT id, 'it''s; (one)' AS shop, ts, day FROM raw.orders; @IF(@yes, DELETE FROM m.x)",
     "SELECT id, items.a AS a, CASE WHEN id > 1 THEN 2 ELSE @number END AS n FROM raw.other",
     "SELECT id, ROW_NUMBER() OVER (PARTITION BY shop ORDER BY ts) AS n FROM raw.orders QUALIFY n = 1",

@@ -135,7 +135,7 @@ BASE: Mapping[str, str] = {
     "seeds/s.csv": SEED,
     "models/m/top.sql": "MODEL (name m.top, kind FULL); SELECT id, @twice(id) AS two, @number AS n FROM raw.t",
     "models/m/below.sql": "MODEL (name m.below, kind FULL); SELECT * FROM m.top",
-    "models/m/embed.sql": "MODEL (name m.embed, kind EMBEDDED); SELECT id, ts FROM raw.t WHERE ts < @end_dt",
+    "models/m/embed.sql": "MODEL (name m.embed, kind EMBEDDED); SELECT id, ts FROM raw.t WHERE ts <= @end_dt",
     "models/m/around.sql": "MODEL (name m.around, kind INCREMENTAL_BY_TIME_RANGE (time_column ts), signals (ready())); SELECT id, ts FROM m.embed",
     "models/m/seeded.sql": "MODEL (name m.seeded, kind SEED (path '../../seeds/s.csv'));",
     "models/m/early.sql": "MODEL (name m.early, kind FULL, start '2023-01-01'); SELECT 1 AS one",
@@ -209,7 +209,7 @@ EDITS: list[tuple[str, Mapping[str, str], str, str]] = [
     ("a seed's content", {"seeds/s.csv": SEED + "4,d,\n"}, "", ""),
     ("the type of a source's column", {"external_models.yaml": BASE["external_models.yaml"].replace("id: int", "id: bigint")}, "", "top below embed around"),
     ("a column of a source that nobody reads", {"external_models.yaml": BASE["external_models.yaml"].replace("name: string", "title: string")}, "", "top embed around"),
-    ("an embedded query", {"models/m/embed.sql": BASE["models/m/embed.sql"].replace("<", "<=")}, "embed", "embed around"),
+    ("an embedded query", {"models/m/embed.sql": BASE["models/m/embed.sql"].replace("@end_dt", "@end_ts")}, "embed", "embed around"),
     ("the start of a model above", {"models/m/early.sql": BASE["models/m/early.sql"].replace("2023", "2022")}, "early", "early"),
 ]  # fmt: skip
 
@@ -351,7 +351,7 @@ def test_a_query_with_an_embedded_one_that_may_change_by_itself_is_looked_at_eac
         "models/m/embed.sql": "MODEL (name m.embed, kind EMBEDDED); SELECT id, ts FROM raw.t WHERE @bound()",
     }
     folder = put(tmp_path / "p", files)
-    monkeypatch.setenv("VDE_TEST_VALUE", "ts < @end_dt")
+    monkeypatch.setenv("VDE_TEST_VALUE", "ts <= @end_dt")
     assert reported(folder, cache) == reported(folder, cache) == reported(folder)
     monkeypatch.setenv("VDE_TEST_VALUE", "id < 3")
     with pytest.raises(ProjectInvalid, match="needs a filter on the time"):
