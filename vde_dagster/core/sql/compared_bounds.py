@@ -125,7 +125,7 @@ def _converted(  # noqa: PLR0911 - one line for each form of a conversion
             return None
 
 
-def _cast(bound: Bound, kind: exp.DataType.Type) -> Bound | None:
+def _cast(bound: Bound, kind: exp.DType) -> Bound | None:
     is_number = bound.form in (Form.NUMBER, Form.SMALLER_UNITS)
     if kind in INSTANTS:
         return replace(bound, form=Form.INSTANT)
