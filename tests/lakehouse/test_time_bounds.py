@@ -230,6 +230,9 @@ def test_rows_are_equal_whole_and_unit_by_unit_or_the_bounds_are_refused(
             ]
         )
         for at, case in enumerate(tried):
+            by_days = case.value in ("iso", "text", "t_text") and unit is not IntervalUnit.DAY
+            if kind == "appended" and by_days:
+                continue  # a text of a day is in all of its hours, which only its author knows
             if graph[ModelName("m", f"x{at}")].losses:
                 refused[kind] += 1
                 continue

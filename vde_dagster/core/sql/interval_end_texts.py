@@ -84,7 +84,7 @@ def _whole(compared: Compared, bound: Bound) -> tuple[str, str]:
             return f"CAST({described(inner)} AS TIMESTAMP)", "dt"
         value, kind = inner, kind_of(inner)
     if isinstance(value, exp.TimestampTrunc):
-        is_of_day = value.unit.name.upper() in ("DAY", "DD")
+        is_of_day = value.text("unit").upper() in ("DAY", "DD")
         return (described(value), "date") if is_of_day else (described(value.this), "dt")
     is_day = kind is Form.DATE or (bound.form is Form.DATE and kind is Form.TEXT)
     local = isinstance(value.type, exp.DataType) and value.type.this == Type.TIMESTAMPNTZ

@@ -91,8 +91,14 @@ def _missed(
     """The values whose rows a comparison with a bound leaves out, although it is to keep them."""
     if isinstance(comparison, exp.EQ | exp.NullSafeEQ | exp.In):
         is_kept = reader.in_batches and True in kept_for(comparison)
-        value = comparison.right if comparison.this is bound.node else comparison.this
-        if is_kept and value.find(exp.Column) and not bound.macro.endswith("_hour"):
+        is_left = comparison.this is bound.node
+        value = comparison.expression if is_left else comparison.this
+        if (
+            is_kept
+            and value is not None
+            and value.find(exp.Column)
+            and not bound.macro.endswith("_hour")
+        ):
             yield Compared(value, strict=True)
     elif bound.macro.startswith("end_"):
         for compared in values_before(bound.node, comparison):

@@ -68,6 +68,11 @@ def lost_between(
         return
     tracer = tracer_of(query, kept=kept_of(kept))
     appended = cutting.is_appended and _takes_rows(query)
+    borders = [macro for name, macro in macros_in(query) if name.startswith(("start_", "end_"))]
+    if appended and len({each.name.lower().partition("_")[0] for each in borders}) == 1:
+        advice = "Bound it by both ends: `column BETWEEN @start_dt AND @end_dt`."
+        yield Finding(message=_twice(cutting), advice=advice, line=line_of(borders[0]))
+        return
     for block in tracer.blocks.blocks:
         for alias, table in block.tables.items():
             axes = tables.get(model_name_of(table) or _NOWHERE, ())
