@@ -230,9 +230,6 @@ def test_rows_are_equal_whole_and_unit_by_unit_or_the_bounds_are_refused(
             ]
         )
         for at, case in enumerate(tried):
-            by_days = case.value in ("iso", "text", "t_text") and unit is not IntervalUnit.DAY
-            if kind == "appended" and by_days:
-                continue  # a text of a day is in all of its hours, which only its author knows
             if graph[ModelName("m", f"x{at}")].losses:
                 refused[kind] += 1
                 continue
@@ -241,7 +238,10 @@ def test_rows_are_equal_whole_and_unit_by_unit_or_the_bounds_are_refused(
                 stored(kind, case, [(cell, passed[cell][case.condition]) for cell in cut])
                 for cut in ([whole], halves, cells)
             ]
-            if kind.endswith("alone"):  # no other cut is ever made
+            is_text = case.value in ("iso", "text", "t_text", "CAST(ts AS STRING)")
+            if kind == "appended" and is_text:  # known gap: a text's overlap is not seen
+                assert set(results[0]) == set(results[2]), (kind, case)
+            elif kind.endswith("alone"):  # no other cut is ever made
                 assert results[0] <= results[2], (kind, case)
             else:
                 assert results[0] == results[1] == results[2], (kind, case)
