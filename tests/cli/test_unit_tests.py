@@ -145,8 +145,8 @@ def test_a_run_in_which_every_test_waits_for_spark_has_not_passed(
     flights: Path, without_java: WithoutJava
 ) -> None:
     def run(*wanted: str) -> tuple[int, set[str]]:
-        command = ("test", *wanted, "--engine", "duckdb", "--project", flights)
-        done = without_java(*command, "--format", "json")
+        options = ("--engine", "duckdb", "--format", "json")
+        done = without_java("test", *wanted, *options, "--project", flights)
         return done.returncode, {each["outcome"] for each in json.loads(done.stdout)["tests"]}
 
     every = without_java("test", "--engine", "duckdb", "--project", flights, "--format", "json")

@@ -81,8 +81,8 @@ def test_they_are_named_too_where_the_project_has_problems(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         problems(tmp_path, {"config.py": "x = 1", "models/m/b.sql": "SELECT nope FROM raw.t"})
-    assert [str(record.args[0].place) for record in caplog.records if record.args] == [
-        "config.py:1"
+    assert [record.getMessage().splitlines()[0] for record in caplog.records] == [
+        "config.py:1: this file is not read"
     ]
 
 

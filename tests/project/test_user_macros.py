@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 
 from vde_dagster.core.errors import Place
-from vde_dagster.project.macros.files import load_user_macros, macro
+from vde_dagster.project.macros.files import UserMacro, load_user_macros, macro
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.problems import Problems
 
@@ -258,7 +258,9 @@ def test_two_files_cannot_have_the_same_macro() -> None:
     text = HEAD + "@macro()\ndef one(): return 1\n"
     macros, (problem,) = load_user_macros({"macros/b.py": text, "macros/a.py": text})
     assert str(problem).startswith("macros/b.py:3: the macro @one is also defined at macros/a.py:3")
-    assert macros["one"].path == "macros/a.py"
+    one = macros["one"]
+    assert isinstance(one, UserMacro)
+    assert one.path == "macros/a.py"
 
 
 def test_a_file_is_run_once_for_each_text(tmp_path: Path) -> None:
