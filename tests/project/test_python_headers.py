@@ -234,8 +234,8 @@ def module(body: str, parameter: str = "context") -> str:
     )
 
 
-VARIABLES = "{a: 1, b: [x, 2, null], c: {d: 1.5}, e: 'yes', F: true, g: []}"
-EVERY = {"a": 1, "b": ["x", 2, None], "c": {"d": 1.5}, "e": "yes", "f": True, "g": []}
+VARIABLES = "{a: 1, b: [x, 2, null], c: 1.5, e: 'yes', F: true, g: []}"
+EVERY = {"a": 1, "b": ["x", 2, None], "c": 1.5, "e": "yes", "f": True, "g": []}
 
 
 @pytest.mark.parametrize(
