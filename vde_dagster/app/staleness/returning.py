@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.input_moves import InputStates
@@ -123,18 +124,29 @@ def _seen_by_shown(
     """
     others = [each for each in found.inputs if not _stays(planned, each)]
     for entry in planned.shown(name) if others and found.kept else ():
-        if not (entry.rows.rows and common(found.kept, [entry.interval])):
-            continue
-        work = shown.work(entry, planned.shown(name))
-        for parent in others:
-            there = [
-                each for each in planned.shown(parent) if common([each.interval], evaluated[parent])
-            ]
-            ends = [done.finished_at for each in there if (done := shown.work(each, there))]
-            was_read = work is None or len(ends) < len(there) or not shown.snapshots.get(parent)
-            if was_read or any(end is None or end <= work.started_at for end in ends):
-                yield from common(found.kept, [entry.interval])
-                break
+        kept = common(found.kept, [entry.interval])
+        if kept and entry.rows.rows:
+            work = shown.work(entry, planned.shown(name))
+            if work is None or any(
+                _was_there(planned, shown, parent, evaluated[parent], work.started_at)
+                for parent in others
+            ):
+                yield from kept
+
+
+def _was_there(
+    planned: Planned,
+    shown: InputStates,
+    parent: ModelName,
+    times: Sequence[Interval],
+    at: datetime,
+) -> bool:
+    """Whether the shown version of a model may have had rows of some times by then."""
+    if parent not in shown.snapshots:
+        return True
+    there = [each for each in planned.shown(parent) if common([each.interval], times)]
+    works = [shown.work(each, there) for each in there]
+    return any(e is None or e.finished_at is None or e.finished_at <= at for e in works)
 
 
 def _stays(planned: Planned, name: ModelName) -> bool:
