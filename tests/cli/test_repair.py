@@ -91,6 +91,8 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
         "dropped_view": None,
         "advice": advice,
     }
+    said = call("repair", "staging.days", "--project", days).stdout
+    assert f"`vde plan prod --project {days}` computes its rows again" in said
     planned = call("plan", "prod", "--auto-apply", "--project", days)
     assert planned.exit_code == 0
     assert "Dropped by somebody, and computed again: the tables of staging.days." in planned.stdout
@@ -100,4 +102,5 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
 def test_an_environment_that_is_not_there_is_refused(days: Path) -> None:
     done = call("repair", "staging.days", "--env", "dev", "--project", days)
     assert done.exit_code == 1
-    assert "There is no environment dev yet; `vde plan dev` makes it." in done.stderr
+    makes = f"`vde plan dev --project {days}` makes it."
+    assert f"There is no environment dev yet; {makes}" in done.stderr

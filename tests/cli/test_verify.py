@@ -151,7 +151,8 @@ def follow(folder: Path, found: Result) -> None:
     """Run the command that was advised."""
     advised = re.search(r"`vde (repair .*?)`", " ".join(found.stdout.split()))
     assert advised is not None, found.stdout
-    done = call(*advised[1].split(), "--project", folder)
+    assert advised[1].endswith(f"--project {folder}")
+    done = call(*advised[1].split())
     assert done.exit_code == 0, done.stderr
 
 
@@ -239,7 +240,9 @@ def test_a_table_that_is_gone_is_reported_with_what_to_do(project: Path) -> None
     assert done.exit_code == 1
     gone = [line for line in done.stdout.splitlines() if "its table does not exist" in line]
     assert "mart.revenue" in " ".join(gone)
-    assert "`vde plan prod` computes its rows again, or says why" in " ".join(done.stdout.split())
+    assert (
+        f"`vde plan prod --project {project}` computes its rows again, or says why" in done.stdout
+    )
     (first, *_) = facts(project)["models"]
     assert (first["holds"], first["table_exists"], first["rows"]) == (False, False, 0)
 
@@ -250,14 +253,15 @@ def test_where_nothing_is_loaded_nothing_is_started(
     promote(project)
     done = without_java("verify", "--project", str(project))
     assert (done.returncode, done.stdout) == (0, "")
-    assert "No model that stores rows has any yet. `vde plan prod` fills it." in done.stderr
+    fills = f"`vde plan prod --project {project}` fills it."
+    assert f"No model that stores rows has any yet. {fills}" in done.stderr
     assert facts(project) == {"version": 1, "environment": "prod", "holds": True, "models": []}
 
 
 @pytest.mark.parametrize(
     "arguments, reported",
     [
-        (("--env", "dev"), "There is no environment dev yet; `vde plan dev` makes it."),
+        (("--env", "dev"), "There is no environment dev yet; `vde plan dev --project "),
         (("mart.revenu",), "prod has no model mart.revenu. Did you mean mart.revenue?"),
         (("a.b.c.d",), "'a.b.c.d' is no name of a model"),
     ],

@@ -91,17 +91,17 @@ def _print(found: Verified, advice: str, folder: Path) -> None:
     table = f"{found.key.model} ({found.key.version[:8]})"
     if found.missing_table:
         console().print(f"{table}: its table does not exist", style="red")
-        console().print(f"  {advice}")
+        console().print(f"  {advice}", soft_wrap=True)
     elif found.mismatches:
         console().print(f"{table}: not as recorded", style="red")
         for each in found.mismatches:
             console().print(f"  {each}")
         if not found.foreign_write:
-            console().print(f"  {advice}")
+            console().print(f"  {advice}", soft_wrap=True)
     else:
         console().print(f"{table}: {found.rows} rows as recorded")
     if found.foreign_write:
-        console().print(f"  {whole(found.foreign_write, folder)}", style="red")
+        console().print(f"  {whole(found.foreign_write, folder)}", style="red", soft_wrap=True)
     if found.unknown:
         count = len(found.unknown)
         console().print(f"  {count} intervals were hashed by an earlier release: not compared")
