@@ -44,7 +44,7 @@ NONE: Final = {"write.metadata.metrics.default": "none"}
 
 def table_of(
     folder: Path,
-    values: list[object],
+    values: Sequence[object],
     kind: pa.DataType,
     properties: dict[str, str],
     *,

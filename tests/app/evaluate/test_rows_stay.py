@@ -250,3 +250,26 @@ def by_hour(rows: Iterable[tuple[datetime, int]]) -> dict[int, list[int]]:
     for at, amount in rows:
         found.setdefault(int((at - hour_of(0)).total_seconds() // 3600), []).append(amount)
     return {hour: sorted(amounts) for hour, amounts in found.items()}
+
+
+MERGED = (
+    "MODEL (name m.keys, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, "
+    "when_matched (WHEN MATCHED AND source.amount < 0 THEN DELETE "
+    "WHEN MATCHED THEN UPDATE SET target.amount = source.amount)), cron '@hourly'); "
+    "SELECT CASE WHEN amount < 0 THEN -amount ELSE amount END AS id, amount AS amount "
+    "FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts"
+)
+
+
+def test_r8_a_merge_that_would_delete_every_row_waits() -> None:
+    world, graph = landed(keys=MERGED)
+    world.land((3.5, -10), (3.6, -20), until=4)
+    run(world)  # a part of them may go
+    assert [row[1] for row in world.rows("m.keys")] == [30]
+    world.land((4.5, -30), until=5)
+    said = refused(world)
+    assert [row[1] for row in world.rows("m.keys")] == [30]
+    assert "`vde plan prod --allow-empty`" in str(said)
+    allow(world, graph, said)
+    assert world.rows("m.keys") == []
+    assert plan_run(world.services(), "prod").is_empty
