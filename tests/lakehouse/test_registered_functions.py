@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
+from sqlglot import exp
 
+from tests.core.sql.spark.test_unreadable import READ, REFUSED
+from vde_dagster.core.columns import Column
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.duckdb.aggregates import AGGREGATES
+from vde_dagster.core.sql.duckdb.functions import FUNCTIONS
+from vde_dagster.core.sql.duckdb.operators import OPERATORS
+from vde_dagster.core.sql.duckdb.translating import DuckQuery, in_duckdb
 from vde_dagster.core.sql.spark.functions import GENERATORS
 
 if TYPE_CHECKING:
@@ -37,3 +47,63 @@ def test_every_function_of_spark_that_makes_rows_is_a_generator(spark: SparkSess
     in_from = {name for name, _ in _registered(state.tableFunctionRegistry())}
     assert making | in_from == GENERATORS
     assert len(functions) > 400, "the registry was read"
+
+
+@pytest.mark.parametrize(
+    "text, refused", [*((text, True) for text, _ in REFUSED), *((text, False) for text in READ)]
+)
+def test_spark_parses_what_is_said_to_be_parsed(
+    spark: SparkSession, text: str, refused: bool
+) -> None:
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    if not refused:
+        parser.parsePlan(text)
+        return
+    with pytest.raises(PySparkException):
+        spark.sql(text)
+
+
+COLUMNS = {
+    "i": "int",
+    "d": "double",
+    "n": "decimal(9,2)",
+    "s": "string",
+    "y": "date",
+    "b": "boolean",
+}
+LEADING = ("i", "d", "s", "y", "b, i", "s, 1", "y, 1")
+T = ModelName("m", "t")
+
+
+def test_duckdb_answers_no_call_that_spark_refuses(spark: SparkSession) -> None:
+    """Every name that the parser has for what DuckDB answers, with none to four arguments."""
+    columns = [Column(name=name, type=kind) for name, kind in COLUMNS.items()]
+    nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in COLUMNS.items())
+    kinds = [
+        each for each in {**FUNCTIONS, **OPERATORS, **AGGREGATES} if issubclass(each, exp.Func)
+    ]
+    names = sorted({name.lower() for each in kinds for name in each.sql_names()} | {"if", "nvl"})
+    calls = {f"{name}()" for name in names} | {
+        f"{name}({', '.join([first, *[first.split(', ')[-1]] * more])})"
+        for name, first, more in product(names, LEADING, range(4))
+    }
+    answered = [
+        each
+        for each in sorted(calls)
+        if isinstance(
+            in_duckdb(
+                f"SELECT {each} AS x FROM m.t",
+                catalog="lake",
+                tables=lambda name: columns if name == T else None,
+            ),
+            DuckQuery,
+        )
+    ]
+    refused = []
+    for each in answered:
+        try:
+            spark.sql(f"SELECT {each} AS x FROM (SELECT {nulls})")
+        except PySparkException:
+            refused.append(each)
+    assert not refused, refused
+    assert len(answered) > 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -11,13 +12,14 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.model.history import EVERY_COLUMN
 from vde_dagster.core.model.kinds import IncrementalUnmanaged, Managed, View
 from vde_dagster.core.model.late_data import LateDataMode
-from vde_dagster.core.model.model import AuthorsText, Query
+from vde_dagster.core.model.model import Query
 from vde_dagster.core.model.named_columns import added_columns, clashing_columns, missing_columns
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.once import why_not_once
 from vde_dagster.core.sql.row_local import why_not_row_local
 from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion
@@ -56,8 +58,7 @@ def _check_runs(body: Query, place: Place, problems: Problems) -> None:
     """Report what Spark cannot run, and tables whose names are known only at run time."""
     if body.text is None:
         return
-    if body.dialect != "spark":
-        _check_reading(body.text, _at(body.expression, place), problems)
+    _check_reading(body, place, problems)
     qualify = body.expression.find(exp.Qualify)
     if qualify is not None:
         message = "Spark's SQL has no QUALIFY, and the query runs as it is written"
@@ -70,14 +71,25 @@ def _check_runs(body: Query, place: Place, problems: Problems) -> None:
             problems.add(_at(function, place), message, advice)
 
 
-def _check_reading(texts: AuthorsText, place: Place, problems: Problems) -> None:
-    """Report what only another dialect like Spark's has: the query runs in Spark as written."""
-    for text in (*texts.before, texts.query, *texts.after):
+def _check_reading(body: Query, place: Place, problems: Problems) -> None:
+    """Report what only other dialects than Spark's have: the query runs in Spark as written."""
+    assert body.text is not None, "it runs as written"
+    texts = (*body.text.before, body.text.query, *body.text.after)
+    trees = (*body.before, body.expression, *body.after)
+    for text, tree in zip(texts, trees, strict=True):
+        first = _at(tree, place)
         try:
-            read_spark(text)
+            found = list(unreadable(text))
         except SQL_ERRORS as error:
             message = f"Spark's SQL does not have this, and it runs as written: {first_line(error)}"
-            problems.reject(place, message, "Write it in Spark's SQL.")
+            problems.reject(first, message, "Write it in Spark's SQL.")
+            continue
+        begin = line_of(read_spark(text)) if found else None
+        for each in found:
+            moved = 0 if begin is None else each.line - begin
+            where = replace(first, line=first.line + moved) if first.line is not None else first
+            message = f"Spark's SQL does not have {each.message}, and it runs as written"
+            problems.reject(where, message, each.advice)
 
 
 def _at(node: exp.Expr, place: Place) -> Place:

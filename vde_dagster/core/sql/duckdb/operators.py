@@ -264,11 +264,9 @@ def _null() -> Value:
 
 
 def _if(node: exp.Expr, scope: Scope) -> Value:
-    default = node.args.get("false")
-    results = [
-        scope.value(node.args["true"]),
-        scope.value(default) if default is not None else _null(),
-    ]
+    results = [scope.value(node.args[each]) for each in ("true", "false") if each in node.args]
+    if len(results) < 2 or node.args["false"] is None:
+        raise NotTheSame("IF without what holds otherwise")
     kind, (yes, no) = alike(results)
     choice = exp.If(this=condition(node.this, scope), true=yes)
     return Value(node=exp.Case(ifs=[choice], default=no), type=kind)
@@ -290,6 +288,8 @@ def _nullif(node: exp.Expr, scope: Scope) -> Value:
 
 def _extreme(name: str) -> Rule:
     def make(node: exp.Expr, scope: Scope) -> Value:
+        if not node.expressions:
+            raise NotTheSame(f"{name} of one value")
         kind, nodes = alike([scope.value(each) for each in (node.this, *node.expressions)])
         if kind == DOUBLE:
             raise NotTheSame(f"{name} of doubles")

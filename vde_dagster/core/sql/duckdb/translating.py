@@ -13,11 +13,13 @@ under the model's name, such as ``"mart.revenue"``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import InvalidName, ModelName
@@ -26,6 +28,7 @@ from vde_dagster.core.sql.duckdb.sources import Tables
 from vde_dagster.core.sql.duckdb.types import NotTheSame
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.sql.table_names import project_names
 
 
@@ -65,6 +68,8 @@ def in_duckdb(text: str, *, catalog: str, tables: Tables) -> DuckQuery | LeftToS
         parsed = read_spark(text)
         if not isinstance(parsed, exp.Query):
             return LeftToSpark(reason="it is no SELECT")
+        if any(unreadable(text)) or _calls_strangely(text):
+            return LeftToSpark(reason="Spark does not read it")
         query = project_names(parsed, catalog, copy=False)
         return query_in_duckdb(query, catalog=catalog, tables=tables)
     except (*SQL_ERRORS, InvalidName) as error:
@@ -94,3 +99,41 @@ def query_in_duckdb(query: exp.Query, *, catalog: str, tables: Tables) -> DuckQu
             for name, columns in queries.known.items()
         },
     )
+
+
+_COUNTS: Final[Mapping[str, int]] = {
+    "date_diff": 2,
+    "datediff": 2,
+    "if": 3,
+    "ifnull": 2,
+    "nvl": 2,
+    **dict.fromkeys(("iif", "day_of_month", "day_of_week", "day_of_year", "week_of_year"), -1),
+    **dict.fromkeys(("and", "ends_with", "or", "starts_with"), -1),
+}
+"""How many arguments a name takes that the parser reads with others; -1 for one not of Spark's."""
+_BEFORE_CALLS: Final = frozenset({TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN})
+
+
+def _calls_strangely(text: str) -> bool:
+    """Whether the parser reads a call that Spark refuses: of another name, or other arguments."""
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    for at, token in enumerate(tokens[:-1]):
+        name = token.text.lower()
+        is_call = tokens[at + 1].token_type is TokenType.L_PAREN and name in _COUNTS
+        if is_call and name in ("and", "or"):  # an operator behind an operand
+            is_call = at > 0 and tokens[at - 1].token_type in _BEFORE_CALLS
+        if is_call and _arguments(tokens[at + 1 :]) != _COUNTS[name]:
+            return True
+    return False
+
+
+def _arguments(tokens: Sequence[Token]) -> int:
+    """How many arguments the parentheses have that begin here; at least one."""
+    depth, commas = 0, 0
+    for token in tokens:
+        depth += token.token_type is TokenType.L_PAREN
+        depth -= token.token_type is TokenType.R_PAREN
+        commas += depth == 1 and token.token_type is TokenType.COMMA
+        if depth == 0:
+            break
+    return commas + 1
