@@ -174,7 +174,7 @@ def test_the_new_table_that_a_refusal_names_is_made(kind: type) -> None:
     before, after = edit.sides(forward_only=True)
     world = loaded(before)
     services = world.services()
-    with pytest.raises(Refused, match="write another `stamp` in it and plan with --decide mart.h="):
+    with pytest.raises(Refused, match="write another `stamp` in it and plan with --decide"):
         done(services, after.graph, "prod")
     stamped = Written(
         kind=kind, timed=False, forward_only=True, start="2023-12-20", properties=", stamp 'two'"

@@ -65,15 +65,15 @@ _TEXTS: Final = {
     Property.COARSER: (
         "its interval unit {was}: {parts}",
         (
-            "Write `interval_unit {before}` in the model, with which another cron only says when it is "
-            "due"
+            "Write `interval_unit {before}` in the model, with which another cron only says when it "
+            "is due"
         ),
     ),
     Property.FINER: ("its interval unit {was}: {parts}", _BACK),
     Property.START: (
         (
-            "its start {was}: {kind} builds each interval on the ones before it, and is loaded from "
-            "{first} on"
+            "its start {was}: {kind} builds each interval on the ones before it, and is loaded "
+            "from {first} on"
         ),
         "Write `start '{first}'` in the model",
     ),
