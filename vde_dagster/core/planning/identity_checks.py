@@ -65,8 +65,8 @@ _TEXTS: Final = {
     Property.COARSER: (
         "its interval unit {was}: {parts}",
         (
-            "Write `interval_unit {before}` in the model, with which another cron only says when it "
-            "is due"
+            "Write `interval_unit {before}` in the model, with which another cron only says when "
+            "it is due"
         ),
     ),
     Property.FINER: ("its interval unit {was}: {parts}", _BACK),
