@@ -175,9 +175,7 @@ class Table:
 
         self.snapshots = {
             key: former.snapshots.get(key)
-            or replace(
-                each, rows=tuple(map(back, each.rows)), added=tuple(map(back, each.added))
-            )
+            or replace(each, rows=tuple(map(back, each.rows)), added=tuple(map(back, each.added)))
             for key, each in self.snapshots.items()
         }
         self.columns, self.schemas = former.columns, former.schemas

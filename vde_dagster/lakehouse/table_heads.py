@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from vde_dagster.core.ledger.table_heads import (
     Fields,
@@ -123,7 +123,7 @@ def _snapshot(snapshot: Json, schemas: Mapping[int, Fields]) -> RetainedSnapshot
     )
 
 
-def _fields(of: Any) -> Iterator[tuple[int, str]]:
+def _fields(of: object) -> Iterator[tuple[int, str]]:
     """The ids and names of all fields of a type, as the specification writes it."""
     if not isinstance(of, dict):
         return

@@ -192,12 +192,12 @@ def test_no_child_is_computed_from_it_and_the_advice_brings_it_back(
     for each in (world, twin):
         each.land((60, 3), until=96)
     before = world.rows("mart.total")
-    with pytest.raises(Refused, match="mart.sales"):
+    with pytest.raises(Refused, match=r"mart\.sales"):
         run(world)
-    with pytest.raises(Refused, match="mart.sales"):
+    with pytest.raises(Refused, match=r"mart\.sales"):
         done(world.services(), GRAPH, "prod")
     edited = {**SHOP, "triple": SHOP["triple"].replace("* 3", "* 30")}
-    with pytest.raises(Refused, match="mart.sales"):
+    with pytest.raises(Refused, match=r"mart\.sales"):
         done(world.services(), graph_of(edited), "dev")
     assert world.rows("mart.total") == before
     assert world.catalog.tables[sales(world)].columns == columns

@@ -103,8 +103,11 @@ def damage_of(
     if recorded is None:
         found = None if table is None else table.iceberg_snapshot_id
         return None if found is None else NeverRecorded(found=found)
-    if table is None:
-        return TableDropped(recorded=recorded)
+    return TableDropped(recorded=recorded) if table is None else _moved(key, recorded, table)
+
+
+def _moved(key: VersionKey, recorded: int, table: TableHead) -> Damage | None:
+    """What is wrong with a table that is there, and of which rows were recorded."""
     found, is_same = table.iceberg_snapshot_id, table.has_rows_of(recorded)
     if changes := table.lost_columns(recorded):
         return ColumnsChanged(found=found, recorded=recorded, changes=changes)
@@ -123,41 +126,42 @@ def described(key: VersionKey, damage: Damage) -> str:
     match damage:
         case HeadMoved(found=found, recorded=recorded):
             at = f"is at the Iceberg snapshot {found}" if found is not None else "has no rows"
-            return (
+            said = (
                 f"{what} {at}, and {recorded} was recorded: somebody "
                 "else wrote to it or rolled it back, or this state is an older copy, and nothing "
                 "is built on unknown rows"
             )
         case ColumnsChanged(changes=changes):
             named = ", ".join(changes)
-            return f"{what} has other columns than were recorded: {named}, by somebody else"
+            said = f"{what} has other columns than were recorded: {named}, by somebody else"
         case HeadExpired(found=found, recorded=recorded):
             at = f"is at the Iceberg snapshot {found}" if found is not None else "has no rows"
-            return (
+            said = (
                 f"{what} {at}, and {recorded} was recorded, which it does not have any more: "
                 "somebody else wrote to it or created it again"
             )
         case NeverRecorded(found=found):
-            return (
+            said = (
                 f"{what} has rows (Iceberg snapshot {found}) that were never recorded: somebody "
                 "else wrote them, or this state is not the one of this warehouse"
             )
         case OtherTable(recorded=recorded):
-            return (
+            said = (
                 f"{what} is another one than was recorded: somebody created it again, without the "
                 f"recorded rows (Iceberg snapshot {recorded})"
             )
         case MetadataGone(file=file):
-            return f"{what} cannot be read: its metadata file {file} is not in storage any more"
+            said = f"{what} cannot be read: its metadata file {file} is not in storage any more"
         case TableDropped():
-            return f"{what} does not exist: somebody dropped it, and its rows with it"
+            said = f"{what} does not exist: somebody dropped it, and its rows with it"
         case FilesGone(files=files):
             more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
             named = ", ".join(files[:MOST_FILES])
             count = f"{len(files):,} data file{'s' if len(files) != 1 else ''}"
-            return f"{what} lacks {count} in storage: {named}{more}"
+            said = f"{what} lacks {count} in storage: {named}{more}"
         case unreachable:
             assert_never(unreachable)
+    return said
 
 
 def mended_by(key: VersionKey, damage: Damage, *, owner: str | None) -> str:
