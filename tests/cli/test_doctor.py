@@ -31,6 +31,7 @@ ORDER: Final = (
     "state",
     "catalog",
     "views",
+    "tables",
     "Spark",
     "Python in Spark",
     "catalog in Spark",

@@ -300,7 +300,7 @@ def test_a_compaction_whose_beginning_has_expired_may_have_its_rows(world: World
 
 
 @pytest.mark.parametrize(
-    ("change", "lost"),
+    "change,lost",
     [
         (lambda world: world.rename_column(TABLE, "at", "when"), ("at was renamed to when",)),
         (lambda world: world.drop_column(TABLE, "id"), ("id was dropped",)),

@@ -13,7 +13,7 @@ from vde_dagster.app.doctor.checking import Check
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.doctor.clocks import ClockReading, judge_clocks
 from vde_dagster.core.doctor.file_systems import is_shared
-from vde_dagster.core.doctor.results import CheckResult, left_out, not_tried, ok, warning
+from vde_dagster.core.doctor.results import CheckResult, broken, left_out, not_tried, ok, warning
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -29,6 +29,7 @@ JARS: Final = "jars"
 STATE: Final = "state"
 CATALOG: Final = "catalog"
 VIEWS: Final = "views"
+TABLES: Final = "tables"
 SPARK: Final = "Spark"
 WORKERS: Final = "Python in Spark"
 SPARK_CATALOG: Final = "catalog in Spark"
@@ -76,6 +77,7 @@ class Doctor:
             Check(name=STATE, look=self._state, needs=(PROJECT,), advice="See `state.url`."),
             Check(name=CATALOG, look=self._catalog, needs=(PROJECT,), advice=_CATALOG_ADVICE),
             Check(name=VIEWS, look=self._views, needs=(CATALOG,), advice=_CATALOG_ADVICE),
+            Check(name=TABLES, look=self._tables, needs=(STATE, VIEWS), advice=_CATALOG_ADVICE),
             Check(
                 name=SPARK,
                 look=self._spark_look,
@@ -206,6 +208,14 @@ class Doctor:
         assert self._trial is not None, "the catalog was tried"
         self._trial.make_view()
         return ok(VIEWS, "a view of that table was made and read")
+
+    def _tables(self) -> CheckResult:
+        from vde_dagster.app.inspect.table_look import damaged_tables
+
+        wrong = list(damaged_tables(self._opened.services))
+        if wrong:
+            return broken(TABLES, wrong[0], "\n".join(wrong[1:]))
+        return ok(TABLES, "the tables of all environments are as recorded")
 
     def _spark_look(self) -> CheckResult:
         if not self._spark:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.publish.foreign_writes import foreign_write
+from vde_dagster.app.publish.foreign_writes import damages, foreign_write, mended
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import with_advice
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.damage import described
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, schema_changes
 from vde_dagster.core.model.snapshot import VersionKey
@@ -57,6 +59,14 @@ def look_at_tables(
         elif node.model.kind.stores_rows:
             key = binding.key(node.name)
             yield _version(services, node, key, holdings.get(key), heads.get(key))
+
+
+def damaged_tables(services: Services) -> Iterator[str]:
+    """What is wrong with the tables of all versions that environments show, and what ends it."""
+    shown = map(services.state.environment, services.state.environments())
+    keys = {e.key for each in shown if each is not None for e in each.snapshots.values()}
+    for key, damage in damages(services, services.state.heads(sorted(keys))).items():
+        yield with_advice(described(key, damage), mended(services, key, damage))
 
 
 def _source(services: Services, node: Node) -> TableLook:

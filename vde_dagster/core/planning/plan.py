@@ -203,7 +203,8 @@ class Plan:
 
     One look at the catalog finds what is missing from it, or is not as recorded:
     ``dropped_views`` are models whose view in the environment is made again; with ``lost_tables``
-    nothing can be promoted. The rows of ``dropped_tables`` are computed again, as far as the plan restates them (see `rebuilds`).
+    nothing can be promoted. The rows of ``dropped_tables`` are computed again, as far as the plan
+    restates them (see `rebuilds`).
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
     undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are
     shown, of models that get another one: what is recorded later was not looked at.
