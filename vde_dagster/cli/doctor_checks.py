@@ -214,7 +214,7 @@ class Doctor:
 
         wrong = list(damaged_tables(self._opened.services))
         if wrong:
-            return broken(TABLES, wrong[0], "\n".join(wrong[1:]))
+            return broken(TABLES, f"{len(wrong):,} not as recorded", "\n".join(wrong))
         return ok(TABLES, "the tables of all environments are as recorded")
 
     def _spark_look(self) -> CheckResult:
