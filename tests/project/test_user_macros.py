@@ -435,4 +435,6 @@ def test_a_first_parameter_of_other_tools_is_refused_with_the_signature(name: st
     )
     assert "`def clip(column, low=0)`" in str(problem)
     assert "`def clip(evaluator, column, low=0)`" in str(problem)
-    assert not macros["clip"].is_told
+    clip = macros["clip"]
+    assert isinstance(clip, UserMacro)
+    assert not clip.is_told

@@ -107,11 +107,11 @@ def schema_of_recorded(table: Table, recorded: int) -> int | None:
     metadata = table.metadata.model_dump(mode="json", by_alias=True)
     if not table_head(metadata).lost_columns(recorded):
         return None
-    every = sorted((each["schema-id"] for each in metadata["schemas"]), reverse=True)
+    every: list[int] = sorted((each["schema-id"] for each in metadata["schemas"]), reverse=True)
     return next(
-        each
-        for each in every
-        if not table_head({**metadata, "current-schema-id": each}).lost_columns(recorded)
+        schema
+        for schema in every
+        if not table_head({**metadata, "current-schema-id": schema}).lost_columns(recorded)
     )
 
 

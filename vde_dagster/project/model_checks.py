@@ -87,7 +87,7 @@ def _check_reading(body: Query, place: Place, problems: Problems) -> None:
         begin = line_of(read_spark(text)) if found else None
         for each in found:
             moved = 0 if begin is None else each.line - begin
-            where = replace(first, line=first.line + moved) if first.line is not None else first
+            where = replace(first, line=first.line + moved)
             message = f"Spark's SQL does not have {each.message}, and it runs as written"
             problems.reject(where, message, each.advice)
 

@@ -77,6 +77,21 @@ def swapped(world: MemoryWorld) -> None:
     )
 
 
+def renamed_and_appended(world: MemoryWorld) -> None:
+    world.catalog.rename_column(sales(world), "amount", "total")
+    world.catalog.append(sales(world), [(DAYS[0], 99)])
+
+
+def renamed_and_compacted(world: MemoryWorld) -> None:
+    world.catalog.rename_column(sales(world), "amount", "total")
+    world.catalog.compact(sales(world))
+
+
+def appended_and_expired(world: MemoryWorld) -> None:
+    world.catalog.append(sales(world), [(DAYS[0], 99)])
+    world.catalog.expire(sales(world))
+
+
 def lost(world: MemoryWorld) -> None:
     world.catalog.lost_metadata.add(sales(world))
 
@@ -114,17 +129,11 @@ CASES = {
         does=lambda w: w.catalog.drop_column(sales(w), "amount"), says="amount was dropped"
     ),
     "renamed and appended": Case(
-        does=lambda w: (
-            w.catalog.rename_column(sales(w), "amount", "total"),
-            w.catalog.append(sales(w), [(DAYS[0], 99)]),
-        ),
+        does=renamed_and_appended,
         says="amount was renamed to total",
     ),
     "renamed and compacted": Case(
-        does=lambda w: (
-            w.catalog.rename_column(sales(w), "amount", "total"),
-            w.catalog.compact(sales(w)),
-        ),
+        does=renamed_and_compacted,
         says="amount was renamed to total",
     ),
     "created again": Case(does=again, says="somebody created it again", repaired=False),
@@ -132,10 +141,7 @@ CASES = {
         does=lambda w: again(w, alike="yes"), says="created it again", repaired=False
     ),
     "expired": Case(
-        does=lambda w: (
-            w.catalog.append(sales(w), [(DAYS[0], 99)]),
-            w.catalog.expire(sales(w)),
-        ),
+        does=appended_and_expired,
         says="which it does not have any more",
         repaired=False,
     ),
