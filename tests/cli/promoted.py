@@ -35,7 +35,7 @@ def promote(folder: Path, environment: str = "prod", *, loaded: bool = False) ->
         folder: The project.
         environment: Its name.
         loaded: Whether the versions hold all that is due. The ledger says so; there are no rows,
-            and something is there in place of tables and views.
+            and something is there in place of tables and views, with the recorded commits.
     """
     project = VdeProject.load(folder)
     services = project.services
@@ -44,8 +44,8 @@ def promote(folder: Path, environment: str = "prod", *, loaded: bool = False) ->
     services.state.store_snapshots(snapshots, environment=environment)
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
     if loaded:
-        _hold(services, plan, lease)
         stand(project, plan.graph, plan.snapshots, environment)
+        _hold(project, plan, lease)
     services.state.begin_promotion(
         environment,
         expected_revision=plan.base_revision,
@@ -69,8 +69,9 @@ def _look(services: Services, plan: Plan) -> None:
     )
 
 
-def _hold(services: Services, plan: Plan, lease: Lease) -> None:
-    """Record all that a plan would compute, as empty rows."""
+def _hold(project: VdeProject, plan: Plan, lease: Lease) -> None:
+    """Record all that a plan would compute, as empty rows of one commit to each table."""
+    services = project.services
     for change in plan.backfills:
         cells = _cells(plan.graph[change.name].model, change.missing)
         work_id = services.ids.new()
@@ -87,10 +88,24 @@ def _hold(services: Services, plan: Plan, lease: Lease) -> None:
             LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=RowSum())
             for each in cells
         ]
-        publication = Publication(iceberg_snapshot_id=1, changes=tuple(recorded), columns=())
+        publication = Publication(
+            iceberg_snapshot_id=_committed(project, plan.snapshots[change.name]),
+            changes=tuple(recorded),
+            columns=(),
+        )
         services.state.record_intent(intent, lease=lease)
         services.state.record_staged(work_id, publication, lease=lease)
         services.state.finalize(work_id, lease=lease)
+
+
+def _committed(project: VdeProject, snapshot: ModelSnapshot) -> int | None:
+    """The Iceberg snapshot of a commit without rows; None for a version without a table."""
+    name = snapshot.key.table
+    if not project.iceberg_catalog().table_exists((name.namespace, name.name)):
+        return None
+    table = project.iceberg_catalog().load_table((name.namespace, name.name))
+    table.append(table.schema().as_arrow().empty_table())
+    return table.metadata.current_snapshot_id
 
 
 def stand(

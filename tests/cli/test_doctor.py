@@ -256,9 +256,9 @@ def test_a_catalog_that_cannot_be_opened_is_broken_and_so_named(shop: Path) -> N
     settings = (shop / "vde.yaml").read_text("utf-8")
     (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sqll"))
     found = checked(shop, "--no-spark")
-    assert found["catalog"]["outcome"] == "broken"
-    assert "Write `type: sql`" in found["catalog"]["advice"]
-    assert found["views"]["message"] == "needs catalog"
+    assert found["project"]["outcome"] == "broken"
+    assert "vde.yaml:" in found["project"]["message"]
+    assert found["catalog"]["message"] == "needs project"
     (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sql"))
     assert outcome(shop, "catalog") == outcome(shop, "views") == "ok"
 

@@ -232,7 +232,10 @@ def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
     with pytest.raises(EvaluationFailed) as caught:
         build(world.services(), graph_of({**PROJECT, **new}))
     lines = str(caught.value).splitlines()
-    assert [line.partition("@")[0] for line in lines[:2]] == ["mart.bad", "mart.worse"]
+    assert [line.partition("@")[0] for line in lines[:2]] == [
+        "models/bad.sql:2: mart.bad",
+        "models/worse.sql:2: mart.worse",
+    ]
     assert lines[2:] == [
         "Not filled, since they wait for what failed: mart.below, mart.last.",
         "No view of prod was moved. What was filled stays.",
@@ -337,7 +340,7 @@ def test_a_view_that_somebody_dropped_is_made_again_where_another_model_fails(
     build(world.services(), graph)
     world.catalog.swap_views([], [TableName("mart", "totals")])
     world.land((50, 13), until=72)
-    with pytest.raises(EvaluationFailed, match=r"^mart\.bad@\w+: .*$"):
+    with pytest.raises(EvaluationFailed, match=r"^models/bad\.sql:2: mart\.bad@\w+: .*$"):
         build(world.services(), graph)
     assert world.rows("mart.totals") == [(3, 48)]
 

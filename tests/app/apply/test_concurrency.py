@@ -184,8 +184,8 @@ def test_what_does_not_wait_for_a_failure_is_done_and_the_error_is_that_of_one_b
         texts[0]
         == texts[1]
         == [
-            "mart.bad",
-            "mart.worse",
+            "models/bad.sql:2: mart.bad",
+            "models/worse.sql:2: mart.worse",
             "Not filled, since they wait for what failed: mart.below, mart.last.",
             "No view of prod was moved. What was filled stays.",
         ]

@@ -48,7 +48,8 @@ def damages(
     """What is wrong where readers see other rows of versions than were recorded.
 
     All tables are looked up at once, from metadata alone. What a unit of work has published and not
-    recorded yet is not a foreign write.
+    recorded yet is not a foreign write, and neither is what is left of a version that is being
+    dropped: the plan that needs it finishes that first.
 
     Args:
         services: The ports.
@@ -62,7 +63,8 @@ def damages(
             damage = _now(services, key, head)
         if damage is not None:
             wrong[key] = damage
-    return wrong
+    being_dropped = {each.key for each in services.state.drops()} if wrong else set()
+    return {key: damage for key, damage in wrong.items() if key not in being_dropped}
 
 
 def head_damage(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
