@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
@@ -28,7 +29,9 @@ from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Lease
 
 
-def promote(folder: Path, environment: str = "prod", *, loaded: bool = False) -> None:
+def promote(
+    folder: Path, environment: str = "prod", *, loaded: bool = False, row: int | None = None
+) -> None:
     """Let an environment show the files as they are.
 
     Args:
@@ -36,6 +39,7 @@ def promote(folder: Path, environment: str = "prod", *, loaded: bool = False) ->
         environment: Its name.
         loaded: Whether the versions hold all that is due. The ledger says so; there are no rows,
             and something is there in place of tables and views, with the recorded commits.
+        row: The one value that stands in each table; None for no rows.
     """
     project = VdeProject.load(folder)
     services = project.services
@@ -45,7 +49,7 @@ def promote(folder: Path, environment: str = "prod", *, loaded: bool = False) ->
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
     if loaded:
         stand(project, plan.graph, plan.snapshots, environment)
-        _hold(project, plan, lease)
+        _hold(project, plan, lease, row)
     services.state.begin_promotion(
         environment,
         expected_revision=plan.base_revision,
@@ -69,7 +73,7 @@ def _look(services: Services, plan: Plan) -> None:
     )
 
 
-def _hold(project: VdeProject, plan: Plan, lease: Lease) -> None:
+def _hold(project: VdeProject, plan: Plan, lease: Lease, row: int | None) -> None:
     """Record all that a plan would compute, as empty rows of one commit to each table."""
     services = project.services
     for change in plan.backfills:
@@ -89,7 +93,7 @@ def _hold(project: VdeProject, plan: Plan, lease: Lease) -> None:
             for each in cells
         ]
         publication = Publication(
-            iceberg_snapshot_id=_committed(project, plan.snapshots[change.name]),
+            iceberg_snapshot_id=_committed(project, plan.snapshots[change.name], row),
             changes=tuple(recorded),
             columns=(),
         )
@@ -98,13 +102,14 @@ def _hold(project: VdeProject, plan: Plan, lease: Lease) -> None:
         services.state.finalize(work_id, lease=lease)
 
 
-def _committed(project: VdeProject, snapshot: ModelSnapshot) -> int | None:
-    """The Iceberg snapshot of a commit without rows; None for a version without a table."""
+def _committed(project: VdeProject, snapshot: ModelSnapshot, row: int | None) -> int | None:
+    """The Iceberg snapshot of a commit to a version's table; None for one without a table."""
     name = snapshot.key.table
     if not project.iceberg_catalog().table_exists((name.namespace, name.name)):
         return None
     table = project.iceberg_catalog().load_table((name.namespace, name.name))
-    table.append(table.schema().as_arrow().empty_table())
+    values = [] if row is None else [row]
+    table.append(pa.table({"x": pa.array(values, pa.int32())}))
     return table.metadata.current_snapshot_id
 
 

@@ -44,6 +44,7 @@ from vde_dagster.app.evaluate.reuse import FORCED, UNCHANGED
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName, TableName
@@ -421,7 +422,7 @@ def test_r4_rows_that_were_never_recorded_are_not_written_over(world: MemoryWorl
     columns = [Column(name="day", type="date"), Column(name="amount", type="bigint")]
     world.catalog.create_table(key.table, columns)
     world.catalog.append(key.table, [(DAYS[0], 1)])
-    with pytest.raises(ForeignWrite, match="were never recorded"):
+    with pytest.raises(Refused, match="were never recorded"):
         done(world.services(), graph_of(other), "prod")
 
 

@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pytest
 
 from tests.app.faults import environment_driver
@@ -59,9 +58,9 @@ def project(folder: Path, value: int) -> Path:
 def folder(tmp_path: Path) -> Path:
     """Production shows one version of each model, dev another one; all of them are loaded."""
     made = project(tmp_path / "project", BEFORE)
-    promote(made, loaded=True)
+    promote(made, loaded=True, row=BEFORE)
     write(made, AFTER)
-    promote(made, "dev", loaded=True)
+    promote(made, "dev", loaded=True, row=AFTER)
     return made
 
 
@@ -173,8 +172,6 @@ def named(every: Sequence[str], planner: dict[str, Any]) -> set[str]:
 
 def test_who_reads_all_views_during_promotions_sees_whole_sets_only(folder: Path) -> None:
     before, after = versions(folder, "prod"), versions(folder, "dev")
-    fill(folder, "prod", BEFORE)
-    fill(folder, "dev", AFTER)
     jobs = [("move", folder, "promote", str(PROMOTIONS)), ("read", folder)]
     with started(*jobs) as (writer, reader):
         assert answer(writer) == "ready"
@@ -191,16 +188,6 @@ def test_who_reads_all_views_during_promotions_sees_whole_sets_only(folder: Path
     assert len(seen["targets"]) == 2, "it has seen both sets"
     of_one_set = [(value,) * MODELS for value in (BEFORE, AFTER)]
     assert sorted(row for row, _ in seen["rows"]) == of_one_set, seen["rows"]
-
-
-def fill(folder: Path, environment: str, value: int) -> None:
-    """Put the one row of each model in the tables that stand for those of an environment."""
-    opened = VdeProject.load(folder)
-    shown = opened.services.state.environment(environment)
-    assert shown is not None
-    for each in shown.snapshots.values():
-        table = opened.iceberg_catalog().load_table((each.key.table.namespace, each.key.table.name))
-        table.append(pa.table({"x": pa.array([value], pa.int32())}))
 
 
 def moved(folder: Path, what: str) -> None:

@@ -81,8 +81,12 @@ def _now(services: Services, key: VersionKey, recorded: int | None) -> Damage | 
             return None
         if isinstance(table, TableHead):
             published = [work.publication for work in services.state.open_work(key)]
-            ids = {each.iceberg_snapshot_id for each in published if each is not None}
-            if table.iceberg_snapshot_id in ids and not isinstance(damage, ColumnsChanged):
+            is_ours = any(
+                table.has_rows_of(each.iceberg_snapshot_id)
+                for each in published
+                if each is not None and each.iceberg_snapshot_id in table.snapshots
+            )
+            if is_ours and not isinstance(damage, ColumnsChanged):
                 return None
         now = services.state.heads([key]).get(key)
         if now == recorded:
