@@ -50,7 +50,7 @@ def file_of(folder: Path) -> Path:
 def test_a_project_that_could_not_be_loaded_is_declared_and_loads(undeclared: Path) -> None:
     refused = call("plan", "--project", undeclared)
     assert refused.exit_code == 1
-    assert "declare it with its columns in external_models.yaml" in refused.stderr
+    assert "Declare it with its columns in external_models.yaml" in refused.stderr
     facts = create(undeclared)
     assert list(facts) == [
         "version",
@@ -126,7 +126,7 @@ def test_hostile_names_and_comments_of_the_catalog_are_only_text(undeclared: Pat
     assert create(undeclared)["added"] == ["raw.events", "raw.strange"]
     graph = VdeProject.load(undeclared).files.graph
     (strange,) = [node for node in graph if str(node.name) == "raw.strange"]
-    assert [each.name for each in strange.columns] == [name.lower() for name in names]
+    assert [each.name for each in strange.columns] == names
     assert {str(node.name) for node in graph if node.name.schema == "evil"} == set()
 
 

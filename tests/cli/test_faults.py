@@ -36,8 +36,8 @@ def test_a_type_of_catalog_that_there_is_not_is_said(project: Path) -> None:
     settings(project, "catalog: {name: lake, properties: {type: sqll, warehouse: w}}")
     done = call("plan", "--project", project)
     assert done.exit_code == 1
-    assert "there is no type of catalog of this name (sqll)" in done.stderr
-    assert "Write `type: sql`" in done.stderr
+    assert "vde.yaml:2: there is no type of catalog named 'sqll'" in done.stderr
+    assert "Write one of" in done.stderr
     assert no_traceback(done.stderr)
     settings(project, "")
     assert call("plan", "--project", project).exit_code == 0  # as is advised
@@ -107,10 +107,11 @@ def test_a_catalog_that_does_not_answer_is_said_with_its_host_and_port(project: 
 
 
 def test_the_traceback_of_a_fault_is_shown_where_it_is_asked_for(project: Path) -> None:
-    settings(project, "catalog: {name: lake, properties: {type: sqll, warehouse: w}}")
+    uri = f"http://127.0.0.1:{closed_port()}"
+    settings(project, f"catalog: {{name: lake, properties: {{type: rest, uri: '{uri}'}}}}")
     done = call("plan", "--debug", "--project", project)
     assert "Traceback" in done.stderr
-    assert "there is no type of catalog" in done.stderr
+    assert "a service does not answer" in done.stderr
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from tests.project.cache.test_entries import DAMAGE
 from tests.project.cache.test_models import BASE, EVERY, both, found_again
 from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.graph import graph
+from vde_dagster.core.graph import deriving
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.project import source_files
@@ -78,7 +78,7 @@ def noting_what_is_read() -> Iterator[list[str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source_files, "read_model", reading)
-        patch.setattr(graph, "canonicalize", resolving)
+        patch.setattr(deriving, "canonicalize", resolving)
         yield noted
 
 

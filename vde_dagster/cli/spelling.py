@@ -25,6 +25,6 @@ def whole(text: str, folder: Path) -> str:
 
     def command(found: re.Match[str]) -> str:
         words = shlex.split(found[1])
-        return f"`{vde(*words, *([] if '--project' in words else there(folder)))}`"
+        return "`" + vde(*words, *([] if "--project" in words else there(folder))) + "`"
 
     return re.sub(r"`vde ([^`]+)`", command, text)
