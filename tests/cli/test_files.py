@@ -121,8 +121,8 @@ def test_the_rows_of_a_lost_data_file_come_back_by_the_commands_that_are_named(
     (repair,) = advised(said)
     assert repair == ["repair", "kept.pair"]
     (again,) = advised(refused(folder, *repair))
-    assert again == shlex.split("plan prod --restate-model kept.pair")
-    given(folder, *again, "--auto-apply")
+    assert again == [*shlex.split("plan prod --restate-model kept.pair --project"), str(folder)]
+    assert call(*again, "--auto-apply").exit_code == 0
     assert rows(folder) == before
     given(folder, *repair)
 

@@ -403,7 +403,9 @@ def test_what_was_found_in_the_catalog_and_the_state_is_said() -> None:
     assert "Its table is gone, and must be restored: a.two (vde__a.a__two__1)." in text
     facts = plan_facts(plan)
     assert (facts["dropped_views"], facts["unfinished"]) == (["a.one"], ["a.two"])
-    assert facts["lost_tables"] == [{"name": "a.two", "table": "vde__a.a__two__1", "why": None}]
+    assert facts["lost_tables"] == [
+        {"name": "a.two", "table": "vde__a.a__two__1", "damage": None, "why": None}
+    ]
     closing = closing_of(plan)
     assert isinstance(closing, ShowFilled)
     assert closing.models == (one,)

@@ -141,7 +141,7 @@ def test_where_all_is_done_the_screen_says_so_and_who_promoted_last(night: Night
 
 
 def test_what_failed_is_reported_with_interval_and_reason_until_it_is_mended(night: Night) -> None:
-    night.land((10.5, 0), until=11)
+    night.land((10.5, 0), (10.6, 4), until=11)
     night.run()
     text = night.text()
     failed = group(text, "Failed")

@@ -16,11 +16,12 @@ import pytest
 import vde_dagster
 from vde_dagster.core.errors import ProjectInvalid, Refused, as_sentence
 from vde_dagster.core.ledger.entries import SchemaOutgrown
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.sql.canonical import QueryInvalid
 from vde_dagster.core.sql.translation.values import NotInSpark
 
 PACKAGE: Final = Path(vde_dagster.__file__).parent
-MADE_OF_FACTS: Final = (ProjectInvalid, QueryInvalid, SchemaOutgrown)
+MADE_OF_FACTS: Final = (ProjectInvalid, QueryInvalid, RowsWouldGo, SchemaOutgrown)
 """They make their texts of what they are given: problems with their own advice, and intervals."""
 
 

@@ -125,13 +125,16 @@ BROKEN = models(
 )
 
 
+FAILED = ["models/bad.sql:2: mart.bad", "models/worse.sql:2: mart.worse"]
+
+
 def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(apply: Apply) -> None:
     world = landed()
     reported: list[Evaluated] = []
     with pytest.raises(EvaluationFailed) as caught:
         apply(world, plan(world.services(), BROKEN), reported.append)
     lines = str(caught.value).splitlines()
-    assert [line.partition("@")[0] for line in lines[:2]] == ["mart.bad", "mart.worse"]
+    assert [line.partition("@")[0] for line in lines[:2]] == FAILED
     assert lines[2:] == [
         "Not filled, since they wait for what failed: mart.below, mart.last.",
         "No view of prod was moved. What was filled stays.",
@@ -165,7 +168,7 @@ def test_missing_views_are_made_where_another_model_fails(apply: Apply) -> None:
     world.land((30, 13), until=48)
     asked = plan(world.services(), graph)
     assert not asked.promotes
-    with pytest.raises(EvaluationFailed, match=r"^mart\.bad@[^\n]*$"):
+    with pytest.raises(EvaluationFailed, match=r"^models/bad\.sql:2: mart\.bad@[^\n]*$"):
         apply(world, asked, lambda _: None)
     assert world.rows("mart.good") == [(43,)]
     assert world.rows("mart.bad") == [(2,)]
@@ -216,10 +219,7 @@ def test_steps_of_models_that_wait_for_a_failure_are_not_run_beside_others(
     vars(project)["services"] = world.services()
     with pytest.raises(EvaluationFailed) as caught:
         run_plan(project, plan(world.services(), BROKEN), lambda _: None, concurrency=AT_ONCE)
-    assert [line.partition("@")[0] for line in str(caught.value).splitlines()[:2]] == [
-        "mart.bad",
-        "mart.worse",
-    ]
+    assert [line.partition("@")[0] for line in str(caught.value).splitlines()[:2]] == FAILED
     assert sorted(steps(project)) == [
         ("mart__bad", "STEP_FAILURE"),
         ("mart__good", "STEP_SUCCESS"),

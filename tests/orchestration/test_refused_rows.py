@@ -13,7 +13,7 @@ from tests.cli.changing import serve
 from tests.cli.test_status import advised
 from tests.orchestration.automated_world import AutomatedWorld, in_production
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration import attempts
+from vde_dagster.orchestration import assets, attempts
 from vde_dagster.orchestration.status_checks import StatusCheck, found_in
 
 if TYPE_CHECKING:
@@ -221,6 +221,8 @@ def test_what_the_sensor_of_managed_tables_leaves_is_rebuilt_by_the_command_that
     called = "accepted_range (column := amount, max_v := 50)"
     text = managed()["kept"].replace(called, "settled")
     shop = in_production(tmp_path, instance, {"kept": f"{text};\n{SETTLED}"})
+    # Dagster dates its runs by its own clock, which does not follow that of the world.
+    monkeypatch.setattr(assets, "_asked_at", lambda _: shop.world.clock.now())
     shop.world.land((7.5, 100), until=48)
     refresh(shop, fails=True)
     shop.world.clock.advance(hour_of(55) - shop.world.clock.now())

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from pathlib import Path
+from typing import Final
 
 
 def vde(*arguments: str | Path) -> str:
@@ -20,6 +21,9 @@ def there(folder: Path) -> list[str | Path]:
     return [] if folder == Path() else ["--project", folder]
 
 
+_COMMAND: Final = re.compile(r"\x60vde ([^\x60]+)\x60")
+
+
 def whole(text: str, folder: Path) -> str:
     """A text whose commands, such as `vde run prod`, can be copied: they name the project."""
 
@@ -27,4 +31,4 @@ def whole(text: str, folder: Path) -> str:
         words = shlex.split(found[1])
         return "`" + vde(*words, *([] if "--project" in words else there(folder))) + "`"
 
-    return re.sub(r"`vde ([^`]+)`", command, text)
+    return _COMMAND.sub(command, text)

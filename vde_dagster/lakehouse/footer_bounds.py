@@ -9,13 +9,12 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile, FileFormat
 
 from vde_dagster.core.time.intervals import EPOCH
 
 if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
     from pyiceberg.io import FileIO
 
 Bounds = tuple[int | str, int | str]
@@ -34,6 +33,9 @@ def footer_bounds(io: FileIO, file: DataFile, field_id: int) -> Bounds | None:
     """
     if file.file_format != FileFormat.PARQUET:
         return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     key = (file.file_path, field_id)
     if key not in _READ:
         if len(_READ) >= _MOST:
@@ -46,7 +48,7 @@ def footer_bounds(io: FileIO, file: DataFile, field_id: int) -> Bounds | None:
     return _READ[key]
 
 
-def _read(file: pq.ParquetFile, field_id: int) -> Bounds | None:
+def _read(file: ParquetFile, field_id: int) -> Bounds | None:
     wanted = str(field_id).encode()
     named = [
         each.name for each in file.schema_arrow if (each.metadata or {}).get(_FIELD_ID) == wanted

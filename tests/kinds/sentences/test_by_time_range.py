@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -22,6 +23,7 @@ from tests.kinds.sentences.projects import (
 )
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.model.model import Call
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
@@ -109,7 +111,11 @@ def test_rows_of_its_range_that_the_query_no_longer_returns_are_deleted() -> Non
     world.catalog.delete(RAW, [])
     services = world.services()
     name = ModelName("demo", "daily")
-    evaluate_range(services, bound(services), name, Interval(hour_of(24), hour_of(48)))
+    interval = Interval(hour_of(24), hour_of(48))
+    with pytest.raises(RowsWouldGo):  # the whole interval would be empty: rule R8
+        evaluate_range(services, bound(services), name, interval)
+    asked = replace(bound(services), may_empty=frozenset({name}))
+    evaluate_range(services, asked, name, interval)
     assert world.rows("demo.daily") == [(date(2024, 1, 1), 10)]
 
 
