@@ -19,9 +19,10 @@ from vde_dagster.core.ledger.entries import SchemaOutgrown
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.sql.canonical import QueryInvalid
 from vde_dagster.core.sql.translation.values import NotInSpark
+from vde_dagster.project.model_files import ModelInvalid
 
 PACKAGE: Final = Path(vde_dagster.__file__).parent
-MADE_OF_FACTS: Final = (ProjectInvalid, QueryInvalid, RowsWouldGo, SchemaOutgrown)
+MADE_OF_FACTS: Final = (ModelInvalid, ProjectInvalid, QueryInvalid, RowsWouldGo, SchemaOutgrown)
 """They make their texts of what they are given: problems with their own advice, and intervals."""
 
 

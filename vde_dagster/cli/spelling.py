@@ -21,14 +21,16 @@ def there(folder: Path) -> list[str | Path]:
     return [] if folder == Path() else ["--project", folder]
 
 
-_COMMAND: Final = re.compile(r"\x60vde ([^\x60]+)\x60")
+_COMMAND: Final = re.compile(r"`vde ([^`]+)`")
 
 
 def whole(text: str, folder: Path) -> str:
     """A text whose commands, such as `vde run prod`, can be copied: they name the project."""
 
     def command(found: re.Match[str]) -> str:
-        words = shlex.split(found[1])
-        return "`" + vde(*words, *([] if "--project" in words else there(folder))) + "`"
+        words: list[str | Path] = [*shlex.split(found[1])]
+        if "--project" not in words:
+            words += there(folder)
+        return f"`{vde(*words)}`"
 
     return _COMMAND.sub(command, text)

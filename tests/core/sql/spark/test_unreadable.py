@@ -49,7 +49,7 @@ READ = [
 @pytest.mark.parametrize("text, line", REFUSED)
 def test_what_spark_cannot_parse_is_found_on_its_line(text: str, line: int) -> None:
     assert [each.line for each in unreadable(text)] == [line]
-    found = in_duckdb(text, catalog="lake", tables=lambda _: None)  # type: ignore[arg-type]
+    found = in_duckdb(text, catalog="lake", tables=lambda _: None)
     assert isinstance(found, LeftToSpark)
 
 
