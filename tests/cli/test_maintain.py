@@ -13,6 +13,7 @@ from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.clean_up.upkeep import DEFAULT_UPKEEP
 from vde_dagster.project.configuration import read_configuration
 
@@ -35,6 +36,13 @@ def test_tables_that_do_not_say_whose_they_are_are_listed_and_left_and_views_mai
 ) -> None:
     """In this project there is something in place of each table, which is nobody's."""
     promote(project, loaded=True)
+    catalog = VdeProject.load(project).iceberg_catalog()
+    for namespace in catalog.list_namespaces():
+        for name in catalog.list_tables(namespace):
+            if namespace[0].startswith("vde__"):
+                schema = catalog.load_table(name).schema()
+                catalog.drop_table(name)
+                catalog.create_table(name, schema)
     found = facts("maintain", "--dry-run", "--project", project)
     assert found["dry_run"] is True
     assert {each["is_view"] for each in found["tables"]} == {True}
