@@ -258,6 +258,8 @@ def test_a_catalog_that_cannot_be_opened_is_broken_and_so_named(shop: Path) -> N
     found = checked(shop, "--no-spark")
     assert found["project"]["outcome"] == "broken"
     assert "vde.yaml:" in found["project"]["message"]
+    assert "there is no type of catalog named 'sqll'" in found["project"]["message"]
+    assert "sql." in str(found["project"])  # the types that there are
     assert found["catalog"]["message"] == "needs project"
     (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sql"))
     assert outcome(shop, "catalog") == outcome(shop, "views") == "ok"
