@@ -57,7 +57,7 @@ def test_a_sound_model_is_left_as_it_is(days: Path) -> None:
     )
 
 
-def test_what_is_wrong_is_said_first_and_mended_then(days: Path, world: MemoryWorld) -> None:
+def test_what_is_wrong_is_said_first_and_repaired_then(days: Path, world: MemoryWorld) -> None:
     table = table_of(days)
     recorded = world.catalog.tables[table].head
     world.catalog.append(table, [])
@@ -84,7 +84,7 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
         "dry_run": False,
         "sound": False,
         "finished": 0,
-        "mended": None,
+        "repaired": None,
         "restored_to": None,
         "left": f"staging.days: its table {table} does not exist: somebody dropped it, and its "
         "rows with it",

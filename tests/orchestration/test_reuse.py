@@ -166,7 +166,7 @@ def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_reported(
     assert "somebody else wrote to it" in failure(failed)
     recorded = made.iceberg_snapshot_id
     repaired = repair(project.services, binding, DAILY)
-    assert repaired.mended is not None
-    assert repaired.mended.recorded == recorded
+    assert repaired.repaired is not None
+    assert repaired.repaired.recorded == recorded
     (again,) = evaluate_range(project.services, binding, DAILY, day)
     assert again.reused

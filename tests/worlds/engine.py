@@ -307,6 +307,7 @@ class MemoryEngine:
             raise EvaluationFailed(f"{wanted.table} does not exist")
         match wanted:
             case AsOf():
+                self._refuse_lost(wanted.table, wanted.iceberg_snapshot_id)
                 return Frame(table.columns, table.rows_at(wanted.iceberg_snapshot_id))
             case AddedBetween():
                 rows: list[Row] = []
@@ -325,6 +326,12 @@ class MemoryEngine:
                 raise AssertionError("own rows are read while they are written")
             case _:
                 assert_never(wanted)
+
+    def _refuse_lost(self, name: TableName, snapshot: int | None) -> None:
+        """Fail as Spark does where a data file is not in storage any more."""
+        gone = self._catalog.missing_files(name, snapshot) if snapshot is not None else ()
+        if gone:
+            raise EvaluationFailed(f"Cannot open file, does not exist: /{gone[0]}")
 
     def _query(self, sql: str, inputs: Mapping[str, Frame]) -> Frame:
         try:

@@ -1,4 +1,4 @@
-"""`vde repair`: what is wrong between the record of a model and its table, and mending it."""
+"""`vde repair`: what is wrong between the record of a model and its table, and repairing it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from vde_dagster.core.names import ModelName
 
 
-@click.command("repair", short_help="Mend a table that is not as recorded, without losing rows.")
+@click.command("repair", short_help="Repair a table that is not as recorded, without losing rows.")
 @click.argument("model", type=options.model)
 @options.ENVIRONMENT
-@click.option("--dry-run", is_flag=True, help="Say what is wrong and how it is mended; no change.")
+@click.option("--dry-run", is_flag=True, help="Only say what is wrong and what repairs it.")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
@@ -37,7 +37,7 @@ def command(
     output: str,
     folder: Path,
 ) -> None:
-    """Find what is wrong with the table and view of MODEL, and mend it without losing rows.
+    """Find what is wrong with the table and view of MODEL, and repair it without losing rows.
 
     Work that an earlier process began is finished or undone. A table that another program wrote to
     or rolled back is put back to the Iceberg snapshot that was recorded last; the rows of the other
@@ -67,7 +67,7 @@ def command(
         print_json(_facts(found, environment, dry_run=dry_run))
     else:
         click.echo(whole("\n".join(_lines(found, dry_run=dry_run)), folder))
-    if not found.is_sound or (dry_run and found.mended is not None):
+    if not found.is_sound or (dry_run and found.repaired is not None):
         ctx.exit(1)
 
 
@@ -78,17 +78,17 @@ def _lines(found: Repaired, *, dry_run: bool) -> Iterator[str]:
     if found.finished:
         units = "unit" if found.finished == 1 else "units"
         yield f"{name}: finished {found.finished} {units} of work of an earlier process."
-    if found.mended is not None:
-        yield f"{described(found.key, found.mended)}."
+    if found.repaired is not None:
+        yield f"{described(found.key, found.repaired)}."
         back = "would be" if dry_run else "is"
-        yield f"It {back} at the Iceberg snapshot {found.mended.recorded} again; no row is lost."
+        yield f"It {back} at the Iceberg snapshot {found.repaired.recorded} again; no row is lost."
     if found.left is not None:
         yield f"{described(found.key, found.left)}."
     elif found.dropped is not None:
         yield f"{name}: its view {found.dropped} is missing."
     if found.advice:
         yield found.advice
-    if found.is_sound and found.mended is None:
+    if found.is_sound and found.repaired is None:
         yield f"{name} is as recorded: nothing to repair."
 
 
@@ -103,10 +103,10 @@ def _facts(found: Repaired, environment: str, *, dry_run: bool) -> dict[str, obj
         "model": str(found.key.model),
         "table": str(found.key.table),
         "dry_run": dry_run,
-        "sound": found.is_sound and not (dry_run and found.mended is not None),
+        "sound": found.is_sound and not (dry_run and found.repaired is not None),
         "finished": found.finished,
-        "mended": text(found.mended),
-        "restored_to": found.mended.recorded if found.mended is not None else None,
+        "repaired": text(found.repaired),
+        "restored_to": found.repaired.recorded if found.repaired is not None else None,
         "left": text(found.left),
         "dropped_view": str(found.dropped) if found.dropped is not None else None,
         "advice": found.advice or None,

@@ -152,12 +152,17 @@ class RestRequests:
         """
         return self._get(self._place("tables", name), {"snapshots": "refs"})
 
-    def whole_table(self, name: TableName) -> Json | None:
-        """A table with its metadata and all of its snapshots; None if there is none.
+    def whole_table(self, name: TableName) -> Json | str:
+        """A listed table with its metadata and all of its snapshots.
 
-        Raises as `view`.
+        If the catalog itself says that it cannot load it, its words: its metadata file is lost,
+        say, which some servers call *not found* and others an error of their own. Raises as `view`.
         """
-        return self._get(self._place("tables", name), {"snapshots": "all"})
+        place = self._place("tables", name)
+        answer = _read(self._answered("GET", place, parameters={"snapshots": "all"}))
+        if answer.is_word and answer.status in (_NOT_FOUND, _INTERNAL):
+            return f"{answer.status}: {answer.said}"
+        return _document(place, answer, _METADATA)
 
     @property
     def _separator(self) -> str:
@@ -244,14 +249,7 @@ class RestRequests:
     ) -> Json | None:
         """What is in a place; None if the catalog says that there is nothing."""
         answer = _read(self._answered("GET", place, parameters=parameters))
-        if answer.is_absent:
-            return None
-        if answer.is_done and wanted in answer.document:
-            return answer.document
-        other = RESTError if answer.is_refusal else ServiceUnavailableError
-        raise _ERRORS.get(answer.status, other)(
-            f"the catalog answered GET {place} with {answer.status}: {answer.said}"
-        )
+        return None if answer.is_absent else _document(place, answer, wanted)
 
     def _send(self, method: str, place: str, body: Json | None = None) -> Answer:
         try:
@@ -313,6 +311,20 @@ class RestRequests:
 
 def _namespace(name: str) -> str:
     return f"namespaces/{quote(name, safe='')}"
+
+
+def _document(place: str, answer: Answer, wanted: str) -> Json:
+    """What was asked for.
+
+    Raises:
+        RESTError: The answer does not have it.
+    """
+    if answer.is_done and wanted in answer.document:
+        return answer.document
+    other = RESTError if answer.is_refusal else ServiceUnavailableError
+    raise _ERRORS.get(answer.status, other)(
+        f"the catalog answered GET {place} with {answer.status}: {answer.said}"
+    )
 
 
 def _read(response: Response) -> Answer:

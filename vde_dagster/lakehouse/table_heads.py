@@ -80,7 +80,9 @@ def rest_table_heads(
     there = [each for each in names if not each.catalog and each.name in listed[each.namespace]]
     answers = at_once(requests.whole_table, there)
     return {
-        name: LostMetadata(file=f"of {name}") if answer is None else table_head(answer["metadata"])
+        name: LostMetadata(said=answer)
+        if isinstance(answer, str)
+        else table_head(answer["metadata"])
         for name, answer in zip(there, answers, strict=True)
     }
 

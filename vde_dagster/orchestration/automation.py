@@ -17,7 +17,7 @@ from typing import Final
 import dagster as dg
 from pydantic import Field
 
-from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run, set_aside
+from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.refusals import still_refused
@@ -32,6 +32,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import run_markdown
 from vde_dagster.core.planning.plan_text import nothing_to_run
+from vde_dagster.core.planning.setting_aside import set_aside
 from vde_dagster.core.planning.stages import awaited, filled_by, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import SECONDS, ended_attempts, is_alive

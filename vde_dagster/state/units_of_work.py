@@ -28,7 +28,13 @@ from vde_dagster.core.ledger.entries import (
     entries_of,
     touched,
 )
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork, UnitOfWorkState
+from vde_dagster.core.ledger.unit_of_work import (
+    Intent,
+    Publication,
+    UnitOfWork,
+    UnitOfWorkState,
+    ending_of,
+)
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, now
@@ -311,14 +317,17 @@ def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Un
 
 def _decode_work(row: Row[Any]) -> UnitOfWork:
     publication, finished = row.publication_json, row.finished_at
+    state = UnitOfWorkState(row.state)
+    ending, reason = ending_of(row.reason or "")
     return UnitOfWork(
         intent=codec.decode_intent(row.intent_json),
-        state=UnitOfWorkState(row.state),
+        state=state,
         publication=None if publication is None else codec.decode_publication(publication),
         started_at=codec.decode_instant(row.started_at),
         finished_at=None if finished is None else codec.decode_instant(finished),
         audits=codec.decode_audits(row.audits_json) if row.audits_json else (),
-        reason=row.reason or "",
+        reason=reason,
+        ending=ending if state is UnitOfWorkState.ABANDONED else None,
     )
 
 

@@ -178,8 +178,8 @@ def test_whoever_looks_says_what_is_wrong_and_what_to_do(world: MemoryWorld, nam
 
     binding = bound(services)
     dry = repair(services, binding, SALES_NAME, dry_run=True)
-    assert (dry.mended or dry.left) is not None
-    assert (dry.mended is not None) is case.repaired
+    assert (dry.repaired or dry.left) is not None
+    assert (dry.repaired is not None) is case.repaired
 
     checked = found_in(services, binding, [(SALES_NAME, StatusCheck.MISSING)])
     assert [(each.passed, case.says in each.text) for each in checked] == [(False, True)]

@@ -1,4 +1,4 @@
-"""What `vde repair` finds and mends, and that everything else that it advises works."""
+"""What `vde repair` finds and repairs, and that everything else that it advises works."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ def commands(text: str) -> list[str]:
 def test_nothing_is_wrong_with_what_is_as_recorded(world: MemoryWorld) -> None:
     found = repaired(world)
     assert found.is_sound
-    assert (found.mended, found.finished, found.advice) == (None, 0, "")
+    assert (found.repaired, found.finished, found.advice) == (None, 0, "")
 
 
 def test_rows_of_another_program_are_set_aside_and_stay_readable(world: MemoryWorld) -> None:
     before = head(world)
     theirs = world.catalog.append(sales(world), [(DAYS[0], 99)])
-    assert repaired(world, dry_run=True).mended == HeadMoved(found=theirs, recorded=before)
+    assert repaired(world, dry_run=True).repaired == HeadMoved(found=theirs, recorded=before)
     assert head(world) == theirs
     found = repaired(world)
-    assert (found.mended, found.is_sound) == (HeadMoved(found=theirs, recorded=before), True)
+    assert (found.repaired, found.is_sound) == (HeadMoved(found=theirs, recorded=before), True)
     assert world.rows("mart.sales") == AMOUNTS
     assert world.catalog.retains(sales(world), theirs)
-    assert repaired(world).mended is None
+    assert repaired(world).repaired is None
 
 
 def test_a_rollback_of_another_program_is_undone_as_its_error_advises(world: MemoryWorld) -> None:
@@ -85,7 +85,7 @@ def test_a_rollback_of_another_program_is_undone_as_its_error_advises(world: Mem
     with pytest.raises(ForeignWrite, match="rolled it back") as raised:
         evaluate_range(services, bound(services), SALES_NAME, day(1, 3), force=True)
     assert commands(str(raised.value)) == ["repair mart.sales"]
-    assert repaired(world).mended is not None
+    assert repaired(world).repaired is not None
     assert world.rows("mart.sales") == before
     assert plan_environment(world.services(), GRAPH, "prod").is_up_to_date
 
@@ -155,7 +155,7 @@ def test_rows_that_were_never_recorded_are_dropped_by_a_person_as_is_advised(
     assert world.rows("mart__dev.sales") == TENFOLD
 
 
-def test_a_deleted_data_file_is_named_and_the_advised_restatement_mends_it(
+def test_a_deleted_data_file_is_named_and_the_advised_restatement_computes_it_again(
     world: MemoryWorld,
 ) -> None:
     lost = world.catalog.lose_file(sales(world))
@@ -240,3 +240,15 @@ def test_a_repair_that_dies_after_any_call_is_completed_by_the_next_one(world: M
         other.reboot()
         assert repaired(other).is_sound
         assert other.rows("mart.sales") == AMOUNTS
+
+
+def test_an_evaluation_that_lacks_a_data_file_names_the_table_and_what_ends_it(
+    world: MemoryWorld,
+) -> None:
+    lost = world.catalog.lose_file(sales(world))
+    world.land((60, 3), until=72)
+    edited = {**SHOP, "triple": SHOP["triple"].replace("* 3", "* 30")}
+    with pytest.raises(Refused, match=rf"mart\.sales: its table .* lacks 1 file .*{lost}") as told:
+        done(world.services(), graph_of(edited), "prod", restate=("mart.total",))
+    assert commands(str(told.value)) == ["plan prod --restate-model mart.sales"]
+    assert "mart.triple was not computed" in str(told.value)

@@ -28,6 +28,7 @@ from tests.app.shop_world import (
     SHOP,
     TENFOLD,
     TOTAL,
+    TOTAL_NAME,
     asked,
     done,
     entries,
@@ -229,9 +230,10 @@ def begun(world: MemoryWorld, plan: Plan) -> None:
 
 
 def stuck_in_dev() -> tuple[MemoryWorld, TableName, Table]:
-    """A promotion of dev that was begun before a table was dropped that it is to show."""
-    world, plan, table = dropped_in_dev()
+    """A promotion of dev that was begun before a table was dropped that it is the first to show."""
+    world, plan, _ = dropped_in_dev()
     begun(world, plan)
+    table = plan.snapshots[TOTAL_NAME].key.table
     rows = world.catalog.tables[table]
     world.catalog.drop_table(table)
     assert shown_by(world, "dev") == (2, True)

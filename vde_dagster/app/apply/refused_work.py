@@ -26,7 +26,7 @@ def record_refusal(
     """
     key, reason = binding.key(change.name), why_given_up(refused)
     last = services.state.failed([key]).get(key)
-    if isinstance(refused, SetupError) or (last is not None and last.reason == reason):
+    if isinstance(refused, SetupError) or (last is not None and last.refusal == str(refused)):
         return
     with suppress(Conflict), writing(services, binding, key) as lease:
         intent = Intent(

@@ -6,7 +6,6 @@ project's files since then are left to a plan of these files.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
@@ -15,15 +14,12 @@ from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.plan.waiting import lost_inputs
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import new_looks
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.plan import ModelChange, Plan, Staleness
-from vde_dagster.core.planning.stages import left_out
-from vde_dagster.core.time.intervals import merge
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.planning.setting_aside import left_as_it_is, without_lost
 from vde_dagster.ports.state import environment_resource
 
 
@@ -53,20 +49,8 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
     changes = tuple(_narrowed(each, wanted) for each in plan.changes)
     narrowed = replace(plan, changes=changes, paced=True)
     left = tuple(each for each in plan.dropped_tables if each not in narrowed.rebuilds)
-    return _without_lost(replace(narrowed, lost_tables=(*plan.lost_tables, *left)))
-
-
-def _without_lost(plan: Plan) -> Plan:
-    """A run without the models whose table is gone or changed, and those that read one.
-
-    All else is done.
-    """
-    lost = {each.name for each in plan.lost_tables}
-    if not lost:
-        return plan
-    readers = {node.name for node in plan.graph if lost_inputs(plan, node)}
-    names = ", ".join(sorted(map(str, lost)))
-    return set_aside(plan, lost | readers, f"it waits until the table of {names} is as recorded")
+    lost = replace(narrowed, lost_tables=(*plan.lost_tables, *left))
+    return without_lost(lost, services.naming.catalog)
 
 
 def end_without_work(services: Services, plan: Plan) -> None:
@@ -92,42 +76,6 @@ def _narrowed(change: ModelChange, wanted: Wanted) -> ModelChange:
             return change
         case Wanted.DUE:
             why = "--no-stale leaves it as it is"
-            return replace(change, staleness=_left_as_it_is(change.staleness, why))
+            return replace(change, staleness=left_as_it_is(change.staleness, why))
         case Wanted.STALE:
             return replace(change, missing=(), restated=())
-
-
-def _left_as_it_is(found: Staleness | None, why: str) -> Staleness | None:
-    """A finding of stale intervals, none of which is computed."""
-    if found is None or not found.intervals:
-        return found
-    reasons = dict.fromkeys([*filter(None, [found.why_kept]), why])
-    kept = merge((*found.kept, *found.intervals))
-    return replace(
-        found,
-        intervals=(),
-        following=(),
-        kept=kept,
-        why_kept="; ".join(reasons),
-        session=False,
-    )
-
-
-def set_aside(plan: Plan, names: Collection[ModelName], why: str) -> Plan:
-    """A run without some models and those that wait for them.
-
-    Args:
-        plan: What a run would do.
-        names: Models that are not to be tried now.
-        why: The reason, for people.
-    """
-    if not names:
-        return plan
-    aside = {*names, *left_out(plan, names)}
-    changes = tuple(
-        replace(each, missing=(), restated=(), staleness=_left_as_it_is(each.staleness, why))
-        if each.name in aside
-        else each
-        for each in plan.changes
-    )
-    return replace(plan, changes=changes)

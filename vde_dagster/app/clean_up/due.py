@@ -9,7 +9,7 @@ from typing import Final
 
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.clean_up.targets import Target
-from vde_dagster.app.publish.foreign_writes import head_damage, mended
+from vde_dagster.app.publish.foreign_writes import advice_on, head_damage
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.compaction import Compaction, compaction
 from vde_dagster.core.clean_up.expiry import Expiry, TableHistory, due_tags, expiry
@@ -79,14 +79,14 @@ class Decider:
         """Refuse a version whose table is not as it was recorded.
 
         Raises:
-            Refused: With what mends it.
+            Refused: With what ends it.
         """
         if target.key is None:
             return
         services, key = self.services, target.key
         damage = head_damage(services, key, services.state.heads([key]).get(key))
         if damage is not None:
-            raise Refused(described(key, damage), advice=mended(services, key, damage))
+            raise Refused(described(key, damage), advice=advice_on(services, key, damage))
 
     def compaction(self, target: Target) -> Due:
         """Whether files are worth rewriting, and why they stay if that would lose something."""

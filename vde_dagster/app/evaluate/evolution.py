@@ -9,7 +9,7 @@ the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding, stored_graph
@@ -78,8 +78,10 @@ def complete_tables(services: Services, binding: Binding, changes: Iterable[Mode
             _evolve(services, binding, key, exact)
 
 
-def describe_tables(services: Services, binding: Binding, plan: Plan) -> None:
-    """Set the comments and properties of kept tables whose model changed.
+def describe_tables(
+    services: Services, binding: Binding, plan: Plan, *, lost: Collection[ModelName] = ()
+) -> None:
+    """Set the comments and properties of kept tables whose model changed; not those of lost ones.
 
     Raises:
         Conflict: A table is being changed by others all the time.
@@ -87,7 +89,9 @@ def describe_tables(services: Services, binding: Binding, plan: Plan) -> None:
     kept = {
         change.name: binding.key(change.name)
         for change in plan.changes
-        if change.version is not None and change.version == change.previous_version
+        if change.version is not None
+        and change.version == change.previous_version
+        and change.name not in lost
     }
     owners = services.state.owners(kept.values())
     for name, key in kept.items():

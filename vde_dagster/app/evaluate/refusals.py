@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.changed_inputs import changed_inputs
 from vde_dagster.app.services import Services
-from vde_dagster.core.ledger.rows_lost import waits_for_person
-from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+from vde_dagster.core.ledger.unit_of_work import Ending, UnitOfWork
 from vde_dagster.core.names import ModelName
 
 
@@ -62,7 +61,7 @@ def waiting_for_person(
     return {
         keys[key]: work.refusal
         for key, work in failed.items()
-        if waits_for_person(work.reason) and _is_same_again(services, binding, keys[key], work)
+        if work.ending is Ending.WAITS and _is_same_again(services, binding, keys[key], work)
     }
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
+from vde_dagster.app.evaluate.damaged_inputs import damaged_input
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.ledger_changes import changes_of, traced
 from vde_dagster.app.evaluate.pins_stay import check_pins_stay, pinned_beside, read_beside
@@ -62,6 +63,7 @@ def run_unit_of_work(
 
     Raises:
         ForeignWrite: Another program wrote to the version's table.
+        DamagedInput: Files of a table that it reads are gone.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     retries = node.model.retries if services.retries else 0
@@ -118,7 +120,7 @@ def _tried(
     services.state.record_intent(intent, lease=lease)
     check_pins_stay(services, staging, lease=lease)
     with failing_in_its_file(node.model):
-        staged = _staged(services, key, staging, lease)
+        staged = _staged(services, binding, staging, lease)
     written = changes_of(prepared, staged, _rebase(services, key, prepared, staged, base=base))
     kept = prepared.reuse.kept if prepared.reuse is not None else {}
     took = (services.clock.now() - started).total_seconds()
@@ -158,12 +160,16 @@ def _tried(
     )
 
 
-def _staged(services: Services, key: VersionKey, staging: Staging, lease: Lease) -> Staged:
+def _staged(services: Services, binding: Binding, staging: Staging, lease: Lease) -> Staged:
     """What the engine staged; a unit of work that failed or was interrupted is given up."""
+    key = staging.target
     try:
         return services.engine.stage(staging)
     except EvaluationFailed as error:
-        give_up_after(services, key, staging.work_id, error, lease=lease)
+        damaged = damaged_input(services, binding, staging, error)
+        give_up_after(services, key, staging.work_id, damaged or error, lease=lease)
+        if damaged is not None:
+            raise damaged from error
         raise
     except BaseException as stop:
         if not isinstance(stop, Exception):  # Ctrl-C, or Dagster ends a run: nobody waits for rows

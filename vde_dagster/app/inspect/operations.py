@@ -16,7 +16,7 @@ from vde_dagster.app.plan.fillers import Filler, fillers
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.late.decision import Stop
 from vde_dagster.core.ledger.late.pending import Pending
-from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+from vde_dagster.core.ledger.unit_of_work import Ending, UnitOfWork
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
@@ -101,7 +101,8 @@ def look_at_operations(services: Services, plan: Plan) -> Operations:
     shown = services.state.environment(plan.environment)
     assert shown is not None, "a run is one of an environment that is there"
     works = services.state.failed(keys.values())
-    given_up = [works[key] for key in keys.values() if key in works]
+    found = (works[key] for key in keys.values() if key in works)
+    given_up = [each for each in found if each.ending is not Ending.DAMAGED]  # a look finds that
     return Operations(
         failed=tuple(each for each in given_up if not each.refused_branch),
         refused=tuple(each for each in given_up if each.refused_branch),

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.publish.foreign_writes import damages, foreign_write, mended
+from vde_dagster.app.publish.foreign_writes import advice_on, damages, head_damage
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import with_advice
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.damage import described
+from vde_dagster.core.ledger.damage import Unreadable, described
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, schema_changes
 from vde_dagster.core.model.snapshot import VersionKey
@@ -66,7 +66,7 @@ def damaged_tables(services: Services) -> Iterator[str]:
     shown = map(services.state.environment, services.state.environments())
     keys = {e.key for each in shown if each is not None for e in each.snapshots.values()}
     for key, damage in damages(services, services.state.heads(sorted(keys))).items():
-        yield with_advice(described(key, damage), mended(services, key, damage))
+        yield with_advice(described(key, damage), advice_on(services, key, damage))
 
 
 def _source(services: Services, node: Node) -> TableLook:
@@ -84,8 +84,12 @@ def _version(
 ) -> TableLook:
     if holding is None:
         return TableLook(node=node, table=key.table)
-    foreign = foreign_write(services, key, head)
-    table = services.catalog.table(key.table)
+    damage = head_damage(services, key, head)
+    foreign = (
+        with_advice(described(key, damage), advice_on(services, key, damage)) if damage else ""
+    )
+    is_readable = not isinstance(damage, Unreadable)
+    table = services.catalog.table(key.table) if is_readable else None
     return TableLook(
         node=node,
         table=key.table,

@@ -12,9 +12,11 @@ from functools import partial
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.parent_ledgers import with_heads
-from vde_dagster.app.publish.foreign_writes import foreign_write, readable
+from vde_dagster.app.publish.foreign_writes import advice_on, head_damage, readable
 from vde_dagster.app.services import Services
+from vde_dagster.core.errors import with_advice
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.damage import Unreadable, described
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.verification import (
@@ -89,13 +91,18 @@ def _verified(
     entries: tuple[LedgerEntry, ...],
     recorded: int | None,
 ) -> Verified:
+    damage = head_damage(services, key, recorded)
+    foreign = (
+        with_advice(described(key, damage), advice_on(services, key, damage)) if damage else ""
+    )
+    if isinstance(damage, Unreadable):
+        return Verified(key=key, rows=0, entries=len(entries), mismatches=(), foreign_write=foreign)
     if services.catalog.table(key.table) is None:
         return Verified(key=key, rows=0, entries=len(entries), mismatches=(), missing_table=True)
     known, unknown = portions(entries)
     if node.model.kind.is_sequential:
         known = as_one(known)
-    foreign, snapshot = foreign_write(services, key, recorded), readable(services, key, recorded)
-    rows = 0
+    snapshot, rows = readable(services, key, recorded), 0
     mismatches: list[Mismatch] = []
     for portion in known:
         counted, found = _compared(services, node, key, portion, snapshot, whole=len(known) == 1)

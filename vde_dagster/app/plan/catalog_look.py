@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from vde_dagster.app.publish.foreign_writes import damages, mended
+from vde_dagster.app.publish.foreign_writes import advice_on, damages
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.damage import Damage, described
+from vde_dagster.core.ledger.damage import Damage, FilesGone, described
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
@@ -28,8 +28,8 @@ Holdings = Mapping[VersionKey, Holding]
 class CatalogLook:
     """The tables and views that the state knows and that somebody dropped or changed.
 
-    ``physical_views`` are physical views, which are created again like missing ones. The rows of
-    ``tables`` are gone, of the versions ``table_keys``. ``views`` are models whose view the
+    ``physical_views`` are physical views, which are created again like missing ones. The tables of
+    the versions ``table_keys`` are gone with their rows. ``views`` are models whose view the
     environment lacks. ``damaged`` are tables that are there, and not as recorded.
     """
 
@@ -39,14 +39,10 @@ class CatalogLook:
     damaged: Mapping[VersionKey, Damage] = field(default_factory=dict)
 
     @property
-    def tables(self) -> Mapping[ModelName, TableName]:
-        """The tables whose rows are gone."""
-        return {name: key.table for name, key in self.table_keys.items()}
-
-    @property
-    def versions(self) -> tuple[TableName, ...]:
-        """All tables and physical views that are gone, sorted."""
-        return tuple(sorted([*self.tables.values(), *(key.table for key in self.physical_views)]))
+    def lost(self) -> frozenset[ModelName]:
+        """The models whose table or physical view is gone, or not as recorded."""
+        keys = (*self.table_keys.values(), *self.physical_views, *self.damaged)
+        return frozenset(key.model for key in keys)
 
     def left(self, loaded: Holdings) -> Holdings:
         """What is loaded, without the physical views that are gone, so that these are rebuilt."""
@@ -61,7 +57,7 @@ def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[L
     Tables that are there and not as recorded follow. What another environment owns is said to be
     its (rule R9).
     """
-    if not (look.physical_views or look.tables or look.damaged):
+    if not look.lost:
         return ()
     keys = [*look.table_keys.values(), *look.physical_views, *look.damaged]
     owners = services.state.owners(keys)
@@ -81,7 +77,8 @@ def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[L
             table=str(key.table),
             owner=owned.get(key, ""),
             damage=described(key, damage),
-            advice=mended(services, key, damage, environment=environment),
+            lacks_files=isinstance(damage, FilesGone),
+            advice=advice_on(services, key, damage, environment=environment),
         )
         for key, damage in sorted(look.damaged.items(), key=itemgetter(0))
     )
@@ -137,6 +134,7 @@ def look_at_catalog(
         if name not in gone and graph[name].model.kind.stores_rows
     ]
     heads = services.state.heads(stored)
+    damaged = damages(services, {key: heads.get(key) for key in stored})
     return CatalogLook(
         physical_views=frozenset(key for name, key in gone.items() if is_view[name]),
         table_keys={
@@ -144,8 +142,8 @@ def look_at_catalog(
             for name, key in gone.items()
             if not is_view[name] and graph[name].model.kind.stores_rows
         },
-        views=_lost(views, there, gone),
-        damaged=damages(services, {key: heads.get(key) for key in stored}),
+        views=_lost(views, there, {*gone, *(key.model for key in damaged)}),
+        damaged=damaged,
     )
 
 
@@ -172,6 +170,6 @@ def _lost(
     there: Collection[TableName],
     gone: Collection[ModelName],
 ) -> tuple[ModelName, ...]:
-    """The models whose view is gone, although what it shows exists, or is created again."""
+    """The models whose view is gone, although what it shows is there and as recorded."""
     lost: Sequence[ModelName] = [name for view, name in views.items() if view not in there]
     return tuple(sorted(name for name in lost if name not in gone))

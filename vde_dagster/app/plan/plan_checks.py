@@ -21,6 +21,8 @@ from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.identity_checks import identity_findings
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import Gap, LostTable, Plan
+from vde_dagster.core.planning.plan_text import listed
+from vde_dagster.core.planning.setting_aside import needing_lost
 from vde_dagster.core.planning.stages import EmptyBackfill, WorkStage, work_stages
 from vde_dagster.core.planning.workload import why_never_empty
 from vde_dagster.core.time.intervals import Interval, format_instant, merge
@@ -44,7 +46,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     look = look_at_versions(services, plan.graph, plan.snapshots, held.loaded)
     lost = lost_for(services, plan.environment, look)
     found = [
-        *lost_problems(plan, _not_expected(plan, lost)),
+        *_lost_problems(services, plan, lost),
         *taken_names(services, plan, own),
         *identity_findings(plan, _computed(plan, held)),
         *_schema_problems(plan),
@@ -90,23 +92,32 @@ def refuse_dropped(services: Services, plan: Plan) -> None:
         )
 
 
-def _not_expected(plan: Plan, lost: Iterable[LostTable]) -> tuple[LostTable, ...]:
-    """What is gone and the plan neither computes again nor leaves out, as the plan knows it."""
+def _lost_problems(services: Services, plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
+    """What is lost, and the plan neither computes again nor leaves as it is; and what needs it."""
     known = {each.name: each for each in plan.lost_tables}
-    expected = {each.name for each in (*plan.rebuilds, *_set_aside(plan))}
-    return tuple(known.get(each.name, each) for each in lost if each.name not in expected)
-
-
-def _set_aside(plan: Plan) -> tuple[LostTable, ...]:
-    """The tables that a run knows to be gone, see `vde_dagster.app.apply.running`."""
-    return plan.lost_tables if plan.paced else ()
+    needing = needing_lost(plan, services.naming.catalog)
+    expected = {each.name for each in plan.rebuilds} | (set() if needing else known.keys())
+    restated = {each.name for each in plan.changes if each.restated}
+    expected |= {e.name for e in lost if e.lacks_files and e.name in restated - known.keys()}
+    yield from lost_problems(plan, [known.get(e.name, e) for e in lost if e.name not in expected])
+    if needing and plan.base_revision:
+        yield (
+            f"The plan changes {listed(needing)}, which {'waits' if len(needing) == 1 else 'wait'} "
+            "for that: leave the change out with --select-model, and the rest is done."
+        )
 
 
 def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
-    """The error of a run that left out models whose tables are gone; none if there were none."""
-    lost = _set_aside(plan)
-    if lost:
-        yield Refused("\n".join([*lost_problems(plan, lost), "What reads it waits."]))
+    """The error of a plan or run that left out models whose tables are lost; none without them."""
+    if plan.lost_tables:
+        yield Refused(
+            "\n".join(
+                [
+                    *lost_problems(plan, plan.lost_tables),
+                    "What reads it waits, and nothing else does.",
+                ]
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

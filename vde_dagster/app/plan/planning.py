@@ -36,6 +36,7 @@ from vde_dagster.core.planning.pauses import PausedModel, paused_models
 from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
 from vde_dagster.core.planning.restatement import both
+from vde_dagster.core.planning.setting_aside import without_lost
 from vde_dagster.core.planning.workload import (
     Holdings,
     loaded_after,
@@ -91,7 +92,7 @@ def plan_environment(
     models = bounded_models(services, basis, models, stays)
     looked = _look(services, basis, models, effective_from or {})
     pace = pace_of(services, looked.now) if paced else None
-    return make_plan(
+    plan = make_plan(
         plan_id=services.ids.new(),
         environment=environment,
         now=looked.now,
@@ -105,6 +106,7 @@ def plan_environment(
         hidden=_hidden(looked.planned.snapshots, basis),
         left_out=models.left_out,
     )
+    return without_lost(plan, services.naming.catalog)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +200,7 @@ def _findings(
     from_instants = restated_from(graph, holdings, effect.since)
     restated = both(asked, from_instants)
     gone = lost_for(services, basis.environment, looked.catalog)
-    again = rebuilding(services, planned, gone, options)
+    again = rebuilding(services, planned, gone, options, restated.ranges)
     every = both(both(restated, lag.restated), again.restated)
     work = with_restated(graph, due, every)
     follows = followed(planned, late_upstream(services, planned), work, options, pace)

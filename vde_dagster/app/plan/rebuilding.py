@@ -7,7 +7,7 @@ nothing silently (rule R8).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from vde_dagster.app.inputs.input_look import input_look
@@ -22,6 +22,7 @@ from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import LostTable
 from vde_dagster.core.planning.restatement import Restatement, read_again, why_never_again
 from vde_dagster.core.planning.workload import left_out_by
+from vde_dagster.core.time.intervals import Interval, subtract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +39,17 @@ class Rebuilding:
 
 
 def rebuilding(
-    services: Services, planned: Planned, gone: Iterable[LostTable], options: PlanOptions
+    services: Services,
+    planned: Planned,
+    gone: Iterable[LostTable],
+    options: PlanOptions,
+    asked: Mapping[ModelName, tuple[Interval, ...]],
 ) -> Rebuilding:
-    """What a plan does about what is gone; it reads nothing more if nothing is."""
-    every = tuple(gone)
+    """What a plan does about what is gone; it reads nothing more if nothing is.
+
+    A table that only lacks files is sound again once all of it is restated, as was ``asked``.
+    """
+    every = tuple(each for each in gone if not _is_restated(planned, each, asked))
     if not every:
         return Rebuilding()
     known = {each: _why_not(services, planned, each, options) for each in every}
@@ -58,6 +66,14 @@ def rebuilding(
         changed={},
     )
     return Rebuilding(restated=restated, tables=tables, lost=lost)
+
+
+def _is_restated(
+    planned: Planned, gone: LostTable, asked: Mapping[ModelName, tuple[Interval, ...]]
+) -> bool:
+    """Whether all of a table that lacks files is computed again anyway."""
+    written = planned.loaded.get(planned.snapshots[gone.name].key, NOTHING).written
+    return gone.lacks_files and not subtract(written, asked.get(gone.name, ()))
 
 
 def _why_not(services: Services, planned: Planned, gone: LostTable, options: PlanOptions) -> str:

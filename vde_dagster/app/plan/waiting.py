@@ -12,11 +12,12 @@ from vde_dagster.app.plan.fillers import Filler
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.graph.embedded import stored_parents
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import reads_of, tables_read
+from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.late.question import unknown_times
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import NO_TRACKED, Plan
 from vde_dagster.core.planning.readiness import blocked_by_parents
+from vde_dagster.core.planning.setting_aside import lost_inputs
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
 from vde_dagster.core.time.intervals import (
@@ -56,7 +57,7 @@ class Wait:
       first such interval. They are None for a model without intervals.
     - ``SIGNAL``: one of the model's own, with the first interval that is held back. It is not
       ``certain`` if the model has several, since a plan does not know which one answered no.
-    - ``GONE``: the table or view of a model that somebody dropped.
+    - ``GONE``: the table or view of a model that somebody dropped or changed.
     - ``PAUSED``: the model itself, which a person has paused, since ``start``.
     """
 
@@ -109,7 +110,7 @@ def _stopped(name: str, paused_since: str) -> str:
     """What a person did to a model so that it is not evaluated."""
     if paused_since:
         return f"{name} is paused since {paused_since}"
-    return f"the table or view of {name} is gone: somebody dropped it"
+    return f"the table or view of {name} is gone or not as recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,15 +193,6 @@ def _stopped_by_people(plan: Plan, node: Node) -> tuple[Wait, ...]:
             since = each.pause.paused_at.replace(second=0, microsecond=0)
             return (Wait(reason=Reason.PAUSED, name=str(node.name), start=since),)
     return tuple(Wait(reason=Reason.GONE, name=str(name)) for name in lost_inputs(plan, node))
-
-
-def lost_inputs(plan: Plan, node: Node) -> tuple[ModelName, ...]:
-    """The models whose table or view is gone and that a model needs; it may be one of them."""
-    lost = {each.name for each in plan.lost_tables}
-    if not lost:
-        return ()
-    needed = {node.name, *stored_parents(plan.graph, node.name), *tables_read(plan.graph, node)}
-    return tuple(sorted(lost & needed))
 
 
 def _waits_by_time(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.leases import holder_of, leased
-from vde_dagster.app.promote.promotion import end_promotions, unknown
+from vde_dagster.app.promote.promotion import end_promotions, lost_models, unknown
 from vde_dagster.app.promote.swapping import swap
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
@@ -41,7 +41,9 @@ def give_up_promotion(services: Services, name: str) -> Environment | None:
                 advice=f"`vde rollback {name}` goes back to what it showed before.",
             )
         back = _begin_back(services, begun, lease)
-        swap(services, back, stored_graph(back.snapshots, services.models), lease)
+        graph = stored_graph(back.snapshots, services.models)
+        lost = lost_models(services, back, graph)
+        swap(services, back, graph, lease, lost=lost)
     return end_promotions(services, name)
 
 

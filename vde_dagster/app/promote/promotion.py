@@ -21,7 +21,7 @@ from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
 from vde_dagster.app.plan.taken_names import taken_names
-from vde_dagster.app.promote.swapping import swap
+from vde_dagster.app.promote.swapping import staying_views, swap
 from vde_dagster.app.publish.shown_views import show_chosen, views_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import moved_looks
@@ -32,7 +32,7 @@ from vde_dagster.core.ledger.schema_changes import ColumnAdded
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import (
     PRODUCTION,
-    TableName,
+    ModelName,
     environment_view,
 )
 from vde_dagster.core.planning.plan import Plan
@@ -59,7 +59,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     if taken:
         raise Refused("\n".join([*taken, "Nothing was changed."]))
     held = held_now(services, plan, before)
-    _check_targets(services, plan, held)
+    lost = _check_targets(services, plan, held)
     lacking = [*gap_problems(plan, gaps_after(plan, held))]
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
@@ -69,7 +69,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         looks = moved_looks(services, before, plan)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
-    describe_tables(services, binding, plan)
+    describe_tables(services, binding, plan, lost=lost)
     environment = services.state.begin_promotion(
         plan.environment,
         expected_revision=plan.base_revision,
@@ -81,7 +81,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         taken=plan.taken,
         looks=looks,
     )
-    shown = swap(services, environment, plan.graph, lease, before=before)
+    shown = swap(services, environment, plan.graph, lease, before=before, lost=lost)
     _show_added(services, plan)
     return shown
 
@@ -171,10 +171,12 @@ def _finish(services: Services, environment: str) -> str:
         if shown is None or not shown.promoting:
             return ""
         graph = stored_graph(shown.snapshots, services.models)
-        if gone := _gone(services, shown, graph):
-            return f"somebody dropped what it would show: {', '.join(map(str, gone))}"
+        lost = lost_models(services, shown, graph)
+        if gone := lost - staying_views(services, environment, shown.snapshots, lost):
+            keys = sorted(str(shown.snapshots[name].key.table) for name in gone)
+            return f"somebody dropped or changed what it would show: {', '.join(keys)}"
         try:
-            swap(services, shown, graph, lease)
+            swap(services, shown, graph, lease, lost=lost)
         except Refused as refused:
             return refused.message
         return ""
@@ -223,11 +225,11 @@ def unknown(services: Services, name: str) -> Refused:
     return Refused(f"there is no environment {name}", advice=f"There are: {known}.")
 
 
-def _gone(services: Services, environment: Environment, graph: Graph) -> tuple[TableName, ...]:
-    """The dropped tables and physical views of what an environment's views are to show."""
+def lost_models(services: Services, environment: Environment, graph: Graph) -> frozenset[ModelName]:
+    """The models that an environment's views are to show, and whose table or view is lost."""
     hidden = environment.hidden
     shown = {name: each for name, each in environment.snapshots.items() if name not in hidden}
-    return look_at_versions(services, graph, shown).versions
+    return look_at_versions(services, graph, shown).lost
 
 
 def _show_added(services: Services, plan: Plan) -> None:
@@ -289,14 +291,21 @@ def _lacks(
     return not there.issuperset(columns)
 
 
-def _check_targets(services: Services, plan: Plan, held: Held) -> None:
-    """Refuse, before anything is recorded, if somebody dropped what a view would show."""
+def _check_targets(services: Services, plan: Plan, held: Held) -> frozenset[ModelName]:
+    """Refuse, before anything is recorded, if somebody dropped or changed what a view would show.
+
+    Returns the models that the plan leaves as they are, since their table is lost.
+    """
     look = look_at_versions(services, plan.graph, plan.snapshots, held.loaded)
-    if lost := lost_for(services, plan.environment, look):
-        raise Refused("\n".join([*lost_problems(plan, lost), "No view was moved."]))
-    if look.versions:
+    known = {each.name for each in plan.lost_tables}
+    stay = known & {*staying_views(services, plan.environment, plan.snapshots, known), *plan.hidden}
+    lost = lost_for(services, plan.environment, look)
+    if unexpected := [each for each in lost if each.name not in stay]:
+        raise Refused("\n".join([*lost_problems(plan, unexpected), "No view was moved."]))
+    if gone := sorted(look.lost - stay):
+        tables = ", ".join(str(plan.snapshots[name].key.table) for name in gone)
         raise Refused(
-            f"{', '.join(map(str, look.versions))} is gone: somebody dropped it since this plan "
-            "was made. No view was moved",
+            f"{tables} is gone: somebody dropped it since this plan was made. No view was moved",
             advice=plan.again,
         )
+    return frozenset(stay)

@@ -6,6 +6,7 @@ another process has taken over: numbers keep it from changing what that one show
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import partial
 
 from vde_dagster.app.publish.shown_views import settle, views_of
@@ -13,7 +14,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import former_views, has_view
 from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.names import ModelName, model_of
+from vde_dagster.core.model.snapshot import ModelSnapshot
+from vde_dagster.core.names import ModelName, environment_view, model_of
 from vde_dagster.ports.state import Environment, Lease
 
 
@@ -24,8 +26,12 @@ def swap(
     lease: Lease,
     *,
     before: Environment | None = None,
+    lost: Collection[ModelName] = (),
 ) -> Environment:
     """Swap the views of a begun promotion, and finish it; ``before`` was shown, if it is known.
+
+    The views of ``lost`` models, whose table cannot be read or is not as recorded, stay if they
+    show the right version already.
 
     Where views do not move at once, the swap gets its number under the lease, before anything is
     read: a process that lost its lease gets none, and what one sent before that comes too late.
@@ -36,10 +42,26 @@ def swap(
         LeaseLost: The lease was taken over, so whoever did finishes the promotion.
     """
     try:
-        numbered(services, partial(_move, services, environment, graph, before), lease)
+        numbered(services, partial(_move, services, environment, graph, before, lost=lost), lease)
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
     finally:
         settle(services, environment.name, environment)
+
+
+def staying_views(
+    services: Services,
+    environment: str,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    lost: Collection[ModelName],
+) -> frozenset[ModelName]:
+    """Those of lost models whose view in an environment shows these snapshots' versions already."""
+    views = {environment_view(name, environment, services.naming): name for name in lost}
+    shown = services.catalog.views(views) if views else {}
+    return frozenset(
+        views[view]
+        for view, each in shown.items()
+        if each.target == snapshots[views[view]].key.table
+    )
 
 
 def _move(
@@ -48,6 +70,8 @@ def _move(
     graph: Graph,
     before: Environment | None,
     number: int,
+    *,
+    lost: Collection[ModelName],
 ) -> None:
     """Let the views show what an environment is to show, and drop those of former models.
 
@@ -63,8 +87,10 @@ def _move(
         for name, each in environment.snapshots.items()
         if name not in environment.hidden and has_view(each)
     }
-    views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
-    filled = kept & {model_of(each.target) for each in views}
+    stay = staying_views(services, environment.name, environment.snapshots, lost) & kept
+    names = environment.snapshots.keys() - stay
+    views = views_of(services, environment, names, services.naming, graph=graph)
+    filled = kept & {*stay, *(model_of(each.target) for each in views)}
     former = former_views(
         services, environment.name, kept=filled, removed=(removed | kept) - filled
     )

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
+from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, with_advice
 from vde_dagster.core.ledger.damage import (
     ColumnsChanged,
     Damage,
+    FilesGone,
+    TableDropped,
+    advice_for,
     damage_of,
     described,
-    mended_by,
 )
 from vde_dagster.core.ledger.table_heads import TableHead
+from vde_dagster.core.ledger.unit_of_work import Ending, Intent
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.planning.restatement import computed_again
+from vde_dagster.ports.state import version_resource
 
 
 class ForeignWrite(Conflict):
@@ -37,7 +46,7 @@ def head_of(services: Services, key: VersionKey) -> int | None:
     damage = damage_of(key, recorded, table)
     if damage is not None:
         raise ForeignWrite(
-            f"{described(key, damage)}. Nothing was done", advice=mended(services, key, damage)
+            f"{described(key, damage)}. Nothing was done", advice=advice_on(services, key, damage)
         )
     return table.iceberg_snapshot_id if isinstance(table, TableHead) else None
 
@@ -47,7 +56,8 @@ def damages(
 ) -> dict[VersionKey, Damage]:
     """What is wrong where readers see other rows of versions than were recorded.
 
-    All tables are looked up at once, from metadata alone. What a unit of work has published and not
+    All tables are looked up at once, from metadata alone; files only of tables that an evaluation
+    has found to lack some. What a unit of work has published and not
     recorded yet is not a foreign write, and neither is what is left of a version that is being
     dropped: the plan that needs it finishes that first.
 
@@ -63,8 +73,47 @@ def damages(
             damage = _now(services, key, head)
         if damage is not None:
             wrong[key] = damage
+    for key in _found_damaged(services, recorded.keys() - wrong.keys()):
+        damage = missing_rows(services, key, recorded[key])
+        if damage is not None:
+            wrong[key] = damage
     being_dropped = {each.key for each in services.state.drops()} if wrong else set()
     return {key: damage for key, damage in wrong.items() if key not in being_dropped}
+
+
+def record_lost_files(
+    services: Services, environment: str, key: VersionKey, damage: FilesGone
+) -> None:
+    """Record that a version lacks files, until its rows are computed again.
+
+    If another process writes the version by now, it finds out by itself.
+    """
+    if _found_damaged(services, [key]):
+        return
+    holder = holder_of(services.ids, f"an evaluation in {environment}")
+    resource, ttl = version_resource(key), services.lease_ttl
+    with (
+        suppress(Conflict),
+        leased(services.state, resource, holder=holder, ttl=ttl) as lease,
+    ):
+        intent = Intent(
+            work_id=services.ids.new(),
+            key=key,
+            environment=environment,
+            intervals=(),
+            inputs={},
+            base=damage.recorded,
+            execution_time=services.clock.now(),
+        )
+        services.state.record_intent(intent, lease=lease)
+        reason = f"{Ending.DAMAGED.value}{described(key, damage)}"
+        services.state.abandon(intent.work_id, reason=reason, lease=lease)
+
+
+def _found_damaged(services: Services, keys: Collection[VersionKey]) -> list[VersionKey]:
+    """The versions that an evaluation has found to lack files, and not computed again since."""
+    failed = services.state.failed(keys) if keys else {}
+    return sorted(key for key, work in failed.items() if work.ending is Ending.DAMAGED)
 
 
 def head_damage(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
@@ -94,26 +143,40 @@ def _now(services: Services, key: VersionKey, recorded: int | None) -> Damage | 
         recorded = now
 
 
-def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> str:
-    """A message if readers see other rows of a version than were recorded; empty otherwise.
+def missing_rows(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
+    """What a version lacks of its recorded rows: its table, or files; each is looked for."""
+    if not services.state.holdings([key]):
+        return None
+    if not services.catalog.present([key.table]):
+        return TableDropped(recorded=recorded)
+    at = readable(services, key, recorded)
+    if recorded is None or at is None:
+        return None
+    gone = services.catalog.missing_files(key.table, at)
+    return FilesGone(recorded=recorded, files=tuple(gone)) if gone else None
 
-    See `head_damage`.
-    """
-    damage = head_damage(services, key, recorded)
-    if damage is None:
-        return ""
-    return with_advice(f"{described(key, damage)}", mended(services, key, damage))
+
+def damage_text(services: Services, key: VersionKey, damage: Damage) -> str:
+    """What is wrong with a version, and what ends it, for people."""
+    return with_advice(described(key, damage), advice_on(services, key, damage))
 
 
-def mended(
-    services: Services, key: VersionKey, damage: Damage, *, environment: str | None = None
+def advice_on(
+    services: Services,
+    key: VersionKey,
+    damage: Damage,
+    *,
+    environment: str = PRODUCTION,
+    model: Model | None = None,
 ) -> str:
-    """What mends it, for people, where the version is owned, or shown if nobody owns it.
+    """What ends it, for people, where the version is owned, or shown if nobody owns it.
 
-    If nobody does either, it is mended in the given environment.
+    If nobody does either, that is the given environment. Only the ``model`` says whether its rows
+    can be computed again.
     """
     owner = services.state.owners([key]).get(key) or _shown_by(services, key) or environment
-    return mended_by(key, damage, owner=owner)
+    again = computed_again(model, owner) if model is not None else ""
+    return advice_for(key, damage, owner=owner, again=again)
 
 
 def _shown_by(services: Services, key: VersionKey) -> str | None:

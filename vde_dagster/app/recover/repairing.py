@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.leases import holder_of, leased
-from vde_dagster.app.publish.foreign_writes import head_damage, mended, readable
+from vde_dagster.app.publish.foreign_writes import advice_on, head_damage, missing_rows
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.damage import Damage, FilesGone, Restorable, TableDropped
+from vde_dagster.core.ledger.damage import Damage, Restorable
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName, environment_view
@@ -28,14 +28,14 @@ class Repaired:
     """What was found wrong with a version, and what became of it.
 
     - ``finished`` units of work of an earlier process were published and recorded.
-    - ``mended`` was wrong and is right again; with a dry run, what would be.
-    - ``left`` is wrong still, and ``advice`` has what mends it.
+    - ``repaired`` was wrong and is right again; with a dry run, what would be.
+    - ``left`` is wrong still, and ``advice`` has what ends it.
     - ``dropped`` is the view, physical or of the environment, that somebody dropped.
     """
 
     key: VersionKey
     finished: int = 0
-    mended: Restorable | None = None
+    repaired: Restorable | None = None
     left: Damage | None = None
     advice: str = ""
     dropped: TableName | None = None
@@ -49,7 +49,7 @@ class Repaired:
 def repair(
     services: Services, binding: Binding, name: ModelName, *, dry_run: bool = False
 ) -> Repaired:
-    """Find what is wrong with the version of a model, and mend what can be mended.
+    """Find what is wrong with the version of a model, and repair what can be repaired.
 
     With ``dry_run`` nothing is written.
 
@@ -74,8 +74,8 @@ def repair(
     with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
         finished = len(recover(services, key, lease))
         found = _looked_at(services, binding, key, finished=finished)
-        if found.mended is not None:
-            moved = found.mended
+        if found.repaired is not None:
+            moved = found.repaired
             services.catalog.restore(key.table, found=moved.found, recorded=moved.recorded)
     return found
 
@@ -89,30 +89,18 @@ def _looked_at(
         return Repaired(key=key, finished=finished, dropped=dropped, advice=advice)
     recorded = services.state.heads([key]).get(key)
     damage = head_damage(services, key, recorded)
-    mendable = damage if isinstance(damage, Restorable) else None
-    left = damage if mendable is None else None
+    repaired = damage if isinstance(damage, Restorable) else None
+    left = damage if repaired is None else None
     if left is None:
-        left = _missing(services, key, recorded)
+        left = missing_rows(services, key, recorded)
     if left is not None:
-        advice = mended(services, key, left)
+        model = binding.node(key.model).model
+        advice = advice_on(services, key, left, model=model)
     else:
         advice = _remade(binding) if dropped is not None else ""
     return Repaired(
-        key=key, finished=finished, mended=mendable, left=left, advice=advice, dropped=dropped
+        key=key, finished=finished, repaired=repaired, left=left, advice=advice, dropped=dropped
     )
-
-
-def _missing(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
-    """The damage of a table that is dropped without a recorded head, or lacks data files."""
-    if not services.state.holdings([key]):
-        return None
-    if not services.catalog.present([key.table]):
-        return TableDropped(recorded=recorded)
-    at = readable(services, key, recorded)
-    if recorded is None or at is None:
-        return None
-    gone = services.catalog.missing_files(key.table, at)
-    return FilesGone(recorded=recorded, files=tuple(gone)) if gone else None
 
 
 def _dropped_view(services: Services, binding: Binding, key: VersionKey) -> TableName | None:

@@ -1,6 +1,6 @@
 """What can be wrong between what was recorded of a version's table and the table itself.
 
-Each kind of damage says for people what it is and which command mends it; a test carries each of
+Each kind of damage says for people what it is and which command ends it; a test carries each of
 them out (`tests/app/recover/test_repairing.py`).
 """
 
@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import PRODUCTION, env_option
+from vde_dagster.core.names import env_option
 
 MOST_FILES: Final = 3
 """How many missing files a text names."""
@@ -68,9 +68,10 @@ class OtherTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataGone:
-    """The table's metadata file is not in storage any more, so nobody can read the table."""
+    """The table's metadata cannot be read, so nobody can read the table; see `LostMetadata`."""
 
     file: str
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,8 @@ class FilesGone:
 
 Restorable = HeadMoved | ColumnsChanged
 """What `vde repair` ends by itself: the table still has everything that was recorded."""
+Unreadable = MetadataGone | FilesGone
+"""What has rows that nobody can read."""
 Damage = (
     Restorable | HeadExpired | OtherTable | NeverRecorded | TableDropped | MetadataGone | FilesGone
 )
@@ -99,7 +102,7 @@ def damage_of(
         table: The table as the catalog has it now; None if there is none.
     """
     if isinstance(table, LostMetadata):
-        return MetadataGone(file=table.file)
+        return MetadataGone(file=table.file, said=table.said)
     if recorded is None:
         found = None if table is None else table.iceberg_snapshot_id
         return None if found is None else NeverRecorded(found=found)
@@ -150,6 +153,8 @@ def described(key: VersionKey, damage: Damage) -> str:
                 f"{what} is another one than was recorded: somebody created it again, without the "
                 f"recorded rows (Iceberg snapshot {recorded})"
             )
+        case MetadataGone(said=answer) if answer:
+            said = f"{what} cannot be read: the catalog answers {answer}"
         case MetadataGone(file=file):
             said = f"{what} cannot be read: its metadata file {file} is not in storage any more"
         case TableDropped():
@@ -157,21 +162,27 @@ def described(key: VersionKey, damage: Damage) -> str:
         case FilesGone(files=files):
             more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
             named = ", ".join(files[:MOST_FILES])
-            count = f"{len(files):,} data file{'s' if len(files) != 1 else ''}"
+            count = f"{len(files):,} file{'s' if len(files) != 1 else ''}"
             said = f"{what} lacks {count} in storage: {named}{more}"
         case unreachable:
             assert_never(unreachable)
     return said
 
 
-def mended_by(key: VersionKey, damage: Damage, *, owner: str | None) -> str:
-    """What mends it, for people; ``owner`` is the environment that may write the version."""
-    environment = owner or PRODUCTION
-    plan = f"`vde plan {environment}`"
+def advice_for(key: VersionKey, damage: Damage, *, owner: str, again: str = "") -> str:
+    """What ends it, for people.
+
+    Args:
+        key: The version.
+        damage: What is wrong with it.
+        owner: The environment that may write it.
+        again: How its rows are computed again, or why they are not; empty if that is not known.
+    """
+    plan = f"`vde plan {owner}`"
     match damage:
         case HeadMoved() | ColumnsChanged():
             return (
-                f"Run `vde repair {key.model}{env_option(environment)}`: it makes the recorded "
+                f"Run `vde repair {key.model}{env_option(owner)}`: it makes the recorded "
                 "rows and columns current again, without Spark, and keeps other rows under a tag "
                 "of the table."
             )
@@ -180,18 +191,17 @@ def mended_by(key: VersionKey, damage: Damage, *, owner: str | None) -> str:
                 f"Drop {key.table} if nobody needs what it has; {plan} then computes its rows "
                 "again, or says why it cannot."
             )
-        case MetadataGone():
+        case MetadataGone(said=answer):
+            back = "Put its metadata file back" if answer else "Put it back"
             return (
-                f"Put it back, for example from a backup, or drop {key.table} from its catalog "
+                f"{back}, for example from a backup, or drop {key.table} from its catalog "
                 f"(pyiceberg's `drop_table` needs no file of it); {plan} then computes its rows "
                 "again, or says why it cannot."
             )
         case TableDropped():
             return f"The next {plan} computes its rows again, or says why it cannot."
         case FilesGone():
-            return (
-                "Put them back, or compute their rows again: "
-                f"`vde plan {environment} --restate-model {key.model}`."
-            )
+            again = again or f"compute it again: `{plan[1:-1]} --restate-model {key.model}`."
+            return f"Put them back{', or ' if again[0].islower() else '. '}{again}"
         case unreachable:
             assert_never(unreachable)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerEntry, LedgerOperation
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, merge, subtract
-
-_WAITS: Final = "where its table has some"
-"""What ends the reason of each unit of work that was given up so that rows stay."""
 
 
 class RowsWouldGo(Refused):
@@ -47,7 +43,8 @@ class RowsWouldGo(Refused):
         start, end = self.intervals[0].start, self.intervals[-1].end
         times = f" --start {start.isoformat()} --end {end.isoformat()}" if bounded else ""
         super().__init__(
-            f"{model} was not loaded: {why} for {', '.join(map(str, self.intervals))}, {_WAITS}",
+            f"{model} was not loaded: {why} for {', '.join(map(str, self.intervals))}, where its "
+            "table has some",
             advice=f"If that is right, plan with `{command}{times} {flag}`.",
         )
 
@@ -63,11 +60,6 @@ class RowsWouldGo(Refused):
             bounded=self.bounded,
             rest_goes_on=all(each.rest_goes_on for each in every),
         )
-
-
-def waits_for_person(reason: str) -> bool:
-    """Whether a unit of work that was abandoned for this reason waits for a person's word."""
-    return _WAITS in reason
 
 
 def rest_goes_on(error: BaseException | None) -> bool:

@@ -77,9 +77,14 @@ class TableHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostMetadata:
-    """A table that the catalog names, and whose metadata file is not in storage any more."""
+    """A table that the catalog names, and whose metadata cannot be read.
 
-    file: str
+    The ``file`` is not in storage any more, or the catalog's server ``said`` what is wrong; one of
+    them is empty.
+    """
+
+    file: str = ""
+    said: str = ""
 
 
 def _lost(before: Fields, now: Fields) -> Iterator[str]:

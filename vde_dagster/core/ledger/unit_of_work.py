@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Final
 
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.columns import Column
@@ -22,6 +21,7 @@ from vde_dagster.core.ledger.entries import LedgerChange
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.model.column_rules import DEFAULT_COLUMN_RULES, ColumnRules
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.snapshot import VersionKey
@@ -307,12 +307,32 @@ class Publication:
     algorithm: str = DEFAULT_ALGORITHM
 
 
-_REFUSED: Final = "refused: "
+class Ending(Enum):
+    """How work that was abandoned ended; the value begins its recorded reason.
+
+    What ``FAILED`` may be tried again. What was ``REFUSED`` would be again, until somebody does
+    what is advised. What ``WAITS`` takes rows away, which a person has to allow (rule R8).
+    ``DAMAGED`` is no work of the version: whoever read its table found that files of it are gone.
+    """
+
+    FAILED = ""
+    REFUSED = "refused: "
+    WAITS = "waits: "
+    DAMAGED = "damaged: "
 
 
 def why_given_up(error: Exception) -> str:
-    """The reason of work that is abandoned: of a refusal with what to do, and as one."""
-    return f"{_REFUSED}{error}" if isinstance(error, Refused) else str(error)
+    """The reason of work that is abandoned, with how it ended; of a refusal with what to do."""
+    refused = Ending.REFUSED if isinstance(error, Refused) else Ending.FAILED
+    ending = Ending.WAITS if isinstance(error, RowsWouldGo) else refused
+    return f"{ending.value}{error}"
+
+
+def ending_of(recorded: str) -> tuple[Ending, str]:
+    """How work ended whose recorded reason this is, and the reason for people."""
+    marked = (each for each in Ending if each.value and recorded.startswith(each.value))
+    ending = next(marked, Ending.FAILED)
+    return ending, recorded.removeprefix(ending.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +341,7 @@ class UnitOfWork:
 
     ``publication`` is set once it is staged, and also if audits refused what was staged. Of work
     that was done long ago it may be forgotten: the ledger has it. ``audits`` is what was found
-    among its rows; ``reason`` why it was abandoned.
+    among its rows; ``reason`` why it was abandoned, and ``ending`` how, None if it was not.
     """
 
     intent: Intent
@@ -331,12 +351,12 @@ class UnitOfWork:
     finished_at: datetime | None = None
     audits: tuple[AuditResult, ...] = ()
     reason: str = ""
+    ending: Ending | None = None
 
     @property
     def refusal(self) -> str:
         """Why it was refused, and what to do; empty if it was not. Trying again does not help."""
-        is_refused = self.state is UnitOfWorkState.ABANDONED and self.reason.startswith(_REFUSED)
-        return self.reason.removeprefix(_REFUSED) if is_refused else ""
+        return self.reason if self.ending in (Ending.REFUSED, Ending.WAITS) else ""
 
     @property
     def refused_rows(self) -> str | None:

@@ -163,9 +163,10 @@ class LostTable:
     """A version's table or physical view that somebody dropped or changed. Its rows are recorded.
 
     ``damage`` says for people what is wrong with a table that is there, and ``advice`` what ends
-    it; both are empty of one that was dropped. With an ``owner`` only plans of that environment
-    make it again. ``why`` says for people why the rows of a table cannot be computed again; empty
-    where they can, or where that is not known.
+    it; both are empty of one that was dropped. One that ``lacks_files`` is sound again once all of
+    it is restated. With an ``owner`` only plans of that environment make it again. ``why`` says for
+    people why the rows of a table cannot be computed again; empty where they can, or where that is
+    not known.
     """
 
     name: ModelName
@@ -175,6 +176,7 @@ class LostTable:
     why: str = ""
     damage: str = ""
     advice: str = ""
+    lacks_files: bool = False
 
     @property
     def what(self) -> str:
@@ -202,9 +204,10 @@ class Plan:
     added or removed, and stay as the environment shows them (the option ``select``).
 
     One look at the catalog finds what is missing from it, or is not as recorded:
-    ``dropped_views`` are models whose view in the environment is made again; with ``lost_tables``
-    nothing can be promoted. The rows of ``dropped_tables`` are computed again, as far as the plan
-    restates them (see `rebuilds`).
+    ``dropped_views`` are models whose view in the environment is made again; ``lost_tables`` stay
+    as they are, and a plan that needs one is refused (`vde_dagster.core.planning.setting_aside`).
+    The rows of ``dropped_tables`` are computed again, as far as the plan restates them (see
+    `rebuilds`).
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
     undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are
     shown, of models that get another one: what is recorded later was not looked at.
