@@ -15,11 +15,16 @@ from tests.cli.test_status import Night, advised, carry_out, group
 
 COUNT = "MODEL (name mart.count, kind FULL, cron '@daily');\nSELECT COUNT(*) AS n FROM raw.events"
 FILES = {**SHOP, "count": COUNT}
-SALES = [(AMOUNTS[0][0], sum(10 + hour for hour in range(10)))]
+SALES = [(AMOUNTS[0][0], sum(10 + hour for hour in range(10))), *AMOUNTS[1:]]
 
 
 class Shop(Night):
     """The shop with a model that does not read its sales."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, FILES)
+        self.land((30, 5), (50, 7), until=72)
+        self.run()
 
     def edit(self, name: str, text: str) -> None:
         (self.folder / "models" / f"{name}.sql").write_text(text)
@@ -42,9 +47,17 @@ class Shop(Night):
         carry_out([[*e, *(["--auto-apply"] if e[0] == "plan" else [])] for e in commands])
 
 
+def named(text: str) -> set[tuple[str, ...]]:
+    """The commands of a text; errors do not name the project."""
+    return {
+        tuple(each[: each.index("--project")] if "--project" in each else each)
+        for each in advised(text)
+    }
+
+
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    made = Shop(tmp_path / "shop", FILES)
+    made = Shop(tmp_path / "shop")
     serve(made.world, monkeypatch)
     return made
 
@@ -61,7 +74,7 @@ def test_the_rest_is_applied_and_the_advice_of_each_command_ends_it(shop: Shop, 
     status = group(shop.text(), "Not as recorded")
     ran = call("run", "--project", shop.folder)
     assert (ran.exit_code, case.says in ran.stderr) == (1, True)
-    assert advised(told) == advised(ran.stderr) == advised(status)
+    assert named(told) == named(ran.stderr) == named(status)
     shop.ended(case, status)
     assert (shop.check(), shop.plan()[0]) == (0, 0)
     assert shop.world.rows("mart.sales") == SALES
@@ -87,7 +100,7 @@ def test_lost_files_are_found_where_they_are_read_and_all_commands_know_them_the
     assert (found.exit_code, advised(found.stdout)) == (1, advised(status))
     (restatement,) = advised(status)
     assert restatement[:4] == ["plan", "prod", "--restate-model", "mart.sales"]
-    assert {tuple(e) for e in advised(told)} == {tuple(restatement)}
+    assert named(told) == named(status)
     carry_out([[*restatement, "--auto-apply"]])
     assert (shop.check(), shop.plan()[0]) == (0, 0)
     assert call("repair", "mart.sales", "--project", shop.folder).exit_code == 0
@@ -99,10 +112,10 @@ def test_a_run_that_lacks_a_file_computes_the_rest_until_the_file_is_put_back(sh
     shop.edit("triple", SHOP["triple"].replace("* 3", "* 30"))
     shop.world.catalog.lose_file(table)
     assert shop.plan()[0] == 1
-    shop.land((11, 5), until=48)
+    shop.land((80, 5), until=96)
     ran = call("run", "--project", shop.folder)
     assert (ran.exit_code, "lacks 1 file" in ran.stderr) == (1, True)
-    assert shop.world.rows("mart.count") == [(11,)]
+    assert shop.world.rows("mart.count") == [(13,)]
     shop.world.catalog.lost_files.clear()
     assert call("run", "--project", shop.folder).exit_code == 0
     assert shop.check() == 0

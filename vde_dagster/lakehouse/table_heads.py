@@ -79,12 +79,11 @@ def rest_table_heads(
     listed = dict(zip(places, at_once(partial(requests.names, views=False), places), strict=True))
     there = [each for each in names if not each.catalog and each.name in listed[each.namespace]]
     answers = at_once(requests.whole_table, there)
-    return {
-        name: LostMetadata(said=answer)
-        if isinstance(answer, str)
-        else table_head(answer["metadata"])
-        for name, answer in zip(there, answers, strict=True)
-    }
+    return dict(zip(there, map(_answered_head, answers), strict=True))
+
+
+def _answered_head(answer: Json | str) -> TableHead | LostMetadata:
+    return LostMetadata(said=answer) if isinstance(answer, str) else table_head(answer["metadata"])
 
 
 def table_head(metadata: Json) -> TableHead:

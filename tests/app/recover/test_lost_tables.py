@@ -6,7 +6,6 @@ it waits, whoever asks is told, and the advice that is given ends it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
@@ -63,7 +62,7 @@ def production() -> MemoryWorld:
     return world
 
 
-def plan_of(world: MemoryWorld, files: Mapping[str, str], **options: object) -> None:
+def plan_of(world: MemoryWorld, files: dict[str, str], **options: object) -> None:
     done(world.services(), graph_of(files), "prod", **options)
 
 
@@ -185,7 +184,9 @@ def test_a_promotion_that_dies_after_any_call_is_completed_by_the_next_plan(name
             plan_of(world, ALONE)
         assert world.rows("mart.seen") == twin.rows("mart.seen"), fuse.names[call - 1]
         assert target(world, "sales") == sales(world)
-        assert not world.state.environment("prod").promoting
+        shown = world.state.environment("prod")
+        assert shown is not None
+        assert not shown.promoting
 
 
 @pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])

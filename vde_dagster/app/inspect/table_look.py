@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.publish.foreign_writes import advice_on, damages, head_damage
+from vde_dagster.app.publish.foreign_writes import damage_text, damages, head_damage
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import with_advice
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.damage import Unreadable, described
+from vde_dagster.core.ledger.damage import Unreadable
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, schema_changes
 from vde_dagster.core.model.snapshot import VersionKey
@@ -66,7 +65,7 @@ def damaged_tables(services: Services) -> Iterator[str]:
     shown = map(services.state.environment, services.state.environments())
     keys = {e.key for each in shown if each is not None for e in each.snapshots.values()}
     for key, damage in damages(services, services.state.heads(sorted(keys))).items():
-        yield with_advice(described(key, damage), advice_on(services, key, damage))
+        yield damage_text(services, key, damage)
 
 
 def _source(services: Services, node: Node) -> TableLook:
@@ -85,9 +84,7 @@ def _version(
     if holding is None:
         return TableLook(node=node, table=key.table)
     damage = head_damage(services, key, head)
-    foreign = (
-        with_advice(described(key, damage), advice_on(services, key, damage)) if damage else ""
-    )
+    foreign = damage_text(services, key, damage) if damage is not None else ""
     is_readable = not isinstance(damage, Unreadable)
     table = services.catalog.table(key.table) if is_readable else None
     return TableLook(

@@ -12,11 +12,10 @@ from functools import partial
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.parent_ledgers import with_heads
-from vde_dagster.app.publish.foreign_writes import advice_on, head_damage, readable
+from vde_dagster.app.publish.foreign_writes import damage_text, head_damage, readable
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import with_advice
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.damage import Unreadable, described
+from vde_dagster.core.ledger.damage import Unreadable
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.verification import (
@@ -92,9 +91,7 @@ def _verified(
     recorded: int | None,
 ) -> Verified:
     damage = head_damage(services, key, recorded)
-    foreign = (
-        with_advice(described(key, damage), advice_on(services, key, damage)) if damage else ""
-    )
+    foreign = damage_text(services, key, damage) if damage is not None else ""
     if isinstance(damage, Unreadable):
         return Verified(key=key, rows=0, entries=len(entries), mismatches=(), foreign_write=foreign)
     if services.catalog.table(key.table) is None:
