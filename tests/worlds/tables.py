@@ -125,6 +125,7 @@ class Table:
         return TableHead(
             iceberg_snapshot_id=self.head,
             fields=now,
+            columns=frozenset(each.name.lower() for each in self.columns),
             snapshots={
                 key: RetainedSnapshot(
                     parent=each.parent,

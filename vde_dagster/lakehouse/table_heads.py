@@ -88,11 +88,14 @@ def _answered_head(answer: Json | str) -> TableHead | LostMetadata:
 
 def table_head(metadata: Json) -> TableHead:
     """The state of a table, by its metadata."""
+    current_schema = metadata["current-schema-id"]
     schemas = {each["schema-id"]: dict(_fields(each)) for each in metadata["schemas"]}
+    columns = {each["schema-id"]: each["fields"] for each in metadata["schemas"]}[current_schema]
     current = metadata.get("current-snapshot-id")
     return TableHead(
         iceberg_snapshot_id=None if current in (None, _NO_SNAPSHOT) else int(current),
-        fields=schemas[metadata["current-schema-id"]],
+        fields=schemas[current_schema],
+        columns=frozenset(each["name"].lower() for each in columns),
         snapshots={
             each["snapshot-id"]: _snapshot(each, schemas) for each in metadata.get("snapshots", ())
         },

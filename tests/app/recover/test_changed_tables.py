@@ -87,6 +87,11 @@ def renamed_and_compacted(world: MemoryWorld) -> None:
     world.catalog.compact(sales(world))
 
 
+def renamed_and_expired(world: MemoryWorld) -> None:
+    renamed_and_compacted(world)
+    world.catalog.expire(sales(world))
+
+
 def appended_and_expired(world: MemoryWorld) -> None:
     world.catalog.append(sales(world), [(DAYS[0], 99)])
     world.catalog.expire(sales(world))
@@ -135,6 +140,11 @@ CASES = {
     "renamed and compacted": Case(
         does=renamed_and_compacted,
         says="amount was renamed to total",
+    ),
+    "renamed and expired": Case(
+        does=renamed_and_expired,
+        says="lacks columns that were recorded: amount",
+        repaired=False,
     ),
     "created again": Case(does=again, says="somebody created it again", repaired=False),
     "created again alike": Case(

@@ -17,11 +17,11 @@ from vde_dagster.core.ledger.damage import (
     damage_of,
     described,
 )
-from vde_dagster.core.ledger.table_heads import TableHead
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.ledger.unit_of_work import Ending, Intent
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.names import PRODUCTION, TableName
 from vde_dagster.core.planning.restatement import computed_again
 from vde_dagster.ports.state import version_resource
 
@@ -43,7 +43,8 @@ def head_of(services: Services, key: VersionKey) -> int | None:
     """
     recorded = services.state.heads([key]).get(key)
     table = services.catalog.table_heads([key.table]).get(key.table)
-    damage = damage_of(key, recorded, table)
+    columns = _columns(services, {key: recorded}, {key.table: table})
+    damage = damage_of(key, recorded, table, columns.get(key, ()))
     if damage is not None:
         raise ForeignWrite(
             f"{described(key, damage)}. Nothing was done", advice=advice_on(services, key, damage)
@@ -57,9 +58,9 @@ def damages(
     """What is wrong where readers see other rows of versions than were recorded.
 
     All tables are looked up at once, from metadata alone; files only of tables that an evaluation
-    has found to lack some. What a unit of work has published and not
-    recorded yet is not a foreign write, and neither is what is left of a version that is being
-    dropped: the plan that needs it finishes that first.
+    has found to lack some. What a unit of work has published and not recorded yet is not a foreign
+    write, and neither is what is left of a version that is being dropped: the plan that needs it
+    finishes that first.
 
     Args:
         services: The ports.
@@ -67,8 +68,9 @@ def damages(
     """
     wrong: dict[VersionKey, Damage] = {}
     tables = services.catalog.table_heads([key.table for key in recorded])
+    columns = _columns(services, recorded, tables)
     for key, head in recorded.items():
-        damage = damage_of(key, head, tables.get(key.table))
+        damage = damage_of(key, head, tables.get(key.table), columns.get(key, ()))
         if damage is not None:
             damage = _now(services, key, head)
         if damage is not None:
@@ -110,6 +112,21 @@ def record_lost_files(
         services.state.abandon(intent.work_id, reason=reason, lease=lease)
 
 
+def _columns(
+    services: Services,
+    recorded: Mapping[VersionKey, int | None],
+    tables: Mapping[TableName, TableHead | LostMetadata | None],
+) -> dict[VersionKey, tuple[str, ...]]:
+    """The recorded columns of versions whose recorded Iceberg snapshot has expired."""
+    expired = [
+        key
+        for key, head in recorded.items()
+        if isinstance(table := tables.get(key.table), TableHead) and table.has_expired(head)
+    ]
+    holdings = services.state.holdings(expired) if expired else {}
+    return {key: tuple(c.name for c in each.columns) for key, each in holdings.items()}
+
+
 def _found_damaged(services: Services, keys: Collection[VersionKey]) -> list[VersionKey]:
     """The versions that an evaluation has found to lack files, and not computed again since."""
     failed = services.state.failed(keys) if keys else {}
@@ -125,7 +142,8 @@ def _now(services: Services, key: VersionKey, recorded: int | None) -> Damage | 
     """What is wrong with a version, if it is wrong while nobody publishes or records."""
     while True:
         table = services.catalog.table_heads([key.table]).get(key.table)
-        damage = damage_of(key, recorded, table)
+        columns = _columns(services, {key: recorded}, {key.table: table})
+        damage = damage_of(key, recorded, table, columns.get(key, ()))
         if damage is None:
             return None
         if isinstance(table, TableHead):

@@ -6,6 +6,7 @@ them out (`tests/app/recover/test_repairing.py`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -35,6 +36,16 @@ class ColumnsChanged:
     found: int | None
     recorded: int
     changes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsGone:
+    """The table has the recorded rows, as far as is known, and lacks recorded columns.
+
+    What became of them is not known, since the recorded Iceberg snapshot has expired.
+    """
+
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +98,15 @@ Restorable = HeadMoved | ColumnsChanged
 Unreadable = MetadataGone | FilesGone
 """What has rows that nobody can read."""
 Damage = (
-    Restorable | HeadExpired | OtherTable | NeverRecorded | TableDropped | MetadataGone | FilesGone
+    Restorable | ColumnsGone | HeadExpired | OtherTable | NeverRecorded | TableDropped | Unreadable
 )
 
 
 def damage_of(
-    key: VersionKey, recorded: int | None, table: TableHead | LostMetadata | None
+    key: VersionKey,
+    recorded: int | None,
+    table: TableHead | LostMetadata | None,
+    columns: Collection[str],
 ) -> Damage | None:
     """What is wrong with a version's table; None if readers see the rows that were recorded.
 
@@ -100,13 +114,19 @@ def damage_of(
         key: The version.
         recorded: The Iceberg snapshot that was recorded last; None if none ever was.
         table: The table as the catalog has it now; None if there is none.
+        columns: The columns that were recorded last. They need only be known if the recorded
+            Iceberg snapshot has expired.
     """
     if isinstance(table, LostMetadata):
         return MetadataGone(file=table.file, said=table.said)
     if recorded is None:
         found = None if table is None else table.iceberg_snapshot_id
         return None if found is None else NeverRecorded(found=found)
-    return TableDropped(recorded=recorded) if table is None else _moved(key, recorded, table)
+    if table is None:
+        return TableDropped(recorded=recorded)
+    moved = _moved(key, recorded, table)
+    gone = tuple(each for each in columns if each.lower() not in table.columns)
+    return ColumnsGone(columns=gone) if moved is None and gone else moved
 
 
 def _moved(key: VersionKey, recorded: int, table: TableHead) -> Damage | None:
@@ -137,6 +157,11 @@ def described(key: VersionKey, damage: Damage) -> str:
         case ColumnsChanged(changes=changes):
             named = ", ".join(changes)
             said = f"{what} has other columns than were recorded: {named}, by somebody else"
+        case ColumnsGone(columns=columns):
+            said = (
+                f"{what} lacks columns that were recorded: {', '.join(columns)}, so somebody else "
+                "renamed or dropped them"
+            )
         case HeadExpired(found=found, recorded=recorded):
             at = f"is at the Iceberg snapshot {found}" if found is not None else "has no rows"
             said = (
@@ -185,6 +210,12 @@ def advice_for(key: VersionKey, damage: Damage, *, owner: str, again: str = "") 
                 f"Run `vde repair {key.model}{env_option(owner)}`: it makes the recorded "
                 "rows and columns current again, without Spark, and keeps other rows under a tag "
                 "of the table."
+            )
+        case ColumnsGone():
+            return (
+                "Rename them back (`ALTER TABLE ... RENAME COLUMN ...` in Spark). Where they were "
+                f"dropped, drop {key.table}; {plan} then computes its rows again, or says why it "
+                "cannot."
             )
         case HeadExpired() | NeverRecorded() | OtherTable():
             return (

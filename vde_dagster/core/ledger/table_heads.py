@@ -30,11 +30,13 @@ class RetainedSnapshot:
 class TableHead:
     """The current state of a table: its Iceberg snapshot, None for none, and its columns.
 
-    ``version`` is the version that the table says it was made for; empty where it says none.
+    ``columns`` are the names of the columns alone, in lower case. ``version`` is the version that
+    the table says it was made for; empty where it says none.
     """
 
     iceberg_snapshot_id: int | None
     fields: Fields
+    columns: frozenset[str]
     snapshots: Mapping[int, RetainedSnapshot]
     version: str = ""
 
@@ -63,6 +65,10 @@ class TableHead:
         begun = self.snapshots.get(first)
         # pyiceberg takes the parent from a compaction when that expires, Spark does not
         return recorded not in self.snapshots and (begun is None or begun.is_compaction)
+
+    def has_expired(self, recorded: int | None) -> bool:
+        """Whether an Iceberg snapshot is not retained, so that its columns are not known by ids."""
+        return recorded is not None and recorded not in self.snapshots
 
     def lost_columns(self, recorded: int | None) -> tuple[str, ...]:
         """What became of columns since an Iceberg snapshot was written, for people.
