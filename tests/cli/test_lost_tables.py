@@ -133,3 +133,26 @@ def test_rows_that_are_never_computed_again_have_another_advice(shop: Shop) -> N
     carry_out([[*e, "--auto-apply"] for e in advised(found)])
     assert call("repair", "mart.sales", "--project", shop.folder).exit_code == 0
     assert shop.world.rows("mart.sales") == SALES
+
+
+def test_a_state_that_was_put_back_to_an_older_copy_goes_on_in_both_ways_that_are_advised(
+    shop: Shop,
+) -> None:
+    newer, kept = shop.world.state, shop.world.copied()
+    shop.land((80, 5), until=96)
+    shop.run()
+    expected = {each: shop.world.rows(each) for each in ("mart.sales", "mart.total", "mart.count")}
+    shop.world.state = kept.state
+    assert shop.check() == 1
+    status = group(shop.text(), "Not as recorded")
+    assert status.count("this state is an older copy, and nothing is built") == 4
+    assert status.count("If this state is an older copy, put the newer one back instead.") == 4
+
+    shop.world.state = newer
+    assert (shop.check(), shop.plan()[0]) == (0, 0)
+
+    shop.world.state = kept.state
+    carry_out(advised(status))
+    assert call("run", "--project", shop.folder).exit_code == 0
+    assert (shop.check(), shop.plan()[0]) == (0, 0)
+    assert {each: shop.world.rows(each) for each in expected} == expected

@@ -9,14 +9,19 @@ from threading import Barrier, Event
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import ForbiddenError, RESTError, ServiceUnavailableError
+from pyiceberg.schema import Schema
 
 from tests.worlds.rest_server import Page, RestServer, rest_server
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.faults import Fault, fault_of
-from vde_dagster.core.names import TableName
+from vde_dagster.core.ledger.damage import MetadataGone, advice_for, damage_of, described
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse import rest_requests
 from vde_dagster.lakehouse.rest_requests import RestRequests, at_once
+from vde_dagster.lakehouse.table_heads import rest_table_heads
 
 NAME = TableName("dev", "a")
 UNKNOWN_ALWAYS = (408, 500, 502, 503, 504, 507)
@@ -138,6 +143,43 @@ def test_what_the_catalog_itself_says_to_what_is_read_is_as_it_says(
     with pytest.raises(RESTError, match="what") as raised:
         requests.view(NAME)
     assert fault_of(raised.value) is None, "who asks so has a bug"
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_table_that_the_catalog_lists_and_cannot_load_is_lost_in_its_words(
+    server: RestServer, requests: RestRequests, status: int
+) -> None:
+    rest = RestCatalog("lake", **server.properties)
+    rest.create_namespace("raw")
+    for name in ("sound", "lost"):
+        rest.create_table(f"raw.{name}", Schema())
+
+    def answer(_method: str, path: str) -> None:
+        if "/tables/lost" in path:
+            raise NotDone(status, "Failed to open input stream for file: /lake/00001.metadata.json")
+
+    server.before = answer
+    sound, lost = TableName("raw", "sound"), TableName("raw", "lost")
+    found = rest_table_heads(rest, [sound, lost, TableName("raw", "absent")])
+    assert found.keys() == {sound, lost}
+    assert isinstance(found[sound], TableHead)
+    table = found[lost]
+    assert isinstance(table, LostMetadata)
+    assert table.said.startswith(f"{status}: Failed to open input stream")
+    key = VersionKey(ModelName("mart", "sales"), "1")
+    damage = damage_of(key, 5, table, ())
+    assert damage == MetadataGone(file="", said=table.said)
+    assert f"cannot be read: the catalog answers {table.said}" in described(key, damage)
+    assert "`vde plan prod`" in advice_for(key, damage, owner="prod")
+
+
+@pytest.mark.parametrize("error", [NotDone(503, "later"), Page(500), Page(404)])
+def test_a_server_that_does_not_answer_makes_no_table_lost(
+    server: RestServer, requests: RestRequests, error: Exception
+) -> None:
+    answered(server, error)
+    with pytest.raises(RESTError):
+        requests.whole_table(NAME)
 
 
 def test_after_an_error_nothing_more_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -328,3 +328,12 @@ def test_a_new_version_does_not_wait_for_what_nothing_of_it_reads(world: MemoryW
     finish_promotions(services, "prod")
     planned = plan_environment(services, graph_of(EDITED), "prod", PlanOptions())
     assert planned.lost_tables == ()
+
+
+def test_columns_that_are_renamed_back_end_it_as_is_advised(world: MemoryWorld) -> None:
+    renamed_and_expired(world)
+    with pytest.raises(ForeignWrite, match="Rename them back"):
+        evaluate_range(world.services(), bound(world.services()), SALES_NAME, day(1, 3), force=True)
+    world.catalog.rename_column(sales(world), "total", "amount")
+    assert look_at_environment(world.services(), "prod").is_up_to_date
+    assert world.rows("mart.sales") == AMOUNTS

@@ -171,7 +171,7 @@ def described(key: VersionKey, damage: Damage) -> str:
         case NeverRecorded(found=found):
             said = (
                 f"{what} has rows (Iceberg snapshot {found}) that were never recorded: somebody "
-                "else wrote them, or this state is not the one of this warehouse"
+                "else wrote them, or this state is an older copy, or not the one of this warehouse"
             )
         case OtherTable(recorded=recorded):
             said = (
@@ -206,10 +206,15 @@ def advice_for(key: VersionKey, damage: Damage, *, owner: str, again: str = "") 
     plan = f"`vde plan {owner}`"
     match damage:
         case HeadMoved() | ColumnsChanged():
+            newer = (
+                " If this state is an older copy, put the newer one back instead."
+                if isinstance(damage, HeadMoved)
+                else ""
+            )
             return (
                 f"Run `vde repair {key.model}{env_option(owner)}`: it makes the recorded "
                 "rows and columns current again, without Spark, and keeps other rows under a tag "
-                "of the table."
+                f"of the table.{newer}"
             )
         case ColumnsGone():
             return (
