@@ -21,7 +21,7 @@ import pytest
 from tests.app.faults.arrow_engine import ArrowEngine
 from tests.app.faults.clean_up_driver import planned
 from tests.cli.calling import call
-from tests.cli.test_status import advised
+from tests.cli.test_status import advised, group
 from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import TableName
@@ -77,9 +77,15 @@ def refused(folder: Path, *words: str) -> str:
 
 
 def rows(folder: Path) -> list[str]:
-    query = "SELECT CAST(x AS BIGINT) AS x FROM kept.pair UNION ALL SELECT x FROM kept.total"
-    told = ("--engine", "duckdb", "--format", "csv", "--project", folder)
-    done = call("query", query, *told)
+    return told(
+        folder, "SELECT CAST(x AS BIGINT) AS x FROM kept.pair UNION ALL SELECT x FROM kept.total"
+    )
+
+
+def told(folder: Path, query: str) -> list[str]:
+    """The lines that a query gives, sorted."""
+    words = ("--engine", "duckdb", "--format", "csv", "--project", folder)
+    done = call("query", query, *words)
     assert done.exit_code == 0, done.stderr
     return sorted(done.stdout.splitlines())
 
@@ -108,6 +114,7 @@ def delete(folder: Path, model: str, files: str) -> None:
         path.unlink()
 
 
+TOTAL: Final = "SELECT x FROM kept.total"
 READING: Final = ("query", "SELECT x FROM kept.pair", "--engine", "duckdb")
 
 
@@ -188,7 +195,7 @@ def test_maintenance_of_a_table_whose_metadata_is_lost_names_what_says_so(
     delete(folder, "kept.pair", files)
     said = given(folder, "maintain")
     assert "  vde repair kept.pair" in said.splitlines()
-    assert "a file of the metadata of a table or view" in refused(folder, "repair", "kept.pair")
+    assert "its metadata file" in refused(folder, "repair", "kept.pair")
 
 
 @contextmanager
@@ -296,3 +303,28 @@ def test_a_folder_with_the_files_of_another_table_is_left_until_that_is_copied_a
     catalog = VdeProject.load(folder).iceberg_catalog()
     copied = catalog.load_table(("backup", "copy")).scan().to_arrow()
     assert sorted(copied.column("x").to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "files", ["data/*.parquet", pytest.param("metadata/snap-*.avro", marks=pytest.mark.full)]
+)
+def test_an_evaluation_that_lacks_files_is_known_to_the_status_until_the_advice_is_carried_out(
+    folder: Path, files: str
+) -> None:
+    name = table_of(folder, "kept.pair")
+    total = folder / "models" / "total.sql"
+    total.write_text(total.read_text().replace("SUM(x)", "SUM(x + 1)"))
+    delete(folder, "kept.pair", files)
+    given(folder, "status", "--check")
+    said = refused(folder, "plan", "prod", "--auto-apply")
+    assert f"kept.pair: its table {name}" in said
+    assert "kept.total was not computed" in said
+    status = refused(folder, "status", "--check")
+    assert "Not as recorded\n  kept.pair" in status
+    assert told(folder, TOTAL) == ["3", "x"]
+    (again,) = advised(group(status, "Not as recorded"))
+    if files.startswith("metadata"):
+        VdeProject.load(folder).iceberg_catalog().drop_table((name.namespace, name.name))
+    assert call(*again, "--auto-apply").exit_code == 0
+    given(folder, "status", "--check")
+    assert told(folder, TOTAL) == ["5", "x"]

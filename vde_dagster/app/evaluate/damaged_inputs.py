@@ -18,7 +18,7 @@ from vde_dagster.app.publish.foreign_writes import (
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.faults import Fault, fault_of
-from vde_dagster.core.ledger.damage import FilesGone, described
+from vde_dagster.core.ledger.damage import described
 from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.names import TableName
 
@@ -40,10 +40,12 @@ def damaged_input(
     versions = {each.key.table: each.key for each in binding.snapshots.values()}
     for key in (versions[table] for table in _tables(staging) if table in versions):
         recorded = services.state.heads([key]).get(key)
-        damage = head_damage(services, key, recorded) or missing_rows(services, key, recorded)
-        if damage is not None:
-            if isinstance(damage, FilesGone) and key != staging.target:
+        damage = head_damage(services, key, recorded)
+        if damage is None:
+            damage = missing_rows(services, key, recorded)
+            if damage is not None and key != staging.target:
                 record_lost_files(services, binding.environment, key, damage)
+        if damage is not None:
             model = binding.node(key.model).model
             return DamagedInput(
                 f"{described(key, damage)}. {staging.target.model} was not computed",

@@ -165,17 +165,18 @@ def _staged(services: Services, binding: Binding, staging: Staging, lease: Lease
     key = staging.target
     try:
         return services.engine.stage(staging)
-    except EvaluationFailed as error:
+    except Exception as error:
         damaged = damaged_input(services, binding, staging, error)
-        give_up_after(services, key, staging.work_id, damaged or error, lease=lease)
         if damaged is not None:
+            give_up_after(services, key, staging.work_id, damaged, lease=lease)
             raise damaged from error
+        if isinstance(error, EvaluationFailed):
+            give_up_after(services, key, staging.work_id, error, lease=lease)
         raise
-    except BaseException as stop:
-        if not isinstance(stop, Exception):  # Ctrl-C, or Dagster ends a run: nobody waits for rows
-            reason = f"it was interrupted ({type(stop).__name__})"
-            with suppress(VdeError):  # whoever evaluates the version next gives it up
-                give_up(services, key, staging.work_id, reason=reason, lease=lease)
+    except BaseException as stop:  # Ctrl-C, or Dagster ends a run: nobody waits for rows
+        reason = f"it was interrupted ({type(stop).__name__})"
+        with suppress(VdeError):  # whoever evaluates the version next gives it up
+            give_up(services, key, staging.work_id, reason=reason, lease=lease)
         raise
 
 

@@ -11,11 +11,11 @@ from vde_dagster.core.errors import Conflict, with_advice
 from vde_dagster.core.ledger.damage import (
     ColumnsChanged,
     Damage,
-    FilesGone,
     TableDropped,
     advice_for,
     damage_of,
     described,
+    files_gone,
 )
 from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.ledger.unit_of_work import Ending, Intent
@@ -84,7 +84,7 @@ def damages(
 
 
 def record_lost_files(
-    services: Services, environment: str, key: VersionKey, damage: FilesGone
+    services: Services, environment: str, key: VersionKey, damage: Damage
 ) -> None:
     """Record that a version lacks files, until its rows are computed again.
 
@@ -104,7 +104,7 @@ def record_lost_files(
             environment=environment,
             intervals=(),
             inputs={},
-            base=damage.recorded,
+            base=services.state.heads([key]).get(key),
             execution_time=services.clock.now(),
         )
         services.state.record_intent(intent, lease=lease)
@@ -170,8 +170,7 @@ def missing_rows(services: Services, key: VersionKey, recorded: int | None) -> D
     at = readable(services, key, recorded)
     if recorded is None or at is None:
         return None
-    gone = services.catalog.missing_files(key.table, at)
-    return FilesGone(recorded=recorded, files=tuple(gone)) if gone else None
+    return files_gone(recorded, services.catalog.missing_files(key.table, at))
 
 
 def damage_text(services: Services, key: VersionKey, damage: Damage) -> str:

@@ -6,7 +6,7 @@ them out (`tests/app/recover/test_repairing.py`).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -127,6 +127,17 @@ def damage_of(
     moved = _moved(key, recorded, table)
     gone = tuple(each for each in columns if each.lower() not in table.columns)
     return ColumnsGone(columns=gone) if moved is None and gone else moved
+
+
+def files_gone(recorded: int, files: Sequence[str]) -> MetadataGone | FilesGone | None:
+    """What is wrong with a table of which these files are not in storage any more.
+
+    Without Iceberg's own lists of files, nothing can be written to it either.
+    """
+    lists = [each for each in files if "/metadata/" in each]
+    if lists:
+        return MetadataGone(file=lists[0])
+    return FilesGone(recorded=recorded, files=tuple(files)) if files else None
 
 
 def _moved(key: VersionKey, recorded: int, table: TableHead) -> Damage | None:
