@@ -128,7 +128,7 @@ COMMANDS: Final = {
     ),
     "repair": Listed(
         module="vde_dagster.cli.repair",
-        summary="Mend a table that is not as recorded, without losing rows.",
+        summary="Repair a table that is not as recorded, without losing rows.",
     ),
     "refresh": Listed(
         module="vde_dagster.cli.refresh", summary="Rebuild MANAGED tables that are out of date."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.state.builders import COLUMNS, ROWS, change, day
+from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
     LedgerChange,
@@ -12,7 +13,9 @@ from vde_dagster.core.ledger.entries import (
     LedgerOperation,
     apply_changes,
 )
-from vde_dagster.core.ledger.rows_lost import emptied, made_smaller
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo, emptied, made_smaller
+from vde_dagster.core.ledger.unit_of_work import Ending, ending_of, why_given_up
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
 NONE = RowSum()
@@ -47,3 +50,17 @@ def test_a_table_that_is_rebuilt_is_smaller_only_once_all_of_it_is_written() -> 
     written = [*part, change(2, rows=NONE), change(3, rows=NONE)]
     assert made_smaller(written, LOADED) == (Interval(day(0).start, day(3).end),)
     assert made_smaller([*part, change(2, rows=ROWS), change(3, rows=NONE)], LOADED) == ()
+
+
+def test_how_work_ended_is_known_from_its_recorded_reason() -> None:
+    waits = RowsWouldGo(
+        ModelName("mart", "m"), [day(0)], why="its query gave no rows", command="plan prod"
+    )
+    errors = {
+        Ending.FAILED: EvaluationFailed("the query failed"),
+        Ending.REFUSED: Refused("a source is gone", advice="load it."),
+        Ending.WAITS: waits,
+    }
+    for ending, error in errors.items():
+        assert ending_of(why_given_up(error)) == (ending, str(error))
+    assert ending_of(f"{Ending.DAMAGED.value}it lacks files") == (Ending.DAMAGED, "it lacks files")
