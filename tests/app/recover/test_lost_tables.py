@@ -13,7 +13,7 @@ import pytest
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of
 from tests.app.recover.test_changed_tables import CASES as CHANGED
 from tests.app.recover.test_changed_tables import Case, run, sales
-from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, done
+from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, asked, done
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.promote.giving_up import give_up_promotion
@@ -243,3 +243,29 @@ def test_a_missing_view_of_a_lost_table_is_made_once_the_table_is_sound(
     carry_out(world, case)
     plan_of(world, ALONE)
     assert world.rows("mart.sales") == AMOUNTS
+
+
+@pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
+def test_an_environment_without_a_view_of_a_lost_table_is_made(
+    world: MemoryWorld, name: str
+) -> None:
+    CASES[name].does(world)
+    with pytest.raises(Refused, match="nothing else does"):
+        done(world.services(), graph_of(ALONE), "dev", include_unmodified=False)
+    assert world.rows("mart__dev.seen") == [(4,)], "of what production has counted"
+    assert world.catalog.view(TableName("mart__dev", "sales")) is None
+    assert world.rows("mart.seen") == [(3,)]
+
+
+def test_what_is_lost_after_a_plan_was_made_refuses_it_and_the_next_one_goes_through(
+    world: MemoryWorld,
+) -> None:
+    services = world.services()
+    made = asked(services, graph_of(ALONE), "prod")
+    CASES["metadata gone"].does(world)
+    with pytest.raises(Refused, match="Nothing was changed"):
+        apply_plan(services, made, lambda _: None)
+    assert world.rows("mart.seen") == [(3,)]
+    with pytest.raises(Refused, match="nothing else does"):
+        plan_of(world, ALONE)
+    assert world.rows("mart.seen") == [(4,)]
