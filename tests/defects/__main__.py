@@ -51,7 +51,8 @@ def _plant(defects: Sequence[Defect], folder: Path, processes: int, *, show: boo
     for number in range(min(processes, len(defects))):
         copies.put(copy_code(folder / str(number)))
     tests = sorted({test for defect in defects for test in defect.tests})
-    status, output = run([*PYTEST, "-n", str(processes), "--dist", "loadgroup", *tests], folder / "0")
+    at_once = ("-n", str(processes), "--dist", "loadgroup")
+    status, output = run([*PYTEST, *at_once, *tests], folder / "0")
     if status != 0:
         print(f"{output}\nThese tests have to pass before a mistake is planted; none was.")
         return 1
@@ -65,14 +66,22 @@ def _plant(defects: Sequence[Defect], folder: Path, processes: int, *, show: boo
 
     missed = 0
     with ThreadPoolExecutor(processes) as pool:
-        for outcome in pool.map(planted, defects):
-            finder = outcome.finder or f"NOT FOUND  {outcome.defect.mistake}"
-            print(f"{outcome.defect.name:<56} {outcome.seconds:6.1f} s  {finder}", flush=True)
-            missed += outcome.finder is None
-            if show or outcome.finder is None:
-                print(outcome.output)
+        try:
+            for outcome in pool.map(planted, defects):
+                missed += outcome.finder is None
+                _print(outcome, show=show)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
     print(f"{len(defects) - missed} of {len(defects)} found")
     return 1 if missed else 0
+
+
+def _print(outcome: Outcome, *, show: bool) -> None:
+    finder = outcome.finder or f"NOT FOUND  {outcome.defect.mistake}"
+    print(f"{outcome.defect.name:<56} {outcome.seconds:6.1f} s  {finder}", flush=True)
+    if show or outcome.finder is None:
+        print(outcome.output)
 
 
 if __name__ == "__main__":

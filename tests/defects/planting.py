@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from tests.defects.catalogue import ROOT, Defect
 
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-m", "not full")
 PATIENCE: Final = 900.0
-_COPIED: Final = ("vde_dagster", "tests", "examples", "benchmarks", "docs", "pyproject.toml")
+COPIED: Final = ("vde_dagster", "tests", "examples", "benchmarks", "docs", "pyproject.toml")
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -34,7 +33,10 @@ class Outcome:
 
 
 def commands(defect: Defect) -> Iterator[Sequence[str]]:
-    """What may find a defect, in the order in which it is run; each fails when it has found it."""
+    """What may find a defect, in the order in which it is run.
+
+    Each ends with exit code 1 when it has found it, and prints a line `FAILED ...` that says how.
+    """
     yield [*PYTEST, *defect.tests]
 
 
@@ -42,18 +44,20 @@ def commands(defect: Defect) -> Iterator[Sequence[str]]:
 def planted(defect: Defect, copy: Path) -> Iterator[None]:
     """A copy of the code with a defect in it."""
     file = copy / defect.file
-    file.write_text(defect.planted(file.read_text(encoding="utf-8")), encoding="utf-8")
+    text, before = file.read_text(encoding="utf-8"), file.stat()
+    file.write_text(defect.planted(text), encoding="utf-8")
     try:
         yield
     finally:
-        # With its time: Python knows what it has compiled by that.
-        shutil.copy2(ROOT / defect.file, file)
+        file.write_text(text, encoding="utf-8")
+        # Python knows by this time what it has compiled.
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def copy_code(folder: Path) -> Path:
     """A copy of all that tests need, with what Python has compiled of it."""
     folder.mkdir()
-    for name in _COPIED:
+    for name in COPIED:
         there = ROOT / name
         copy = shutil.copytree if there.is_dir() else shutil.copy2
         copy(there, folder / name)
@@ -75,18 +79,20 @@ def find(defect: Defect, copy: Path) -> Outcome:
 def run(command: Sequence[str], copy: Path) -> tuple[int | None, str]:
     """The exit code and output of a command over a copy; no code if it had to be ended."""
     environment = os.environ | {"PYTHONPATH": str(copy)}
-    process = subprocess.Popen(
-        command,
-        cwd=copy,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,  # so that what it started ends with it
-    )
     try:
-        output, _ = process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return None, process.communicate()[0]
-    return process.returncode, output
+        done = subprocess.run(
+            command,
+            cwd=copy,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired as late:
+        return None, f"{_text(late.output)}\nIt was ended after {PATIENCE:.0f} s."
+    return done.returncode, _text(done.stdout)
+
+
+def _text(output: bytes | None) -> str:
+    return (output or b"").decode(errors="backslashreplace")

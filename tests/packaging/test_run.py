@@ -64,7 +64,7 @@ def test_alone_it_lists_the_commands_and_sets_nothing_up(clone: Path, bare_path:
     done = call(clone, path=bare_path)
     assert (done.returncode, done.stderr) == (0, "")
     listed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("./run")}
-    assert listed == {"demo", "test", "vde", "dagster", "bench", "lint"}
+    assert listed == {"demo", "test", "vde", "dagster", "bench", "defects", "lint"}
 
 
 def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
@@ -81,6 +81,7 @@ def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
         (["demo"], "vde", True, ["demo"]),
         (["demo", "my folder"], "vde", False, ["demo", "my folder"]),
         (["bench", "-q"], "python", True, ["-m", "benchmarks", "-q"]),
+        (["defects", "R8"], "python", True, ["-m", "tests.defects", "R8"]),
         (["test"], "python", True, [*PYTEST, "-m", "not full"]),
         (["test", "-k", "a b"], "python", True, [*PYTEST, "-m", "not full", "-k", "a b"]),
         (["test", "-n", "0"], "python", True, [*PYTEST, "-m", "not full", "-n", "0"]),
@@ -102,7 +103,7 @@ def test_where_all_is_current_it_only_hands_over(
     assert done.stdout.split("|")[:-1] == [program, str(folder), *handed_over]
 
 
-@pytest.mark.parametrize("command", ["test", "bench"])
+@pytest.mark.parametrize("command", ["test", "bench", "defects"])
 def test_processes_of_tests_and_benchmarks_keep_what_python_compiled(
     clone: Path, command: str
 ) -> None:

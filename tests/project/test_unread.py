@@ -122,6 +122,13 @@ def test_faults_of_two_files_are_all_told_in_the_first_round(tmp_path: Path) -> 
     assert not wrong
 
 
+def test_a_wrong_header_hides_nothing_that_is_wrong_with_its_query(tmp_path: Path) -> None:
+    header, query = "an unknown audit", "a column of a source"
+    assert FAULTS[header][0] == FAULTS[query][0]
+    alone = problems_of(tmp_path, header) | problems_of(tmp_path, query)
+    assert problems_of(tmp_path, header, query) == alone
+
+
 def test_without_settings_nothing_is_said_of_the_models(tmp_path: Path) -> None:
     problems_of(tmp_path, "a query's two macros")
     (tmp_path / "vde.yaml").write_text("name: shop\nvariables: {most: 3\n")

@@ -115,6 +115,13 @@ def test_a_missing_parent_comes_with_the_closest_name(graph_of: Build) -> None:
         graph_of({"m.orders": "SELECT a FROM raw.t", "m.x": "SELECT a FROM m.order"})
 
 
+def test_a_model_is_no_guess_for_what_it_reads_itself(graph_of: Build) -> None:
+    with pytest.raises(ProjectInvalid, match=r"bronze\.orders, which is neither") as caught:
+        graph_of({"silver.orders": "SELECT a FROM bronze.orders"})
+    (problem,) = caught.value.problems
+    assert problem.advice.startswith("Declare it")
+
+
 @pytest.mark.parametrize(
     "text,words",
     [
