@@ -40,7 +40,7 @@ def test_no_mistake_is_planted_twice() -> None:
     assert set(counted.values()) == {1}
 
 
-FILE, TEST = "/".join(("vde_dagster", "totals.py")), "/".join(("tests", "test_totals.py"))
+FILE, TEST = str(Path("vde_dagster", "totals.py")), str(Path("tests", "test_totals.py"))
 PRODUCT = "def total(rows):\n    found = sum(rows)\n    return found\n"
 TESTS = """from vde_dagster import totals
 
