@@ -48,15 +48,23 @@ def execution_times(shop: AutomatedWorld) -> set[datetime]:
     return {each.intent.execution_time for each in works.values()}
 
 
+def in_time(tmp_path: Path, instance: dg.DagsterInstance, late: str = "") -> AutomatedWorld:
+    """Two models in production, of which a third day is due, on a clock that goes on."""
+    shop = in_production(tmp_path, instance, {n: TEXT.format(name=n, late=late) for n in NAMES})
+    shop.world.clock = TickingClock(shop.world.clock.now())
+    shop.world.land((50.5, 7), until=72)
+    return shop
+
+
 @pytest.mark.parametrize(
     "sensor,late",
     [
         ("vde_automation_prod", ""),
         ("vde_late_data_prod", ", late_data (mode stateful, sources ('raw.events|at'))"),
     ],
-    ids=["steps", "sessions"],
+    ids=["automation", "sessions"],
 )
-def test_all_models_of_a_run_have_one_execution_time(
+def test_all_models_of_a_run_that_a_sensor_asks_for_have_one_execution_time(
     tmp_path: Path,
     instance: dg.DagsterInstance,
     monkeypatch: pytest.MonkeyPatch,
@@ -64,12 +72,28 @@ def test_all_models_of_a_run_have_one_execution_time(
     late: str,
 ) -> None:
     monkeypatch.setattr(attempts, "SECONDS", 0)
-    shop = in_production(tmp_path, instance, {n: TEXT.format(name=n, late=late) for n in NAMES})
-    shop.world.clock = TickingClock(shop.world.clock.now())
-    shop.world.land((50.5, 7), until=72)
+    shop = in_time(tmp_path, instance, late)
     answer = shop.tick(sensor)
     assert isinstance(answer, list), answer
-    for request in answer:
-        shop.launch(request)
-    assert len(answer) == 1
+    (request,) = answer
+    shop.launch(request)
     assert len(execution_times(shop)) == 1
+
+
+def test_all_assets_that_a_person_materializes_at_once_have_one_execution_time(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    shop = in_time(tmp_path, instance)
+    ends = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+    result = (
+        shop.definitions()
+        .resolve_implicit_global_asset_job_def()
+        .execute_in_process(
+            instance=instance,
+            asset_selection=[dg.AssetKey(["a", name]) for name in NAMES],
+            tags=dict.fromkeys(ends, "2024-01-03"),
+        )
+    )
+    record = instance.get_run_record_by_id(result.run_id)
+    assert record is not None
+    assert execution_times(shop) == {record.create_timestamp}

@@ -129,6 +129,23 @@ def test_a_wrong_header_hides_nothing_that_is_wrong_with_its_query(tmp_path: Pat
     assert problems_of(tmp_path, header, query) == alone
 
 
+@pytest.mark.parametrize("broken", ["", "("])
+def test_what_reads_through_a_broken_view_is_not_said_to_read_too_little(
+    broken: str, tmp_path: Path
+) -> None:
+    files = {
+        "view": f"MODEL (name shop.view, kind VIEW);\nSELECT a, ts FROM raw.t WHERE a > 0{broken}",
+        "late": "MODEL (name shop.late, kind INCREMENTAL_BY_TIME_RANGE (time_column ts), late_data "
+        "(mode stateful, sources ('raw.t|ts')));\nSELECT a, ts FROM shop.view\n"
+        "WHERE ts BETWEEN @start_ts AND @end_ts",
+    }
+    (tmp_path / "models/shop").mkdir(parents=True)
+    for name, text in files.items():
+        (tmp_path / f"models/shop/{name}.sql").write_text(text)
+    found = {each.place.path.name for each in problems_of(tmp_path)}
+    assert found == ({"view.sql"} if broken else set())
+
+
 def test_without_settings_nothing_is_said_of_the_models(tmp_path: Path) -> None:
     problems_of(tmp_path, "a query's two macros")
     (tmp_path / "vde.yaml").write_text("name: shop\nvariables: {most: 3\n")

@@ -158,23 +158,24 @@ def test_a_kept_version_keeps_its_owner_and_a_new_one_gets_its_creator(state: St
 
 def test_only_what_nobody_shows_fills_or_writes_is_released(state: State, lease: Lease) -> None:
     """Of what an environment owns; what others own stays theirs."""
-    names = ("shown", "filled", "begun", "given_up", "written", "unfilled", "theirs")
+    names = ("shown", "filled", "begun", "refused", "given_up", "written", "unfilled", "theirs")
     made = {each: snapshot(ModelName("shop", each)) for each in names}
     mine = [each for name, each in made.items() if name != "theirs"]
     state.store_snapshots(mine, environment="prod")
     state.store_snapshots([made["theirs"]], environment="dev")
     promote(state, "ann", 0, "p1", made["shown"])
-    for name in ("filled", "begun", "given_up"):
+    for name in ("filled", "begun", "refused", "given_up"):
         state.record_intent(intent(name, key=made[name].key), lease=lease)
     state.record_staged("filled", publication(), lease=lease)
     state.finalize("filled", lease=lease)
     state.abandon("given_up", reason="cut", lease=lease)
+    state.abandon("refused", reason="an audit failed", lease=lease, refused=publication())
     state.acquire_lease(version_resource(made["written"].key), holder="x", ttl=MINUTE)
     own = state.acquire_lease("environment:prod", holder="me", ttl=MINUTE)
     state.release_unfilled("prod", lease=own)
     owned = state.owners(each.key for each in made.values())
     kept = {name for name, each in made.items() if each.key in owned}
-    assert kept == {"shown", "filled", "begun", "written", "theirs"}
+    assert kept == {"shown", "filled", "begun", "refused", "written", "theirs"}
     state.release_lease(own)
     with pytest.raises(LeaseLost):
         state.release_unfilled("prod", lease=own)

@@ -29,7 +29,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.status import look_at_environment
-from vde_dagster.app.inspect.table_look import look_at_tables
+from vde_dagster.app.inspect.table_look import damaged_tables, look_at_tables
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
@@ -320,6 +320,19 @@ def test_what_another_environment_owns_is_repaired_there(world: MemoryWorld) -> 
     (behind,) = [each for each in status.models if each.lost is not None]
     assert behind.lost is not None
     assert commands(behind.lost.advice) == ["repair mart.sales"]
+
+
+@pytest.mark.parametrize("environment", ["dev", "qa"])
+def test_the_tables_of_all_environments_are_looked_at_together(
+    world: MemoryWorld, environment: str
+) -> None:
+    done(world.services(), graph_of(EDITED), environment)
+    services = world.services()
+    assert list(damaged_tables(services)) == []
+    world.catalog.append(bound(services, environment).key(SALES_NAME).table, [(DAYS[0], 99)])
+    (said,) = damaged_tables(services)
+    assert "somebody else wrote" in said
+    assert commands(said) == [f"repair mart.sales --env {environment}"]
 
 
 def test_a_new_version_does_not_wait_for_what_nothing_of_it_reads(world: MemoryWorld) -> None:

@@ -145,6 +145,31 @@ def test_r15_what_cannot_be_computed_again_waits_if_production_saw_more(seen: bo
         assert len(world.rows("m.kept")) == 2
 
 
+COPY: Final = """
+MODEL (name m.copy, kind FULL, cron '@hourly');
+SELECT id AS id, amount AS amount FROM raw.events
+"""
+
+
+def test_r15_what_builds_on_itself_reads_a_whole_table_as_production_saw_it() -> None:
+    """Dev's last interval was computed before rows came that production's was computed after."""
+    base = {"copy": COPY, "unique": READERS["unique"].replace("m.inc", "m.copy")}
+    world = MemoryWorld()
+    world.land((1, 1), (25, 1), until=26)
+    done(
+        world.services(),
+        graph_of(base | {"copy": COPY.replace("amount AS", "amount * 10 AS")}),
+        "dev",
+    )
+    world.clock.advance(timedelta(minutes=5))
+    world.land((26, 1), until=27)
+    done(world.services(), graph_of(base), "prod")
+    assert len(world.rows("m.unique")) == 3
+    plan = plan_promotion(world.services(), "dev", "prod")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert sorted(int(str(row[1])) for row in world.rows("m.unique")) == [10, 10, 10]
+
+
 def test_r15_a_count_does_not_fall_when_a_parent_is_only_due() -> None:
     counted = READERS["full"].replace("id AS id, amount AS amount", "SUM(amount) AS amount")
     base = {"inc": INC, "full": counted}

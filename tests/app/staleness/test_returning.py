@@ -45,7 +45,7 @@ from vde_dagster.app.apply.saved_plans import renewed
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.staleness.returning import _reads_such
+from vde_dagster.app.staleness.returning import Lag, _reads_such, with_lag
 from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Place, Refused
@@ -53,7 +53,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan import Behind, Plan
 from vde_dagster.core.planning.workload import Holdings
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.model_files import external_source
@@ -611,3 +611,14 @@ def test_r15_what_a_model_depends_on_is_found_by_one_look_upstream(behind: int) 
     reported = _reads_such(planned, names[-1], names[:behind])
     assert all(str(each) in reported for each in names[:behind])
     assert nodes.looked_up == len(nodes)
+
+
+def test_r15_what_is_behind_for_two_reasons_is_behind_and_lost_by_both() -> None:
+    name = EVENTS_NAME
+    first = Behind(intervals=(day(1),), reason="its source was changed")
+    second = Behind(intervals=(day(2, 3),), reason="it reads", lost=(day(3),), why_lost="kept")
+    both = with_lag(Lag(found={name: first}), Lag(found={name: second})).found[name]
+    assert both == Behind(
+        intervals=(day(1, 3),), reason=first.reason, lost=(day(3),), why_lost="kept"
+    )
+    assert with_lag(Lag(), Lag(found={name: second})).found == {name: second}

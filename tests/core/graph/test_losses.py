@@ -58,6 +58,7 @@ REFUSED = [
     ("@end_date > ts", APPENDED, "@end_date is the last day of the interval, so `<`", WHOLE_TS),
     ("(ts) - INTERVAL 1 DAY <= @end_date", BY_KEY, "first instant of the last day", "<= @end_dt`"),
     ("COALESCE(ts, TIMESTAMP '2024-01-01') <= @end_date", BY_KEY, "has a time of day", "<= @end_dt`"),
+    ("CAST(day AS TIMESTAMP) + INTERVAL 5 HOURS <= @end_date", BY_KEY, "has a time of day", "<= @end_dt`"),
     ("ntz BETWEEN @start_date AND @end_date", BY_TIME, "has a time of day", "`t.ntz BETWEEN @start_dtntz AND @end_dtntz`"),
     ("day >= @start_ds AND day < @end_ds", BY_TIME, "the last day of the interval, so `<`", "`t.day BETWEEN @start_date AND @end_date`"),
     ("day < @end_ts", BY_KEY, "so `<` would leave out the rows of `t.day`", "`t.day <= @end_date`"),
@@ -85,6 +86,7 @@ REFUSED = [
     ("ts >= @start_dt AND ts < @start_dt + INTERVAL 1 DAY", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
     ("ts BETWEEN @end_dt - INTERVAL 1 HOUR AND @end_dt", BY_KEY, "if several days are evaluated at once", "`batch_size 1`"),
     # what is appended twice
+    ("seconds >= @start_epoch", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
     ("ts >= @start_dt", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
     ("ts <= @end_dt", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
     ("ts BETWEEN @start_dt AND @end_date + INTERVAL 1 DAY", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
@@ -108,6 +110,7 @@ WHOLE = [
     ("TO_DATE(ts) BETWEEN @start_date AND @end_date", BY_TIME),
     ("(DATE_TRUNC('day', ts)) BETWEEN @start_date AND @end_date", BY_TIME),
     ("CAST(CAST(ts AS DATE) AS TIMESTAMP) <= @end_date", BY_KEY),
+    ("CAST(day AS TIMESTAMP) + INTERVAL 2 DAYS <= @end_date", BY_KEY),
     ("ts >= @start_date AND ts < @end_date + INTERVAL 1 DAY", APPENDED),
     ("ts >= @start_date AND ts < DATE_ADD(@end_date, 1)", APPENDED),
     ("ts BETWEEN @start_date AND @end_date + INTERVAL 1 DAY", BY_TIME),
