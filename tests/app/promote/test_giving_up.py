@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.app.memory_world import DEFAULTS, Fuse, MemoryWorld, PowerCut, graph_of
-from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, done, shop_in_production
+from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, asked, done, shop_in_production
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.environment_diff import diff_environments
@@ -22,6 +22,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import Revision
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.project.model_files import external_source
 
@@ -111,6 +112,21 @@ def test_it_is_given_up_and_everything_goes_on() -> None:
     assert plan_run(world.services(), "prod").is_empty
     done(world.services(), graph_of(EDITED), "prod")
     assert world.rows("mart.shown") == TENFOLD
+
+
+def test_it_goes_back_before_every_promotion_that_was_not_finished() -> None:
+    world = stuck()
+    plan = asked(world.services(), graph_of(EDITED), "prod")
+    with pytest.raises(PowerCut):
+        apply_plan(world.services(Fuse(cut_name="swap_views")), plan, lambda _: None)
+    world.reboot()
+    begun = world.services().state.environment("prod")
+    assert begun is not None
+    assert (begun.revision, begun.promoting) == (3, True)
+    given_up = give_up_promotion(world.services(), "prod")
+    assert given_up is not None
+    assert given_up.taken == Revision("prod", 1)
+    assert world.rows("mart.shown") == AMOUNTS
 
 
 def test_it_is_finished_once_the_name_is_free() -> None:
