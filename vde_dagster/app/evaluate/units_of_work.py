@@ -11,6 +11,7 @@ from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
+from vde_dagster.app.evaluate.compared_bounds import check_bounds
 from vde_dagster.app.evaluate.damaged_inputs import damaged_input
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.ledger_changes import changes_of, traced
@@ -62,10 +63,12 @@ def run_unit_of_work(
     would be the same.
 
     Raises:
+        Refused: A bound would leave out rows of an interval.
         ForeignWrite: Another program wrote to the version's table.
         DamagedInput: Files of a table that it reads are gone.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
+    check_bounds(services, binding, node, prepared)
     retries = node.model.retries if services.retries else 0
     for retry in range(1, retries + 1):
         try:

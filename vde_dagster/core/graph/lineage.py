@@ -220,7 +220,7 @@ def column_lineage(query: exp.Query) -> dict[str, tuple[ColumnOf, ...]]:
     top = scopes[-1]
     return {
         name: tuple(sorted(tracer.output(top, position)))
-        for position, name in enumerate(_outputs(top))
+        for position, name in enumerate(outputs_of(top))
     }
 
 
@@ -257,26 +257,26 @@ class _Tracer:
             if isinstance(node, exp.Query):
                 inner = self.scopes.get(id(node.unnest()))
                 if inner is not None and inner is not scope:
-                    for position, _ in enumerate(_outputs(inner)):
+                    for position, _ in enumerate(outputs_of(inner)):
                         yield from self.output(inner, position)
             elif isinstance(node, exp.Column):
                 yield from self._column(scope, node)
 
     def _column(self, scope: Scope, column: exp.Column) -> Iterator[ColumnOf]:
-        source = _source(scope, column.table)
+        source = source_of(scope, column.table)
         if isinstance(source, exp.Table):
             name = model_name_of(source)
             if name is not None:
                 yield name, column.name.lower()
         elif isinstance(source, Scope):
-            outputs = _outputs(source)
+            outputs = outputs_of(source)
             if column.name.lower() in outputs:
                 yield from self.output(source, outputs.index(column.name.lower()))
             elif not isinstance(source.expression, exp.Query):
                 yield from self.output(source, 0)
 
 
-def _outputs(scope: Scope) -> list[str]:
+def outputs_of(scope: Scope) -> list[str]:
     """The names of a scope's columns; those that its alias lists win over its own."""
     names = [*scope.outer_columns]
     if isinstance(scope.expression, exp.Query):
@@ -285,7 +285,7 @@ def _outputs(scope: Scope) -> list[str]:
     return [each.lower() for each in names]
 
 
-def _source(scope: Scope, alias: str) -> exp.Table | Scope | None:
+def source_of(scope: Scope, alias: str) -> exp.Table | Scope | None:
     """What an alias stands for: here, or in a query around this one."""
     around: Scope | None = scope
     while around is not None:
