@@ -151,7 +151,10 @@ def read_calls(
             files |= read.used_files
             if query is not None:
                 blocking = is_blocking(call.name, read.given, default=definition.blocking)
-                own.append(OwnAudit(call=call, query=query, text=read.text, blocking=blocking))
+                at = definition.query_place
+                own.append(
+                    OwnAudit(call=call, query=query, text=read.text, blocking=blocking, place=at)
+                )
     return CalledAudits(
         own=tuple(own), used_variables=frozenset(variables), used_files=frozenset(files)
     )
@@ -194,7 +197,7 @@ class _Reader:
         scope = MacroScope(
             variables={**self._scope.variables, **values}, functions=self._scope.functions
         )
-        place = Place(path=self._definition.place.path, line=self._definition.query_line)
+        place = self._definition.query_place
         before = len(self._problems.found)
         read = read_statements(
             self._definition.text,

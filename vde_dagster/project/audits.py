@@ -48,6 +48,11 @@ class Definition:
     text: str
     query_line: int
 
+    @property
+    def query_place(self) -> Place:
+        """Where its query begins."""
+        return Place(path=self.place.path, line=self.query_line)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audits:

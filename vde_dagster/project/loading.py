@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.audits.binding import wrong_for
+from vde_dagster.core.audits.bounds import unaudited_rows
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.checks import place_in, unpinned_reads
 from vde_dagster.core.graph.graph import Graph, resolve
@@ -163,11 +164,12 @@ def _wrong_audits(graph: Graph) -> list[Problem]:
 
 def _losses(graph: Graph) -> list[Problem]:
     """Time bounds that would leave out rows of an interval."""
-    return [
+    lost = [
         Problem(place=place_in(node.model, found.line), message=found.message, advice=found.advice)
         for node in graph
         for found in node.losses
     ]
+    return lost + [problem for node in graph for problem in unaudited_rows(graph, node)]
 
 
 def _unpinned_reads(graph: Graph) -> Iterator[Problem]:

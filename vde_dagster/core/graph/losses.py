@@ -13,7 +13,10 @@ from vde_dagster.core.model.kinds.facts import Loading
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import canonicalize
+from vde_dagster.core.sql.compared_bounds import is_border
 from vde_dagster.core.sql.interval_ends import Reader, by_hours, cut_off
+from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, time_column_of
 from vde_dagster.core.sql.reads.tiling import Cutting, lost_between
 from vde_dagster.core.time.grains import Grain
@@ -42,11 +45,6 @@ def losses(
         columns: What its readers see.
         upstream: What it reads.
     """
-    formats = {
-        each.axis.column.lower(): each.axis.format
-        for each in upstream.values()
-        if each.axis is not None and each.axis.type == "string" and each.axis.format
-    }
     schemas = {name: each.columns for name, each in upstream.items()}
     in_batches = model.kind.is_by_interval and model.batch_size != 1
     spec = model.kind.time_axis(columns, model.unit)
@@ -54,7 +52,7 @@ def losses(
         unit=None if model.kind.is_whole else model.unit,
         in_batches=in_batches,
         time_column=None if spec is None else spec.column,
-        formats=formats,
+        formats=_formats(upstream),
     )
     found = list(cut_off(query, schemas, reader))
     yield from found
@@ -72,6 +70,38 @@ def losses(
         ),
         kept=_kept(spec, columns),
     )
+
+
+def losses_of_audit(
+    model: Model, query: exp.Query, tables: Mapping[ModelName, Upstream]
+) -> Iterator[Finding]:
+    """The bounds by which an audit does not look at rows of the interval.
+
+    Args:
+        model: The model that is audited.
+        query: For the rows that fail, as it was read; the audited rows are named like the model.
+        tables: The model, and what it reads.
+
+    Raises:
+        QueryInvalid: The query does not fit the columns of the tables.
+    """
+    if not any(is_border(name) for name, _ in macros_in(query)):
+        return
+    schemas = {name: each.columns for name, each in tables.items()}
+    canonical = canonicalize(
+        query, dialect="spark", schemas=schemas, undeclared=True, is_stored=True
+    )
+    reader = Reader(unit=None if model.kind.is_whole else model.unit, formats=_formats(tables))
+    yield from cut_off(canonical.expression, schemas, reader)
+
+
+def _formats(upstream: Mapping[ModelName, Upstream]) -> dict[str, str]:
+    """How columns of text write a time, where a model declares that."""
+    return {
+        each.axis.column.lower(): each.axis.format
+        for each in upstream.values()
+        if each.axis is not None and each.axis.type == "string" and each.axis.format
+    }
 
 
 def _kept(spec: TimeAxisSpec | None, columns: Sequence[Column]) -> TimeAxis | None:

@@ -148,13 +148,14 @@ class OwnAudit:
 
     ``query`` returns the rows that fail. It reads the staged rows as ``this_model`` and others
     under their models' names; arguments stand in it, time macros are unresolved. ``text`` is what
-    runs; None in other dialects than Spark's.
+    runs; None in other dialects than Spark's. ``place`` is where the query begins.
     """
 
     call: Call
     query: exp.Query
     text: AuthorsText | None = None
     blocking: bool = True
+    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 class UpdatesOn(Enum):
