@@ -111,8 +111,8 @@ BEHIND = [
         "SELECT id, CAST(moment AS DATE) AS day FROM a WHERE moment BETWEEN @start_ds AND @end_ds"
     ),
     (
-        "SELECT id, CAST(moment AS DATE) AS day FROM (SELECT id, ds AS moment FROM raw.texts UNION\n"
-        "SELECT id, other FROM raw.texts) AS u WHERE moment <= @end_ds"
+        "SELECT id, CAST(moment AS DATE) AS day FROM (SELECT id, ds AS moment FROM raw.texts "
+        "UNION SELECT id, other FROM raw.texts) AS u WHERE moment <= @end_ds"
     ),
     "SELECT id, CAST(ds AS DATE) AS day FROM raw.texts WHERE COALESCE(ds, other) <= @end_ds",
     "SELECT id, CAST(ds AS DATE) AS day FROM raw.texts WHERE CONCAT(ds, '') <= @end_ds",
