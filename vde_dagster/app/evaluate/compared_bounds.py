@@ -70,7 +70,9 @@ def _columns(
     services: Services, binding: Binding, reading: PinnedReading
 ) -> dict[ModelName, Sequence[Column]]:
     """The columns of the tables that are read, as far as the catalog or the state has others."""
-    columns = {name: table.columns for name, table in reading.sources.items()}
+    columns: dict[ModelName, Sequence[Column]] = {
+        name: table.columns for name, table in reading.sources.items()
+    }
     untyped = {
         binding.key(name): name
         for name in reading.pinned

@@ -205,7 +205,7 @@ def _is_day(value: exp.Expr) -> bool:
     """Whether a text is written as a day, or cut to the length of one."""
     match value:
         case exp.TimeToStr():
-            return value.args["format"].name.replace("strict", "") == ISO_DATE
+            return value.text("format").replace("strict", "") == ISO_DATE
         case exp.Substring(this=_) if value.text("start") == "1":
             return value.text("length") == _LENGTH
         case exp.Left():
