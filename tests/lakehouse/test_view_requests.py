@@ -9,7 +9,7 @@ import pytest
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.view_metadata import TARGET, new_metadata
+from vde_dagster.lakehouse.view_metadata import TARGET, Selected, new_metadata
 from vde_dagster.lakehouse.view_requests import (
     counted_replacement,
     creation,
@@ -30,7 +30,13 @@ NAME = TableName("dev", "m")
 def metadata(target: TableName, *fields: dict[str, Any], comment: str = "") -> dict[str, Any]:
     columns = tuple(Column(name=each["name"], type="bigint") for each in fields)
     view = ViewDefinition(name=NAME, target=target, columns=columns)
-    made = new_metadata(view, list(fields), comment, None, catalog="lake", location="/x")
+    made = new_metadata(
+        view,
+        Selected(fields=list(fields), comment=comment, by_field=False),
+        None,
+        catalog="lake",
+        location="/x",
+    )
     made["properties"][TARGET] = str(target)
     return made
 

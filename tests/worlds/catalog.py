@@ -23,7 +23,8 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.earlier_schemas import uuid_of
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_widening, same_type
+from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace
+from vde_dagster.core.ledger.stored_types import fits, grown, is_nested, same_type, shown_as
 from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
@@ -234,8 +235,19 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             for each in changes:
                 found = there.get(each.column.lower())
                 if isinstance(each, ColumnWidened):
-                    if found is not None and is_widening(found.type, each.after):
-                        there[found.name.lower()] = replace(found, type=each.after)
+                    if (
+                        found is not None
+                        and is_nested(found.type)
+                        and not fits(found.type, each.after)
+                    ):
+                        raise Refused(
+                            f"{name} has the column {each.column} already, of type {found.type}, "
+                            f"so it cannot become {each.after}",
+                            advice="give it another name. Nothing was changed",
+                        )
+                    if found is not None:
+                        after = grown(found.type, each.after)
+                        there[found.name.lower()] = replace(found, type=after)
                 elif found is None:
                     there[each.column.lower()] = Column(name=each.column, type=each.type)
                 elif not same_type(found.type, each.type):
@@ -522,5 +534,5 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
 
 
 def _shown(stored: str, wanted: Column) -> Column:
-    """A table's column as a view shows it: of the table's type, or of a wider one."""
-    return wanted if is_widening(stored, wanted.type) else replace(wanted, type=stored)
+    """A table's column as a view shows it: wider than it is, or without some of its fields."""
+    return replace(wanted, type=shown_as(stored, wanted.type))

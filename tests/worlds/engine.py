@@ -235,7 +235,7 @@ class MemoryEngine:
         there = {each.name.lower() for each in new.columns}
         if not staging.returned:
             _judge(staging, missing=sorted(known - there), extra=sorted(there - known))
-        returned = staging.returned or there
+        returned = set(staging.returned) or there
         added = [
             ColumnAdded(column=each.name, type=each.type)
             for each in new.columns

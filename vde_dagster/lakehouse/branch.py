@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.lakehouse.connect import with_views
-from vde_dagster.lakehouse.evaluation import with_columns_of
+from vde_dagster.lakehouse.fields_by_name import with_columns_of
 from vde_dagster.lakehouse.publish import branch_name
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.core.users_code import error_text
 from vde_dagster.lakehouse.connect import analysed_once, require_own_frame, with_views
+from vde_dagster.lakehouse.fields_by_name import with_columns_of
 from vde_dagster.lakehouse.model_functions import model_function
 from vde_dagster.lakehouse.present_columns import with_present_columns
 from vde_dagster.lakehouse.tables import quoted
@@ -46,7 +47,6 @@ from vde_dagster.lakehouse.times import rows_inside
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 _WRAPPERS: Final = (
     "Job aborted",
@@ -152,21 +152,6 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
             raise AssertionError("own rows are read while they are written")
         case _:
             assert_never(wanted)
-
-
-def with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
-    """Rows of a table with the columns that it has now; columns added later are NULL."""
-    if rows.schema == now:
-        return rows
-    there = {each.name for each in rows.schema.fields}
-    return rows.select(
-        *[
-            (rows[quoted(each.name)] if each.name in there else F.lit(None))
-            .cast(each.dataType)
-            .alias(each.name)
-            for each in now.fields
-        ]
-    )
 
 
 def qualified(sql: str, catalog: str) -> str:

@@ -7,22 +7,18 @@ made here (rule R11). If somebody else commits meanwhile, the change is decided 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table, Transaction
-from pyiceberg.types import PrimitiveType
+from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
-from vde_dagster.core.ledger.schema_changes import (
-    ColumnAdded,
-    ColumnWidened,
-    InPlace,
-    is_widening,
-    same_type,
-)
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
+from vde_dagster.core.ledger.stored_types import fits, is_widening, same_type
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
 from vde_dagster.lakehouse.loading_tables import LOST, load
@@ -37,6 +33,8 @@ _Change = Callable[[Transaction], None]
 
 def evolve(catalog: PyIcebergCatalog, name: TableName, changes: Sequence[InPlace]) -> None:
     """Add columns to a table and widen others; those that are so already stay as they are.
+
+    A struct gets the fields that it lacks behind its own ones; it keeps those that it has.
 
     Raises:
         Refused: A column exists with another type, or has a type that Iceberg cannot store.
@@ -56,41 +54,70 @@ def describe(catalog: PyIcebergCatalog, name: TableName, text: TableText) -> Non
     _commit(catalog, name, lambda table: _text_change(table, text))
 
 
+_Edit = Callable[[UpdateSchema], object]
+
+
 def _schema_change(table: Table, name: TableName, changes: Iterable[InPlace]) -> _Change | None:
     there = {field.name.lower(): field for field in table.schema().fields}
-    added: list[ColumnAdded] = []
-    widened: list[ColumnWidened] = []
+    edits: list[_Edit] = []
     for each in changes:
         field = there.get(each.column.lower())
-        present = spark_type(field.field_type) if field is not None else None
         match each:
-            case ColumnAdded():
-                if present is None:
-                    added.append(each)
-                elif not same_type(present, each.type):
-                    raise Refused(
-                        f"{name} has the column {each.column} already, of type {present}, so it "
-                        f"cannot be added as {each.type}",
-                        advice="give it another name. Nothing was changed",
-                    )
+            case ColumnAdded() if field is None:
+                edits.append(_addition((each.column,), iceberg_type(each.type)))
+            case ColumnAdded(column=column, type=type_):
+                if not same_type(present := spark_type(field.field_type), type_):
+                    raise _refused(name, column, present, f"it cannot be added as {type_}")
+            case ColumnWidened(column=column, after=after) if field is not None:
+                present = spark_type(field.field_type)
+                if not field.field_type.is_primitive and not fits(present, after):
+                    raise _refused(name, column, present, f"it cannot become {after}")
+                edits += _growth((field.name,), field.field_type, iceberg_type(after))
             case ColumnWidened():
-                if present is not None and is_widening(present, each.after):
-                    widened.append(each)
+                pass  # the table lacks it: it is added when rows are analysed
             case unreachable:
                 assert_never(unreachable)
-    if not added and not widened:
+    if not edits:
         return None
 
     def change(transaction: Transaction) -> None:
         with transaction.update_schema(case_sensitive=False) as update:
-            for new in added:
-                update.add_column(new.column, iceberg_type(new.type))
-            for wide in widened:
-                wanted = iceberg_type(wide.after)
-                assert isinstance(wanted, PrimitiveType), "Iceberg widens numbers alone"
-                update.update_column(there[wide.column.lower()].name, field_type=wanted)
+            for edit in edits:
+                edit(update)
 
     return change
+
+
+def _refused(table: TableName, column: str, present: str, why: str) -> Refused:
+    return Refused(
+        f"{table} has the column {column} already, of type {present}, so {why}",
+        advice="give it another name. Nothing was changed",
+    )
+
+
+def _growth(path: tuple[str, ...], present: IcebergType, wanted: IcebergType) -> Iterator[_Edit]:
+    """What makes a column, or what is inside of one, hold values of another type that it fits."""
+    match present, wanted:
+        case StructType(), StructType():
+            there = {each.name.lower(): each for each in present.fields}
+            for new in wanted.fields:
+                field = there.get(new.name.lower())
+                if field is None:
+                    yield _addition((*path, new.name), new.field_type)
+                else:
+                    yield from _growth((*path, field.name), field.field_type, new.field_type)
+        case ListType(), ListType():
+            yield from _growth((*path, "element"), present.element_type, wanted.element_type)
+        case MapType(), MapType():
+            yield from _growth((*path, "value"), present.value_type, wanted.value_type)
+        case _ if is_widening(spark_type(present), spark_type(wanted)):
+            yield lambda update: update.update_column(path, field_type=wanted)
+        case _:
+            pass  # it is as wide already
+
+
+def _addition(path: tuple[str, ...], type_: IcebergType) -> _Edit:
+    return lambda update: update.add_column(path, type_)
 
 
 def _text_change(table: Table, text: TableText) -> _Change | None:

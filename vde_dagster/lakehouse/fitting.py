@@ -12,13 +12,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, with_advice
+from vde_dagster.core.ledger.stored_types import is_nested
 from vde_dagster.core.model.column_rules import JudgedColumns, OnChange, judged_columns
 from vde_dagster.core.model.partition_types import layout_problems
-from vde_dagster.lakehouse.storable import can_store, loses_values, stored_type, unstorable
+from vde_dagster.lakehouse.fields_by_name import as_type
+from vde_dagster.lakehouse.storable import (
+    can_store,
+    loses_values,
+    returned_of,
+    stored_type,
+    unstorable,
+)
 from vde_dagster.lakehouse.tables import quoted, simple_name
 
 if TYPE_CHECKING:
@@ -58,15 +66,22 @@ def as_declared(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
     """A frame that passed `check`, with exactly the declared columns, in their order and types."""
     if not columns or _is_alike(frame, declared_schema(frame.schema, columns)):
         return frame
+    there = {each.name.lower(): each.dataType for each in frame.schema.fields}
     return frame.select(
-        *[frame[quoted(each.name)].cast(_type(each)).alias(each.name) for each in columns]
+        *[
+            as_type(frame[quoted(each.name)], there[each.name.lower()], _type(each)).alias(
+                each.name
+            )
+            for each in columns
+        ]
     )
 
 
 def as_table(frame: DataFrame, table: StructType) -> DataFrame:
     """A frame that passed `check`, with the table's columns, in order.
 
-    A column that the model does not return any more is NULL (rule R11: it is dropped later).
+    A column that the model does not return any more is NULL (rule R11: it is dropped later), and so
+    is a field of a struct.
     """
     if _is_alike(frame, table):
         return frame
@@ -74,9 +89,11 @@ def as_table(frame: DataFrame, table: StructType) -> DataFrame:
     chosen = []
     for field in table.fields:
         found = there.get(field.name.lower())
-        column = F.lit(None) if found is None else frame[quoted(found.name)]
-        if found is None or found.dataType != field.dataType:
-            column = column.cast(field.dataType)
+        column = (
+            F.lit(None).cast(field.dataType)
+            if found is None
+            else as_type(frame[quoted(found.name)], found.dataType, field.dataType)
+        )
         chosen.append(column.alias(field.name))
     return frame.select(*chosen)
 
@@ -140,7 +157,7 @@ def _declared_problems(found: StructType, columns: tuple[Column, ...]) -> Iterat
     for name, column in wanted.items():
         field = there.get(name)
         if field is not None and not can_store(field.dataType, _type(column)):
-            yield _no_cast(name, field, column.type, "is declared as")
+            yield _no_cast(name, field, _type(column), "is declared as")
 
 
 def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> Iterator[str]:
@@ -161,8 +178,12 @@ def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> 
         )
     for field in wanted.fields:
         kept = there.get(field.name.lower())
-        if kept is not None and not _keeps_values(field.dataType, kept.dataType):
-            yield _no_cast(field.name, field, kept.dataType.simpleString(), "is in its table")
+        if kept is None:
+            continue
+        returned = staging.returned.get(field.name.lower(), "")
+        known = returned_of(kept.dataType, stored_type(returned)) if is_nested(returned) else None
+        if not _keeps_values(field.dataType, known or kept.dataType):
+            yield _no_cast(field.name, field, kept.dataType, "is in its table")
 
 
 def _judged(
@@ -198,11 +219,21 @@ def _dropped(staging: Staging, there: dict[str, StructField]) -> set[str]:
     return {name for name in there if name not in staging.returned} if staging.returned else set()
 
 
-def _no_cast(name: str, found: StructField, wanted: str, verb: str) -> str:
+def _no_cast(name: str, found: StructField, wanted: DataType, verb: str) -> str:
+    written = wanted.simpleString()
+    says = (
+        f"the column {name} is {found.dataType.simpleString()} and {verb} {written}, which does "
+        "not hold all such values."
+    )
+    if isinstance(wanted, StructType | ArrayType | MapType):
+        return (
+            f"{says} A plan adds fields of structs that it knows of: declare the column as it is "
+            "now, in `columns` of the model and of the sources that it reads, and plan. Or name "
+            "the fields in the query, as in NAMED_STRUCT('a', s.a)."
+        )
     return (
-        f"the column {name} is {found.dataType.simpleString()} and {verb} {wanted}, which does not "
-        f"hold all such values. Cast it in the query, as in CAST({name} AS {wanted.upper()}), or "
-        "give it another name or type."
+        f"{says} Cast it in the query, as in CAST({name} AS {written.upper()}), or give it another "
+        "name or type."
     )
 
 

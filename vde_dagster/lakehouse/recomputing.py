@@ -15,6 +15,8 @@ from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.lakehouse.digest import row_sums
 from vde_dagster.lakehouse.evaluation import input_frame
+from vde_dagster.lakehouse.fields_by_name import as_type
+from vde_dagster.lakehouse.storable import stored_type
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.unit_sums import unit_sums
 from vde_dagster.ports.engine import Sought
@@ -28,15 +30,21 @@ def sums_of(
 ) -> Mapping[Interval | None, RowSum]:
     """The requested sums, in one Spark job over the rows that they cover.
 
-    Columns are cast to the requested types: a table's types only ever widen (rule R11), so this
-    gives every value as it was when it was recorded, or as it is now.
+    Columns have the requested types: a table's types only ever widen, and its structs only get
+    fields (rule R11), so this gives every value as it was when it was recorded, or as it is now.
     """
     pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
     rows = input_frame(spark, catalog, pinned)
     if sought.axis is not None and sought.intervals is not None:
         rows = inside(rows, sought.axis, sought.intervals)
+    types = {each.name.lower(): each.dataType for each in rows.schema.fields}
     then = rows.select(
-        *[rows[quoted(each.name)].cast(each.type).alias(each.name) for each in sought.columns]
+        *[
+            as_type(
+                rows[quoted(each.name)], types[each.name.lower()], stored_type(each.type)
+            ).alias(each.name)
+            for each in sought.columns
+        ]
     )
     if sought.axis is None:
         return {None: total(row_sums(then, algorithm).values())}

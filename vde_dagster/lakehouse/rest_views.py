@@ -187,12 +187,11 @@ class RestViews:
         if view.target not in targets:
             raise without_target(view)
         is_view, target = targets[view.target]
-        fields, comment = selected(view, target, is_view=is_view)
+        chosen = selected(view, target, is_view=is_view)
         refuse_another_model(view, None if before is None else self._shown(before))
         wanted = new_metadata(
             view,
-            fields,
-            comment,
+            chosen,
             before,
             catalog=self._catalog.name,
             location="",

@@ -79,7 +79,7 @@ def can_store(found: t.DataType, wanted: t.DataType) -> bool:  # noqa: PLR0911 -
     """Whether values of one type may be stored as another one (ANSI store assignment in Spark).
 
     A number that is too large for a narrower type fails when it is written. See `loses_values` for
-    what is rounded.
+    what is rounded. Structs need the same fields, in any order.
     """
     match found, wanted:
         case (t.NullType(), _):
@@ -93,11 +93,8 @@ def can_store(found: t.DataType, wanted: t.DataType) -> bool:  # noqa: PLR0911 -
                 found.valueType, wanted.valueType
             )
         case (t.StructType(), t.StructType()):
-            return [each.name.lower() for each in found.fields] == [
-                each.name.lower() for each in wanted.fields
-            ] and all(
-                can_store(left.dataType, right.dataType)
-                for left, right in zip(found.fields, wanted.fields, strict=True)
+            return _names(found) == _names(wanted) and all(
+                can_store(*pair) for pair in _pairs(found, wanted)
             )
         case _:
             if isinstance(found, _TIMES) and isinstance(wanted, _TIMES):
@@ -121,12 +118,41 @@ def loses_values(found: t.DataType, wanted: t.DataType) -> bool:
                 found.valueType, wanted.valueType
             )
         case (t.StructType(), t.StructType()):
-            pairs = zip(found.fields, wanted.fields, strict=True)
-            return any(loses_values(left.dataType, right.dataType) for left, right in pairs)
+            return any(loses_values(*pair) for pair in _pairs(found, wanted))
         case (t.NumericType(), t.NumericType()):
             return _digits_behind(found) > _digits_behind(wanted)
         case _:
             return isinstance(wanted, t.DateType) and not isinstance(found, t.DateType | t.NullType)
+
+
+def _names(of: t.StructType) -> list[str]:
+    return sorted(each.name.lower() for each in of.fields)
+
+
+def _pairs(found: t.StructType, wanted: t.StructType) -> Iterator[tuple[t.DataType, t.DataType]]:
+    """The types of fields of one name."""
+    types = {each.name.lower(): each.dataType for each in found.fields}
+    return ((types[each.name.lower()], each.dataType) for each in wanted.fields)
+
+
+def returned_of(kept: t.DataType, returned: t.DataType) -> t.DataType:
+    """A table's type without the fields of structs that a model is known not to return any more."""
+    match kept, returned:
+        case (t.StructType(), t.StructType()):
+            own = {each.name.lower(): each.dataType for each in returned.fields}
+            return t.StructType(
+                [
+                    t.StructField(each.name, returned_of(each.dataType, own[each.name.lower()]))
+                    for each in kept.fields
+                    if each.name.lower() in own
+                ]
+            )
+        case (t.ArrayType(), t.ArrayType()):
+            return t.ArrayType(returned_of(kept.elementType, returned.elementType))
+        case (t.MapType(), t.MapType()):
+            return t.MapType(kept.keyType, returned_of(kept.valueType, returned.valueType))
+        case _:
+            return kept
 
 
 def _digits_behind(of: t.NumericType) -> float:

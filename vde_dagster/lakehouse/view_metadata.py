@@ -11,17 +11,19 @@ import json
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.io import FileIO, load_file_io
-from pyiceberg.types import NestedField
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.schema_changes import is_widening
+from vde_dagster.core.ledger.stored_types import same_type, shown_as
 from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse import field_by_field
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.physical_layer import STATE
@@ -119,13 +121,36 @@ def columns_of_fields(fields: Fields) -> tuple[Column, ...]:
 
 
 def shown_field(field: Json, wanted: Column) -> Json:
-    """A target's column in a view's schema: Spark casts it to a wider type, never to another."""
-    shown = dict(field)
+    """A target's column in a view's schema: Spark casts it to a wider type, never to another.
+
+    Its structs lack the fields that those of the wanted type lack.
+    """
+    new = dict(field)
     if wanted.description:
-        shown["doc"] = wanted.description
-    if is_widening(_spark_type(field), wanted.type):
-        shown["type"] = json.loads(iceberg_type(wanted.type).model_dump_json())
-    return shown
+        new["doc"] = wanted.description
+    type_ = shown_as(_spark_type(field), wanted.type)
+    if not same_type(type_, _spark_type(field)):
+        new["type"] = _with_type(field["type"], iceberg_type(type_))
+    return new
+
+
+def _with_type(kind: object, wanted: IcebergType) -> object:
+    """A type in metadata that is wider, or lacks fields; what stays keeps its ids."""
+    match kind, wanted:
+        case {"fields": fields}, StructType():
+            types = {each.name: each.field_type for each in wanted.fields}
+            kept = [
+                {**each, "type": _with_type(each["type"], types[each["name"]]), "required": False}
+                for each in fields
+                if each["name"] in types
+            ]
+            return {**kind, "fields": kept}
+        case {"element": element}, ListType(element_type=inner):
+            return {**kind, "element": _with_type(element, inner), "element-required": False}
+        case {"value": value}, MapType(value_type=inner):
+            return {**kind, "value": _with_type(value, inner), "value-required": False}
+        case _:
+            return json.loads(wanted.model_dump_json())
 
 
 def _spark_type(field: Json) -> str:
@@ -139,10 +164,21 @@ def _spark_type_of(written: str) -> str:
     return spark_type(NestedField.model_validate(field).field_type)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What a view selects of its target, and the comment: its own, or the target's.
+
+    With ``by_field`` structs are selected field by field.
+    """
+
+    fields: Fields
+    comment: str
+    by_field: bool
+
+
 def new_metadata(
     view: ViewDefinition,
-    fields: Fields,
-    comment: str,
+    selected: Selected,
     before: Json | None,
     *,
     catalog: str,
@@ -153,8 +189,8 @@ def new_metadata(
 
     ``state`` is the id of the state that makes it; empty where that is not known.
     """
-    names = [each["name"] for each in fields]
-    query = query_of(names, view.target, catalog)
+    fields, comment = selected.fields, selected.comment
+    query = query_of(fields, view.target, catalog, by_field=selected.by_field)
     version = before["current-version-id"] + 1 if before else 1
     now = int(time.time() * 1000)
     return {
@@ -165,7 +201,7 @@ def new_metadata(
             "provider": "iceberg",
             "create_engine_version": _ENGINE,
             "engine_version": _ENGINE,
-            "spark.query-column-names": ",".join(names),
+            "spark.query-column-names": ",".join(each["name"] for each in fields),
             **({"comment": comment} if comment else {}),
             **({STATE: state} if state else {}),
         },
@@ -192,16 +228,15 @@ def new_metadata(
     }
 
 
-def query_of(names: Sequence[str], target: TableName, catalog: str) -> str:
-    """What a view selects, in Spark's dialect."""
-    columns = ", ".join(map(_quoted, names))
-    table = ".".join(map(_quoted, (catalog, target.namespace, target.name)))
+def query_of(fields: Fields, target: TableName, catalog: str, *, by_field: bool) -> str:
+    """What a view selects, in Spark's dialect; with ``by_field`` it names the fields of structs."""
+    quoted = field_by_field.quoted
+    table = ".".join(map(quoted, (catalog, target.namespace, target.name)))
+    if by_field:
+        columns = ", ".join(field_by_field.selected(each["name"], each["type"]) for each in fields)
+        return f"SELECT {columns} FROM {table} AS {field_by_field.ROWS}"  # noqa: S608 - all quoted
+    columns = ", ".join(quoted(each["name"]) for each in fields)
     return f"SELECT {columns} FROM {table}"  # noqa: S608 - names alone, all quoted
-
-
-def _quoted(name: str) -> str:
-    """A name as Spark's SQL quotes it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def is_same_view(before: Json, after: Json) -> bool:

@@ -20,9 +20,9 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import (
-    Fields,
     Json,
     MetadataFiles,
+    Selected,
     columns_of_fields,
     is_same_view,
     new_metadata,
@@ -167,12 +167,11 @@ class SqlViews:
         self, view: ViewDefinition, entries: Mapping[TableName, _Entry], before: Json | None
     ) -> _Write | None:
         """Write the metadata file of a view; None if the view is up to date."""
-        fields, comment = self._target_fields(view, entries)
+        chosen = self._selected(view, entries)
         refuse_another_model(view, None if before is None else target_of(before))
         metadata = new_metadata(
             view,
-            fields,
-            comment,
+            chosen,
             before,
             catalog=self._catalog.name,
             location=self._location(view.name),
@@ -190,10 +189,8 @@ class SqlViews:
     def _made_by(self) -> str:
         return self._state()
 
-    def _target_fields(
-        self, view: ViewDefinition, entries: Mapping[TableName, _Entry]
-    ) -> tuple[Fields, str]:
-        """What a view selects of its target, and the comment: its own, or the target's."""
+    def _selected(self, view: ViewDefinition, entries: Mapping[TableName, _Entry]) -> Selected:
+        """What a view selects of its target."""
         target = entries.get(view.target)
         if target is None:
             raise without_target(view)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.stored_types import holds
 from vde_dagster.core.names import TableName, is_another_models
 from vde_dagster.lakehouse.view_metadata import (
-    Fields,
     Json,
+    Selected,
+    columns_of_fields,
     shown_field,
     table_fields,
     view_fields,
@@ -41,8 +43,8 @@ def without_target(view: ViewDefinition) -> Refused:
     )
 
 
-def selected(view: ViewDefinition, target: Json, *, is_view: bool) -> tuple[Fields, str]:
-    """What a view selects of its target, and the comment: its own, or the target's.
+def selected(view: ViewDefinition, target: Json, *, is_view: bool) -> Selected:
+    """What a view selects of its target.
 
     Args:
         view: The view.
@@ -53,7 +55,6 @@ def selected(view: ViewDefinition, target: Json, *, is_view: bool) -> tuple[Fiel
         Refused: The target lacks a column.
     """
     whole = view_fields(target) if is_view else table_fields(target)
-    properties = target.get("properties", {})
     by_name = {field["name"].lower(): field for field in whole}
     missing = [each.name for each in view.columns if each.name.lower() not in by_name]
     if missing or not view.columns:
@@ -62,6 +63,12 @@ def selected(view: ViewDefinition, target: Json, *, is_view: bool) -> tuple[Fiel
             f"{view.target} has {', '.join(each['name'] for each in whole)}; "
             "nothing was changed"
         )
-    fields = [shown_field(by_name[each.name.lower()], each) for each in view.columns]
-    comment = properties.get("comment", "") if view.comment is None else view.comment
-    return fields, str(comment)
+    stored = [by_name[each.name.lower()] for each in view.columns]
+    fields = [shown_field(field, each) for field, each in zip(stored, view.columns, strict=True)]
+    types = zip(columns_of_fields(fields), columns_of_fields(stored), strict=True)
+    comment = target.get("properties", {}).get("comment", "")
+    return Selected(
+        fields=fields,
+        comment=str(comment if view.comment is None else view.comment),
+        by_field=view.by_field or not all(holds(own.type, all_.type) for own, all_ in types),
+    )

@@ -84,13 +84,16 @@ class ViewDefinition:
     """A view over one physical table or view: it selects these columns by name.
 
     If a column of the target is about to be widened (rule R11), the view has the wider type
-    already, so that it can be read before and after. Without a ``comment`` it has its target's.
+    already, so that it can be read before and after. Structs have those fields of the target's, in
+    its order, that the column's type has. With ``by_field`` they are selected field by field in any
+    case, since the target is about to get more of them. Without a ``comment`` it has its target's.
     """
 
     name: TableName
     target: TableName
     columns: tuple[Column, ...]
     comment: str | None = field(default=None, compare=False)
+    by_field: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,8 +233,10 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
     def evolve(self, name: TableName, changes: Sequence[InPlace]) -> None:
         """Add columns to a table and widen others (rule R11); existing rows have NULL.
 
-        Doing the same again changes nothing. Views do not see new columns; those that show a
-        widened column need its new type before (`ViewDefinition`).
+        A struct keeps the fields that it has, and gets those that it lacks behind them. Doing the
+        same again changes nothing. Views do not see new columns; those that show a widened column
+        need its new type before, and have to be ``by_field`` where a struct gets fields
+        (`ViewDefinition`).
 
         Raises:
             Refused: A column exists with another type; nothing was changed.

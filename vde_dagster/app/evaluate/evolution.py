@@ -3,8 +3,9 @@
 A column is added before anything is computed under the new definition, and old rows have NULL in
 it: nobody sees it, since views name their columns. A type is widened only after every view that
 shows the column has the wider type, since Spark reads a view's column as a wider type and never as
-a narrower one. A column that a model no longer returns leaves its view at promotion, and stays in
-the table.
+a narrower one. A struct gets a field only after every view that shows it names its fields, since
+Spark reads a view's struct only from one of as many fields. A column that a model no longer returns
+leaves its view at promotion, and stays in the table.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.embedded import stored_parents
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace, is_widening
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
+from vde_dagster.core.ledger.stored_types import grown, holds, is_nested
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
@@ -37,7 +39,8 @@ def evolve_tables(
 ) -> None:
     """Add and widen the columns of kept tables as their models need, before anything is computed.
 
-    A column whose type is only guessed is added when rows are analysed: see `complete_tables`.
+    A column whose type is only guessed is added when rows are analysed: see `complete_tables`. The
+    fields of structs are as the query is analysed now, since views have to name them before.
 
     Raises:
         Refused: A column exists with another type.
@@ -45,13 +48,24 @@ def evolve_tables(
     """
     for name, wanted in changes:
         node = binding.node(name)
-        exact = [
+        known = [
             each
             for each in wanted
-            if isinstance(each, ColumnWidened) or _is_exact(node, each.column)
+            if _is_exact(node, each.column)
+            or (isinstance(each, ColumnWidened) and not is_nested(each.after))
         ]
-        if exact:
-            _evolve(services, binding, binding.key(name), exact)
+        guessed = [each for each in wanted if isinstance(each, ColumnWidened) and each not in known]
+        if guessed and _is_ours(services, binding, binding.key(name)):
+            types = {
+                each.name.lower(): each.type for each in _analysed_columns(services, binding, node)
+            }
+            known += [
+                replace(each, after=types[each.column.lower()])
+                for each in guessed
+                if each.column.lower() in types
+            ]
+        if known:
+            _evolve(services, binding, binding.key(name), known)
 
 
 def complete_tables(services: Services, binding: Binding, changes: Iterable[ModelChange]) -> None:
@@ -157,7 +171,8 @@ def _evolve(
         each.column.lower(): each.after
         for each in changes
         if isinstance(each, ColumnWidened)
-        and is_widening(present.get(each.column.lower(), ""), each.after)
+        and each.column.lower() in present
+        and not holds(present[each.column.lower()], each.after)
     }
     holder = holder_of(services.ids, f"a change of columns in {binding.environment}")
 
@@ -176,7 +191,10 @@ def _evolve(
 def _widened_views(
     services: Services, key: VersionKey, wider: Mapping[str, str]
 ) -> Iterator[ViewDefinition]:
-    """The views of all environments that show a version, with the types that it will have."""
+    """The views of all environments that show a version, to be read while it is widened.
+
+    They have the types that it will have, and no fields of structs that they do not show yet.
+    """
     for name in services.state.environments():
         shown = services.state.environment(name)
         own = shown.snapshots.get(key.model) if shown is not None else None
@@ -187,9 +205,15 @@ def _widened_views(
         )
         if view is not None and view.target == key.table:
             columns = tuple(
-                replace(each, type=wider.get(each.name.lower(), each.type)) for each in view.columns
+                replace(each, type=grown(each.type, wider[each.name.lower()], adds=False))
+                if each.name.lower() in wider
+                else each
+                for each in view.columns
             )
-            yield replace(view, columns=columns)
+            adds = any(
+                not holds(each.type, wider.get(each.name.lower(), each.type)) for each in columns
+            )
+            yield replace(view, columns=columns, by_field=adds)
 
 
 def _analysed_columns(services: Services, binding: Binding, node: Node) -> tuple[Column, ...]:

@@ -329,7 +329,7 @@ def _staging(
         audits=audited.audits,
         audit_inputs=audited.inputs,
         algorithm=algorithm,
-        returned=frozenset(column.name.lower() for column in node.columns),
+        returned={column.name.lower(): column.type for column in node.columns},
         column_rules=node.model.column_rules,
         before=statements.before,
         after=statements.after,

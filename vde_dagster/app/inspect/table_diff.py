@@ -28,7 +28,7 @@ from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.schema_changes import is_widening, same_type
+from vde_dagster.core.ledger.stored_types import is_widening, same_type
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName, environment_view
 from vde_dagster.core.sql.rendering import within

@@ -15,7 +15,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.ledger.schema_changes import is_widening
+from vde_dagster.core.ledger.stored_types import same_type, shown_as
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment
@@ -82,9 +82,13 @@ def read_as(services: Services, view: ViewDefinition) -> TableName:
 
 
 def _shows_all(view: Sequence[Column], table: Sequence[Column]) -> bool:
-    """Whether a view has the columns of its table, in their order, and none that is wider."""
-    return _names(view) == _names(table) and not any(
-        is_widening(stored.type, shown.type) for shown, stored in zip(view, table, strict=True)
+    """Whether a view has the columns of its table, in their order and with all of their fields.
+
+    None is wider.
+    """
+    return _names(view) == _names(table) and all(
+        same_type(shown_as(stored.type, each.type), stored.type)
+        for each, stored in zip(view, table, strict=True)
     )
 
 

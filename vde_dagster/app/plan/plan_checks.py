@@ -353,9 +353,10 @@ def _schema_problems(plan: Plan) -> Iterator[str]:
         never = [each for each in change.schema_changes if isinstance(each, ColumnIncompatible)]
         if never:
             yield (
-                f"{change.name} keeps its table, and a table that is kept can only get new columns "
-                f"and wider types (rule R11): {', '.join(map(described, never))}. Give the column "
-                "another name, or make the change breaking, so that a new table is made."
+                f"{change.name} keeps its table, and a table that is kept can only get new "
+                "columns, new fields of structs and wider types (rule R11): "
+                f"{', '.join(map(described, never))}. Give the column another name, or make the "
+                "change breaking, so that a new table is made."
             )
 
 

@@ -9,7 +9,7 @@ the views that do not show yet what it says.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Final
@@ -28,7 +28,8 @@ from vde_dagster.app.staleness.late_upstream import moved_looks
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.schema_changes import ColumnAdded
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, SchemaChange
+from vde_dagster.core.ledger.stored_types import holds, is_nested
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import (
     PRODUCTION,
@@ -233,15 +234,15 @@ def lost_models(services: Services, environment: Environment, graph: Graph) -> f
 
 
 def _show_added(services: Services, plan: Plan) -> None:
-    """Show added columns of tables in other environments whose models return them, too.
+    """Show added columns and fields of tables in other environments whose models return them, too.
 
     An environment that kept such a table before its owner did could not show them yet (rules R9 and
     R11). The promotion is done already, so it does not fail if their views cannot be changed.
     """
     grown = {
-        plan.snapshots[change.name].key: {each.column.lower() for each in added}
+        plan.snapshots[change.name].key: added
         for change in plan.changes
-        if (added := [e for e in change.schema_changes if isinstance(e, ColumnAdded)])
+        if (added := dict(_gained(change.schema_changes)))
     }
     owners = services.state.owners(grown)
     ours = {key: new for key, new in grown.items() if owners.get(key) == plan.environment}
@@ -257,10 +258,22 @@ def _show_added(services: Services, plan: Plan) -> None:
             _LOG.warning("views of %s do not show what tables gained: %s", environment, error)
 
 
+def _gained(changes: Sequence[SchemaChange]) -> Iterator[tuple[str, str]]:
+    """The columns that a table gained, or that gained fields, with their types."""
+    for change in changes:
+        match change:
+            case ColumnAdded():
+                yield change.column.lower(), ""
+            case ColumnWidened() if is_nested(change.after):
+                yield change.column.lower(), change.after
+            case _:
+                pass
+
+
 def _show_gained(
     services: Services,
     environment: str,
-    grown: Mapping[VersionKey, Collection[str]],
+    grown: Mapping[VersionKey, Mapping[str, str]],
     lease: Lease,
 ) -> None:
     """Show the columns that versions gained, if the environment's models return them."""
@@ -282,13 +295,16 @@ def _show_gained(
 
 
 def _lacks(
-    services: Services, shown: Environment, snapshot: ModelSnapshot, columns: Collection[str]
+    services: Services, shown: Environment, snapshot: ModelSnapshot, columns: Mapping[str, str]
 ) -> bool:
-    """Whether the view of a model does not show all of these columns."""
+    """Whether the view of a model lacks some of these columns, or of their fields."""
     name = environment_view(snapshot.name, shown.name, shown_naming(services, shown))
     view = services.catalog.view(name)
-    there = {each.name.lower() for each in view.columns} if view is not None else set()
-    return not there.issuperset(columns)
+    there = {each.name.lower(): each.type for each in view.columns} if view is not None else {}
+    return any(
+        column not in there or (is_nested(type_) and not holds(there[column], type_))
+        for column, type_ in columns.items()
+    )
 
 
 def _check_targets(services: Services, plan: Plan, held: Held) -> frozenset[ModelName]:

@@ -12,6 +12,7 @@ from vde_dagster.app.view_names import former_views, shown_naming
 from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.ledger.stored_types import is_nested
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import (
     ModelName,
@@ -160,6 +161,9 @@ def _shown_columns(
 ) -> tuple[Column, ...]:
     """The columns of a version that its model returns, with the model's comments (rule R11).
 
+    A struct has those fields that its declared type has, and that its table has; all of the table's
+    where it is not declared.
+
     Args:
         services: The ports.
         node: The model; if its columns are not known, all recorded ones are shown.
@@ -173,7 +177,14 @@ def _shown_columns(
         table = services.catalog.table(key.table)
         there |= {each.name.lower(): each for each in table.columns} if table is not None else {}
     return tuple(
-        replace(found, description=each.description)
+        replace(found, description=each.description, type=_shown_type(node, each, found))
         for each in node.columns
         if (found := there.get(each.name.lower())) is not None
     )
+
+
+def _shown_type(node: Node, column: Column, recorded: Column) -> str:
+    """The type as a view of which a column of structs is asked for; empty for its table's own."""
+    if not is_nested(recorded.type):
+        return recorded.type
+    return column.type if node.model.declares(column.name) else ""

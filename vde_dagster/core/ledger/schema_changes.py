@@ -1,18 +1,18 @@
 """How the columns of a table change under a version that is kept (rule R11).
 
 An Iceberg schema belongs to the table and not to a branch, so only what loses nothing may be done
-in place: columns are added, and types are widened as Iceberg promotes them. A rename is an added
-column, and a dropped one leaves the views only.
+in place: columns are added, types are widened as Iceberg promotes them, and structs get fields, at
+any depth. A rename is an added column, and a dropped one leaves the views only.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import assert_never
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.stored_types import holds, is_known, same_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class ColumnAdded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnWidened:
-    """A column whose type becomes one that holds all of its values."""
+    """A column whose type becomes one that holds all of its values, or whose structs get fields."""
 
     column: str
     before: str
@@ -99,16 +99,6 @@ def schema_changes(before: Sequence[Column], after: Sequence[Column]) -> tuple[S
     return tuple(changes)
 
 
-def is_widening(before: str, after: str) -> bool:
-    """Whether a type of Spark becomes another one that holds all of its values, in place."""
-    return _holds(_stored_type(after), _stored_type(before)) and not same_type(before, after)
-
-
-def same_type(one: str, other: str) -> bool:
-    """Whether Iceberg stores two types of Spark as one."""
-    return _stored_type(one) == _stored_type(other)
-
-
 def newest_columns(schemas: Iterable[Sequence[Column]]) -> tuple[Column, ...]:
     """The one of a table's schemas, each changed into another in place, that holds all others.
 
@@ -136,46 +126,9 @@ def _only_grew(before: Sequence[Column], after: Sequence[Column]) -> bool:
 
 
 def _retyped(before: Column, after: Column) -> list[SchemaChange]:
-    old, new = _stored_type(before.type), _stored_type(after.type)
-    if old == new or _UNKNOWN in (old, new):
+    old, new = before.type, after.type
+    if not (is_known(old) and is_known(new)) or same_type(old, new):
         return []
-    if _holds(new, old):
-        return [ColumnWidened(column=before.name, before=before.type, after=after.type)]
-    return [ColumnIncompatible(column=before.name, before=before.type, after=after.type)]
-
-
-_UNKNOWN: Final = "unknown"
-_PROMOTIONS: Final = (("int", "bigint"), ("float", "double"))
-"""What Iceberg's format version 2 promotes, apart from decimals of more digits (specification,
-*Schema Evolution*)."""
-_STORED_AS: Final = {
-    "tinyint": "int",
-    "byte": "int",
-    "smallint": "int",
-    "short": "int",
-    "integer": "int",
-    "long": "bigint",
-    "real": "float",
-    "": _UNKNOWN,
-}
-"""Types of Spark that Iceberg stores as another one."""
-_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
-_TEXT: Final = re.compile(r"(var)?char\(\d+\)")
-
-
-def _stored_type(written: str) -> str:
-    """A type of Spark as Iceberg has it, without white space."""
-    name = "".join(written.lower().split())
-    if _TEXT.fullmatch(name):
-        return "string"
-    if name == "decimal":
-        return "decimal(10,0)"
-    return _STORED_AS.get(name, name)
-
-
-def _holds(wide: str, narrow: str) -> bool:
-    """Whether Iceberg turns one type into the other in place, without losing a value."""
-    if (narrow, wide) in _PROMOTIONS:
-        return True
-    new, old = _DECIMAL.fullmatch(wide), _DECIMAL.fullmatch(narrow)
-    return new is not None and old is not None and new[2] == old[2] and int(new[1]) >= int(old[1])
+    if holds(new, old):
+        return [ColumnWidened(column=before.name, before=old, after=new)]
+    return [ColumnIncompatible(column=before.name, before=old, after=new)]

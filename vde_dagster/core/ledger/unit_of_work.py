@@ -165,13 +165,13 @@ class Staging:
     a table that is made now. ``audits`` look at the staged rows, and at the tables that they read
     besides as ``audit_inputs`` says. ``algorithm`` is what rows are hashed with.
 
-    ``returned`` are the columns, in lower case, that the model is known to return; empty where that
-    is not known. The table gets those that it lacks, and a column of the table that is not among
-    them has NULL in new rows (rule R11). Where they are not known, ``column_rules`` say what the
-    table may lose and gain. ``before`` and ``after`` are pre- and post-statements
-    in Spark's SQL that run once for all parts, in a session of their own; ``statement_inputs`` are
-    the tables that they read, and ``own_name`` is the name under which they read the model's own
-    rows. ``path`` is the model's file, for people. ``state`` is the id of the state that records
+    ``returned`` are the columns, in lower case, that the model is known to return, with their types
+    as far as those are known; empty where no column is known. The table gets those that it lacks,
+    and a column of the table that is not among them has NULL in new rows (rule R11), as has a field
+    of a struct that its type lacks. Where they are not known, ``column_rules`` say what the table
+    may lose and gain. ``before`` and ``after`` are pre- and post-statements in Spark's SQL that run
+    once for all parts, in a session of their own; ``statement_inputs`` are the tables that they
+    read, and ``own_name`` is the name under which they read the model's own rows. ``path`` is the model's file, for people. ``state`` is the id of the state that records
     it, which a table that is made now carries (rule R12).
     """
 
@@ -187,7 +187,7 @@ class Staging:
     audits: tuple[Audit, ...] = ()
     audit_inputs: Mapping[ModelName, Input] = field(default_factory=dict)
     algorithm: str = DEFAULT_ALGORITHM
-    returned: frozenset[str] = frozenset()
+    returned: Mapping[str, str] = field(default_factory=dict)
     column_rules: ColumnRules = DEFAULT_COLUMN_RULES
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()

@@ -11,10 +11,12 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.schema_changes import (
     ColumnAdded,
+    ColumnIncompatible,
     ColumnWidened,
     SchemaChange,
     schema_changes,
 )
+from vde_dagster.core.ledger.stored_types import fits, is_nested
 from vde_dagster.core.model.row_identity import IdentityChange, identity_changes
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
@@ -298,15 +300,24 @@ def _lacking(node: Node, recorded: Sequence[Column]) -> Iterator[SchemaChange]:
         match change:
             case ColumnAdded():
                 yield change
-            case ColumnWidened() if node.model.declares(change.column):
+            case ColumnWidened() if node.model.declares(change.column) or is_nested(change.after):
                 yield change
 
 
 def _of_table(node: Node, change: SchemaChange, recorded: Sequence[Column]) -> SchemaChange:
-    """A change, where its column was dropped once and is in the table still, with a type."""
+    """A change, where what it adds was dropped once and is in the table still, with a type."""
+    there = [each for each in recorded if each.name.lower() == change.column.lower()]
+    if isinstance(change, ColumnWidened) and is_nested(change.after):
+        return next(
+            (
+                ColumnIncompatible(column=found.name, before=found.type, after=change.after)
+                for found in there
+                if not fits(found.type, change.after)
+            ),
+            change,
+        )
     if not isinstance(change, ColumnAdded):
         return change
-    there = [each for each in recorded if each.name.lower() == change.column.lower()]
     wanted = [Column(name=change.column, type=change.type)]
     for found in schema_changes(there, wanted) if there else ():
         certain = isinstance(found, ColumnWidened) or node.model.declares(change.column)
