@@ -54,6 +54,7 @@ class ReadAroundChanges:
     lake: Lake
     reader: SparkSession
     shown: str
+    selected: str = "id"
     seen: list[object] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> object:
@@ -70,7 +71,7 @@ class ReadAroundChanges:
         self.look()
 
     def look(self) -> None:
-        rows = self.reader.sql(f"SELECT id FROM {self.shown}").collect()
+        rows = self.reader.sql(f"SELECT {self.selected} FROM {self.shown}").collect()
         self.seen.append(sorted(tuple(each) for each in rows))
 
 

@@ -63,10 +63,10 @@ def _schema_change(table: Table, name: TableName, changes: Iterable[InPlace]) ->
     for each in changes:
         field = there.get(each.column.lower())
         match each:
-            case ColumnAdded() if field is None:
-                edits.append(_addition((each.column,), iceberg_type(each.type)))
             case ColumnAdded(column=column, type=type_):
-                if not same_type(present := spark_type(field.field_type), type_):
+                if field is None:
+                    edits.append(_addition((column,), iceberg_type(type_)))
+                elif not same_type(present := spark_type(field.field_type), type_):
                     raise _refused(name, column, present, f"it cannot be added as {type_}")
             case ColumnWidened(column=column, after=after) if field is not None:
                 present = spark_type(field.field_type)

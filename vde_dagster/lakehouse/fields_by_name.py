@@ -50,13 +50,13 @@ def as_type(value: Column, found: DataType, wanted: DataType) -> Column:
         case StructType(), StructType():
             there = {each.name.lower(): each for each in found.fields}
             parts = [
-                F.lit(None).cast(new.dataType)
-                if (old := there.get(new.name.lower())) is None
-                else as_type(value.getField(old.name), old.dataType, new.dataType)
-                for new in wanted.fields
+                F.lit(None).cast(field.dataType)
+                if (own := there.get(field.name.lower())) is None
+                else as_type(value.getField(own.name), own.dataType, field.dataType)
+                for field in wanted.fields
             ]
             named = zip(parts, wanted.fields, strict=True)
-            whole = F.struct(*[part.alias(new.name) for part, new in named])
+            whole = F.struct(*[part.alias(field.name) for part, field in named])
             return F.when(value.isNotNull(), whole)
         case ArrayType(elementType=old), ArrayType(elementType=new):
             return F.transform(value, lambda each: as_type(each, old, new))

@@ -59,11 +59,8 @@ def table_definition(table: str, staging: Staging, schema: StructType) -> str:
 
 
 def _column(field: StructField, text: str) -> str:
-    """A column's definition. Spark's DDL loses backslashes in comments, so they are left out."""
-    from pyspark.sql.types import StructField, StructType
-
-    bare = StructField(field.name, field.dataType, nullable=True)
-    return StructType([bare]).toDDL() + _comment(text)
+    """A column's definition; it may be NULL, and so may what is inside of it, in later rows."""
+    return f"{quoted(field.name)} {simple_name(field.dataType)}{_comment(text)}"
 
 
 def _comment(text: str) -> str:

@@ -137,18 +137,18 @@ def shown_field(field: Json, wanted: Column) -> Json:
 def _with_type(kind: object, wanted: IcebergType) -> object:
     """A type in metadata that is wider, or lacks fields; what stays keeps its ids."""
     match kind, wanted:
-        case {"fields": fields}, StructType():
+        case {"fields": fields, **rest}, StructType():
             types = {each.name: each.field_type for each in wanted.fields}
             kept = [
                 {**each, "type": _with_type(each["type"], types[each["name"]]), "required": False}
                 for each in fields
                 if each["name"] in types
             ]
-            return {**kind, "fields": kept}
-        case {"element": element}, ListType(element_type=inner):
-            return {**kind, "element": _with_type(element, inner), "element-required": False}
-        case {"value": value}, MapType(value_type=inner):
-            return {**kind, "value": _with_type(value, inner), "value-required": False}
+            return {**rest, "fields": kept}
+        case {"element": element, **rest}, ListType(element_type=inner):
+            return {**rest, "element": _with_type(element, inner), "element-required": False}
+        case {"value": value, **rest}, MapType(value_type=inner):
+            return {**rest, "value": _with_type(value, inner), "value-required": False}
         case _:
             return json.loads(wanted.model_dump_json())
 

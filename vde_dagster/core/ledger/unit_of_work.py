@@ -171,8 +171,9 @@ class Staging:
     of a struct that its type lacks. Where they are not known, ``column_rules`` say what the table
     may lose and gain. ``before`` and ``after`` are pre- and post-statements in Spark's SQL that run
     once for all parts, in a session of their own; ``statement_inputs`` are the tables that they
-    read, and ``own_name`` is the name under which they read the model's own rows. ``path`` is the model's file, for people. ``state`` is the id of the state that records
-    it, which a table that is made now carries (rule R12).
+    read, and ``own_name`` is the name under which they read the model's own rows. ``path`` is the
+    model's file, for people. ``state`` is the id of the state that records it, which a table that
+    is made now carries (rule R12).
     """
 
     work_id: str
