@@ -31,8 +31,10 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.stored_types import grown, same_type
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.changes.reason_values import ReasonKind
 from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.plan import Plan
@@ -246,3 +248,100 @@ def test_a_plan_says_that_a_history_ends(before: str, after: str, ends: bool) ->
         plan = asked(world.services(), graph_of({"past": after}), environment)
         reasons = {each.kind for each in change(plan, "mart.past").reasons}
         assert (ReasonKind.HISTORY_ENDS in reasons) == ends
+
+
+# Fields of structs
+WITH_STRUCT = SALES.replace(
+    "cron '@daily')", "cron '@daily', columns (day date, amount bigint, s struct<a:bigint,z:int>))"
+).replace("AS amount FROM", "AS amount, STRUCT(SUM(amount) AS a, 1 AS z) AS s FROM")
+
+
+def with_struct(type_: str) -> dict[str, str]:
+    return sales(WITH_STRUCT.replace("struct<a:bigint,z:int>", type_))
+
+
+@pytest.fixture
+def structs() -> MemoryWorld:
+    """Production shows sales with a struct, in a table that edits keep."""
+    world = shop_in_production()
+    key = bound(world.services()).key(SALES_NAME)
+    done(world.services(), graph_of(with_struct("struct<a:bigint,z:int>")), "prod")
+    assert bound(world.services()).key(SALES_NAME) == key
+    return world
+
+
+def stored(world: MemoryWorld, name: str) -> str:
+    """The type that a column has in the table of production."""
+    services = world.services()
+    table = services.catalog.table(bound(services).key(SALES_NAME).table)
+    assert table is not None
+    type_ = next(each.type for each in table.columns if each.name == name)
+    return grown(type_, type_)  # spelled in one way
+
+
+@pytest.mark.parametrize(
+    "type_,becomes",
+    [
+        ("struct<a:bigint,b:string,z:int>", "struct<a:bigint,z:int,b:string>"),
+        ("struct<z:bigint,a:bigint>", "struct<a:bigint,z:bigint>"),
+        ("struct<a:bigint,z:bigint,b:struct<`x y`:int>>",
+         "struct<a:bigint,z:bigint,b:struct<`x y`:int>>"),
+        ("struct<z:int,a:bigint>", "struct<a:bigint,z:int>"),
+    ],
+)  # fmt: skip
+def test_r11_a_struct_of_a_kept_table_gets_fields_in_place(
+    structs: MemoryWorld, type_: str, becomes: str
+) -> None:
+    services = structs.services()
+    done(services, graph_of(with_struct(type_)), "prod")
+    assert stored(structs, "s") == becomes
+
+
+@pytest.mark.parametrize(
+    "type_,advised",
+    [
+        ("struct<a:bigint>", True),
+        ("struct<a:bigint,b:string>", True),
+        ("struct<a:bigint,z:string>", False),
+        ("array<struct<a:bigint,z:int>>", False),
+    ],
+)
+def test_r11_a_field_that_goes_or_gets_another_type_is_refused(
+    structs: MemoryWorld, type_: str, advised: bool
+) -> None:
+    plan = asked(structs.services(), graph_of(with_struct(type_)), "prod")
+    with pytest.raises(Refused, match=r"new fields of structs.*changes s from") as refused:
+        apply_plan(structs.services(), plan, lambda _: None)
+    assert ("CAST(NULL AS INT) AS b" in str(refused.value)) is advised
+    assert stored(structs, "s") == "struct<a:bigint,z:int>"
+
+
+def test_r11_a_field_comes_back_with_the_type_that_it_had_alone(structs: MemoryWorld) -> None:
+    """A rollback shows the earlier definition, and the table keeps what it has."""
+    services = structs.services()
+    done(services, graph_of(with_struct("struct<a:bigint,z:int,b:string>")), "prod")
+    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    assert stored(structs, "s") == "struct<a:bigint,z:int,b:string>"
+    view = services.catalog.view(TableName("mart", "sales"))
+    assert view is not None
+    assert same_type(view.columns[-1].type, "struct<a:bigint,z:int>")
+    other = asked(services, graph_of(with_struct("struct<a:bigint,z:int,b:date>")), "prod")
+    with pytest.raises(Refused, match=r"has the column s already, .*, so it cannot become"):
+        apply_plan(services, other, lambda _: None)
+    done(services, graph_of(with_struct("struct<a:bigint,z:int,c:date,b:string>")), "prod")
+    assert stored(structs, "s") == "struct<a:bigint,z:int,b:string,c:date>"
+
+
+def test_a_view_model_that_reads_other_columns_keeps_no_type_from_being_widened(
+    structs: MemoryWorld,
+) -> None:
+    """`mart.shown` reads the day and the amount."""
+    services = structs.services()
+    whole = {
+        **with_struct("struct<a:bigint,z:int>"),
+        "shown": SHOP["shown"].replace("amount AS", "s AS s, amount AS"),
+    }
+    done(services, graph_of(whole), "prod")
+    wider = {**whole, "sales": with_struct("struct<a:bigint,z:int,b:date>")["sales"]}
+    with pytest.raises(Refused, match=r"widens s from .*, but the VIEW mart\.shown reads it"):
+        apply_plan(services, asked(services, graph_of(wider), "prod"), lambda _: None)

@@ -30,6 +30,9 @@ def columns(text: str) -> list[Column]:
         ("decimal(10,2)", "decimal(12,2)"),
         ("decimal(10, 2)", "DECIMAL(38,2)"),
         ("decimal", "decimal(11,0)"),
+        ("array<int>", "array<bigint>"),
+        ("struct<a:int>", "struct<a:int,b:int>"),
+        ("map<string,array<struct<a:int,c:int>>>", "map<string,array<struct<a:int,b:int,c:int>>>"),
     ],
 )
 def test_types_are_widened_as_iceberg_promotes_them(old: str, new: str) -> None:
@@ -49,8 +52,10 @@ def test_types_are_widened_as_iceberg_promotes_them(old: str, new: str) -> None:
         ("int", "string"),
         ("date", "timestamp"),
         ("timestamp", "timestamp_ntz"),
-        ("array<int>", "array<bigint>"),
-        ("struct<a:int>", "struct<a:int,b:int>"),
+        ("map<int,int>", "map<bigint,int>"),
+        ("struct<a:int,b:int>", "struct<a:int>"),
+        ("struct<a:int,b:int>", "struct<a:int,c:int>"),
+        ("array<struct<a:int>>", "array<struct<a:string,b:int>>"),
     ],
 )
 def test_other_types_cannot_be_changed_in_place(old: str, new: str) -> None:
@@ -68,6 +73,7 @@ def test_other_types_cannot_be_changed_in_place(old: str, new: str) -> None:
         ("string", "char(3)"),
         ("decimal(10,2)", "decimal(10, 2)"),
         ("array<int>", "array< int >"),
+        ("struct<a:int,b:int>", "struct<B:int,A:int>"),
         ("unknown", "int"),
         ("int", "unknown"),
     ],

@@ -10,7 +10,7 @@ leaves its view at promotion, and stays in the table.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding, stored_graph
@@ -29,7 +29,9 @@ from vde_dagster.core.model.model import Query
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
+from vde_dagster.core.planning.changes.flow import reads_of
 from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.sql.meaning.parts import EVERY
 from vde_dagster.ports.catalog import TableText, ViewDefinition
 from vde_dagster.ports.state import version_resource
 
@@ -128,24 +130,28 @@ def readers_of_views(services: Services, plan: Plan) -> Iterator[tuple[ModelName
     Spark stores the column types with a view, and refuses to read it once the table has others.
     """
     for change in plan.changes:
-        if not any(isinstance(each, ColumnWidened) for each in change.schema_changes):
+        widened = {e.column.lower() for e in change.schema_changes if isinstance(e, ColumnWidened)}
+        if not widened:
             continue
         key = plan.snapshots[change.name].key
-        found = dict.fromkeys(_views_over(plan.graph, key.model))
+        found = dict.fromkeys(_views_over(plan.graph, key.model, widened))
         for environment in services.state.environments():
             shown = services.state.environment(environment)
             own = shown.snapshots.get(key.model) if shown is not None else None
             if shown is not None and own is not None and own.key == key:
                 graph = stored_graph(shown.snapshots, services.models)
-                found |= dict.fromkeys(_views_over(graph, key.model))
+                found |= dict.fromkeys(_views_over(graph, key.model, widened))
         if found:
             yield change.name, [str(each) for each in found]
 
 
-def _views_over(graph: Graph, name: ModelName) -> Iterator[ModelName]:
+def _views_over(graph: Graph, name: ModelName, columns: Set[str]) -> Iterator[ModelName]:
+    """The VIEWs that may read one of these columns, or read the model by way of embedded ones."""
     for node in graph:
         if node.model.kind.is_view and name in stored_parents(graph, node.name):
-            yield node.name
+            reads = {each.column for each in reads_of(node) if each.model == name}
+            if not reads or not reads.isdisjoint({*columns, EVERY}):
+                yield node.name
 
 
 def _is_exact(node: Node, column: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.app.evaluate.evolution import readers_of_views
@@ -14,6 +14,7 @@ from vde_dagster.app.services import VALID_TO, Services, valid_to_of
 from vde_dagster.core.errors import Conflict, Refused, with_advice
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
+from vde_dagster.core.ledger.stored_types import fits, holds
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.column_checks import column_findings
@@ -348,16 +349,31 @@ def _loss_problems(plan: Plan) -> Iterator[str]:
 
 
 def _schema_problems(plan: Plan) -> Iterator[str]:
-    """Changes of kept tables' columns that cannot be done in place."""
+    """Changes of kept tables' columns that cannot be done in place.
+
+    A table that holds all values of what is rolled back to stays as it is.
+    """
     for change in plan.changes:
-        never = [each for each in change.schema_changes if isinstance(each, ColumnIncompatible)]
+        never = [
+            each
+            for each in change.schema_changes
+            if isinstance(each, ColumnIncompatible)
+            and not (plan.is_rollback and holds(each.before, each.after))
+        ]
         if never:
             yield (
                 f"{change.name} keeps its table, and a table that is kept can only get new "
                 "columns, new fields of structs and wider types (rule R11): "
                 f"{', '.join(map(described, never))}. Give the column another name, or make the "
-                "change breaking, so that a new table is made."
+                f"change breaking, so that a new table is made.{_lost_fields(never)}"
             )
+
+
+def _lost_fields(changes: Sequence[ColumnIncompatible]) -> str:
+    """What else may be done where structs only lack fields that they had."""
+    if not any(fits(each.before, each.after) for each in changes):
+        return ""
+    return " Or keep the fields that are gone, as NULL of their type: CAST(NULL AS INT) AS b."
 
 
 def _view_problems(services: Services, plan: Plan) -> Iterator[str]:

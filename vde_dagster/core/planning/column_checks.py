@@ -77,7 +77,7 @@ def column_findings(plan: Plan) -> Iterator[ColumnFinding]:
 
     What cannot be done in place at all is not among it: no rule allows that.
     """
-    if plan.taken is not None and plan.taken.environment == plan.environment:
+    if plan.is_rollback:
         return
     for change in plan.changes:
         if change.name not in plan.graph:

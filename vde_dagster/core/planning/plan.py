@@ -269,12 +269,17 @@ class Plan:
         return self.environment == PRODUCTION or self.options.no_gaps
 
     @property
+    def is_rollback(self) -> bool:
+        """Whether the environment shows again what it showed before."""
+        return self.taken is not None and self.taken.environment == self.environment
+
+    @property
     def command(self) -> tuple[str, ...]:
         """The words of the command of `vde` that makes such a plan, without its options."""
         taken = self.taken
         if taken is None:
             return "plan", self.environment
-        if taken.environment == self.environment:
+        if self.is_rollback:
             return "rollback", self.environment, "--to", str(taken.number)
         return "promote", taken.environment, self.environment
 

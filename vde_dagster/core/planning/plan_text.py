@@ -31,7 +31,7 @@ def heading(plan: Plan, what: str = "") -> str:
 def _purpose(plan: Plan) -> str:
     if plan.taken is None:
         return "Plan for"
-    if plan.taken.environment == plan.environment:
+    if plan.is_rollback:
         return f"Rollback to revision {plan.taken.number} of"
     return f"Promotion of {plan.taken} to"
 
