@@ -569,6 +569,38 @@ def test_columns_are_added_and_widened_and_views_follow_when_they_are_swapped(
         world.catalog.evolve(OTHER, [ColumnAdded(column="n", type="int")])
 
 
+def test_structs_get_fields_and_views_show_those_that_they_name(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    first, both = "struct<a:int>", "struct<a:bigint,b:array<struct<`x y`:int>>>"
+    world.catalog.evolve(TABLE, [ColumnAdded(column="s", type=first)])
+
+    def shown(type_: str, *, by_field: bool = False) -> str:
+        wanted = view("a", TABLE, ID, Column(name="s", type=type_))
+        for _ in range(2):
+            world.catalog.swap_views([replace(wanted, by_field=by_field)], [])
+        made = world.catalog.view(wanted.name)
+        assert made is not None
+        return made.columns[-1].type
+
+    assert shown(first) == first
+    assert shown("struct<a:bigint>", by_field=True) == "struct<a:bigint>"
+    wider = "struct<b:array<struct<`x y`:int>>,A:bigint>"
+    for _ in range(2):
+        world.catalog.evolve(TABLE, [ColumnWidened(column="s", before=first, after=wider)])
+    table = world.catalog.table(TABLE)
+    assert table is not None
+    assert table.columns[-1].type == both
+    assert shown(first) == "struct<a:bigint>"
+    for type_ in (wider, both, "", "struct<a:bigint,b:array<struct<`x y`:int>>,c:int>"):
+        assert shown(type_) == both
+    assert shown("struct<B:array<struct<`X Y`:int>>>") == "struct<b:array<struct<`x y`:int>>>"
+    other = ColumnWidened(column="s", before="struct<z:int>", after="struct<z:int,a:string>")
+    with pytest.raises(Refused, match=r"has the column s already, of type .*Nothing was"):
+        world.catalog.evolve(TABLE, [other])
+    world.catalog.swap_views([], [TableName("dev", "a")])
+    assert world.catalog.view(TableName("dev", "a")) is None
+
+
 def test_a_table_has_the_words_that_it_was_given_last(world: World) -> None:
     for comment, reported in (("first", "a key"), ("second", ""), ("", "other")):
         text = TableText(comment=comment, columns={"id": reported, "nowhere": "lost"})

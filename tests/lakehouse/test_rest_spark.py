@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import pytest
 
 from tests.app.memory_world import build
 from tests.lakehouse.conftest import Lake
+from tests.lakehouse.test_views_of_models import ReadAroundChanges
 from tests.worlds.rest_server import serving
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.whole_views import read_as, whole_revision, whole_views
@@ -112,3 +114,25 @@ def test_what_is_dropped_is_gone_with_its_files(lake: Lake, tmp_path: Path) -> N
     assert lake.catalog.stored(found.name) is None
     assert not folder.exists()
     assert folder.is_relative_to(tmp_path)
+
+
+STRUCTS = """MODEL (name {s}.kept, start '2024-01-01', cron '@daily', kind
+  INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true),
+  columns (id bigint, at timestamp, s struct<a:bigint>));
+SELECT id, at, STRUCT(id AS a) AS s FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
+WIDER = STRUCTS.replace("<a:bigint>", "<b:string,a:bigint>").replace("id AS a", "'n' AS b, id AS a")
+
+
+def test_structs_get_fields_while_views_are_read(lake: Lake) -> None:
+    at = pa.array([datetime(2024, 1, day, 5, tzinfo=UTC) for day in (1, 2, 2)])
+    lake.source("rows", id=pa.array([1, 2, 3], pa.int64()), at=at)
+    build(lake.services(), lake.graph(SOURCE, kept=STRUCTS))
+    view = f"{lake.iceberg.name}.{lake.schema}.kept"
+    watched = ReadAroundChanges(lake, lake.spark, view, "s.a, s IS NULL")
+    build(
+        replace(lake.services(), catalog=watched),  # type: ignore[arg-type]
+        lake.graph(SOURCE, kept=WIDER),
+    )
+    assert len(watched.seen) >= 4
+    assert all(each == watched.seen[0] != [] for each in watched.seen)
+    assert lake.spark.table(view).select("s.*").columns == ["a", "b"]
