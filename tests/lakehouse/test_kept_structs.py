@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 import pytest
+from pyiceberg.types import StringType
 
 from tests.app.memory_world import bound, build, plan
 from tests.lakehouse.conftest import DAY, WHOLE, Lake
@@ -15,11 +16,12 @@ from tests.lakehouse.test_views_of_models import ReadAroundChanges
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, total
 from vde_dagster.core.ledger.schema_changes import ColumnWidened
 from vde_dagster.core.model.writes import AppendRows, MergeRows, ReplacePartitions, Write
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.ports.engine import Sought
 
@@ -227,3 +229,75 @@ def test_a_view_model_over_a_struct_that_gets_a_field_is_named(lake: Lake) -> No
     with pytest.raises(Refused, match=rf"widens s from .*, but the VIEW {lake.schema}\.over"):
         build(lake.services(), lake.graph(SOURCE, kept=AFTER, over=over))
     assert lake.table(key.table).metadata_location == before
+
+
+def test_after_a_rollback_rows_and_views_are_those_of_the_earlier_definition(lake: Lake) -> None:
+    prepared(lake)
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
+    build(lake.services(), lake.graph(SOURCE, kept=AFTER))
+    services = lake.services()
+    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    assert fields(lake) == ["a"]
+    lake.clock.advance(timedelta(days=1))
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
+    assert fields(lake) == ["a"]
+    key = bound(lake.services()).key(ModelName(lake.schema, "kept"))
+    stored = lake.rows(f"SELECT id, s.a, s.fresh FROM {key.table} ORDER BY id")
+    assert stored == [(1, 1, None), (2, 2, None), (3, 3, None)]
+    build(lake.services(), lake.graph(SOURCE, kept=AFTER))
+    assert fields(lake) == ["a", "fresh"]
+
+
+WHOLE_STRUCT: Final = """MODEL (name {s}.kept, start '2024-01-01', kind
+  INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true));
+SELECT id, at, s FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
+
+
+def test_a_field_that_a_source_got_is_declared_before_it_is_read(lake: Lake) -> None:
+    days = [datetime(2024, 1, day, 5, tzinfo=UTC) for day in (1, 2, 3)]
+    name = lake.source(
+        "rows",
+        id=pa.array([1, 2, 3], pa.int32()),
+        at=pa.array(days),
+        s=pa.array([{"a": 1}, {"a": 2}, {"a": 3}], pa.struct([("a", pa.int32())])),
+    )
+    first = {**SOURCE["rows"], "s": "struct<a:int>"}
+    build(lake.services(), lake.graph({"rows": first}, kept=WHOLE_STRUCT))
+    with lake.table(TableName(name.schema, name.name)).update_schema() as update:
+        update.add_column(("s", "b"), StringType())
+    lake.clock.advance(timedelta(days=1))
+    with pytest.raises(EvaluationFailed, match="declare the column as it is now"):
+        build(lake.services(), lake.graph({"rows": first}, kept=WHOLE_STRUCT))
+    assert fields(lake) == ["a"]
+
+    now = {**first, "s": "struct<a:int,b:string>"}
+    services = lake.services()
+    made = plan_environment(
+        services, lake.graph({"rows": now}, kept=WHOLE_STRUCT), "prod", PlanOptions()
+    )
+    apply_plan(services, made, lambda _: None)
+    assert fields(lake) == ["a", "b"]
+    found = lake.rows(f"SELECT id, s.a, s.b FROM {lake.schema}.kept ORDER BY id")
+    assert found == [(1, 1, None), (2, 2, None), (3, 3, None)]
+
+
+PANDAS: Final = """from vde_dagster import model
+import pandas as pd
+
+@model("{s}.kept", start="2024-01-01",
+       columns={"id": "int", "at": "timestamp", "s": "struct<a:int>"},
+       kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "at", "forward_only": True})
+def kept(context):
+    return pd.DataFrame({"id": [1], "at": [context.start], "s": [{"a": 1}]})
+"""
+
+
+def test_a_struct_of_a_pandas_model_gets_fields(lake: Lake) -> None:
+    build(lake.services(), lake.graph({}, kept=PANDAS))
+    lake.clock.advance(timedelta(days=1))
+    wider = PANDAS.replace("<a:int>", "<b:array<struct<`x y`:int>>,a:bigint>").replace(
+        '{"a": 1}', '{"b": [{"x y": 2}], "a": 5_000_000_000}'
+    )
+    build(lake.services(), lake.graph({}, kept=wider))
+    found = lake.rows(f"SELECT s.a, s.b[0].`x y` FROM {lake.schema}.kept ORDER BY s.a")
+    assert found == [(1, None), (5_000_000_000, 2)]

@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.lakehouse.connect import with_views
-from vde_dagster.lakehouse.fields_by_name import with_columns_of
 from vde_dagster.lakehouse.publish import branch_name
+from vde_dagster.lakehouse.stored_values import with_columns_of
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

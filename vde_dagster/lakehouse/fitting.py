@@ -19,7 +19,6 @@ from vde_dagster.core.errors import EvaluationFailed, with_advice
 from vde_dagster.core.ledger.stored_types import is_nested
 from vde_dagster.core.model.column_rules import JudgedColumns, OnChange, judged_columns
 from vde_dagster.core.model.partition_types import layout_problems
-from vde_dagster.lakehouse.fields_by_name import as_type
 from vde_dagster.lakehouse.storable import (
     can_store,
     loses_values,
@@ -27,6 +26,7 @@ from vde_dagster.lakehouse.storable import (
     stored_type,
     unstorable,
 )
+from vde_dagster.lakehouse.stored_values import as_type
 from vde_dagster.lakehouse.tables import quoted, simple_name
 
 if TYPE_CHECKING:

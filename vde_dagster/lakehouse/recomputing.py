@@ -15,8 +15,8 @@ from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.lakehouse.digest import row_sums
 from vde_dagster.lakehouse.evaluation import input_frame
-from vde_dagster.lakehouse.fields_by_name import as_type
 from vde_dagster.lakehouse.storable import stored_type
+from vde_dagster.lakehouse.stored_values import as_type
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.unit_sums import unit_sums
 from vde_dagster.ports.engine import Sought

@@ -206,6 +206,18 @@ def test_columns_that_only_one_side_has_or_that_changed_their_type_are_named() -
     assert not found.is_equal
 
 
+@pytest.mark.parametrize("fields", ["1 AS b, SUM(amount) AS a", "SUM(amount) AS a"])
+def test_structs_of_other_fields_or_in_another_order_are_named_and_not_compared(
+    fields: str,
+) -> None:
+    whole = SALES.replace("AS amount FROM", "AS amount, STRUCT(SUM(amount) AS a, 1 AS b) AS s FROM")
+    other = whole.replace("SUM(amount) AS a, 1 AS b", fields)
+    found, _ = compared(with_dev({**SHOP, "sales": other}, {**SHOP, "sales": whole}))
+    assert [each.name for each in found.columns] == ["s"]
+    assert found.rows is not None
+    assert found.rows.not_compared == ("s",)
+
+
 def test_rows_that_share_a_key_are_reported_and_not_joined() -> None:
     alike = {**SHOP, "sales": SALES.replace("SUM(amount)", "CAST(MAX(1) AS DECIMAL(38, 0))")}
     found, _ = compared(with_dev(alike), on=["amount"])

@@ -28,7 +28,7 @@ from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.stored_types import is_widening, same_type
+from vde_dagster.core.ledger.stored_types import is_nested, is_widening, same_layout
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName, environment_view
 from vde_dagster.core.sql.rendering import within
@@ -198,7 +198,7 @@ def _columns(old: Sequence[Column], new: Sequence[Column]) -> list[ColumnDiff]:
     found = []
     for name, each in {**after, **before}.items():
         types = [side[name].type if name in side else None for side in (before, after)]
-        if None in types or not same_type(str(types[0]), str(types[1])):
+        if None in types or not same_layout(str(types[0]), str(types[1])):
             found.append(ColumnDiff(name=each.name, old=types[0], new=types[1]))
     return found
 
@@ -286,7 +286,8 @@ def _own_keys(node: Node) -> list[tuple[str, ...]]:
 
 
 def _compares(old: str, new: str) -> bool:
-    is_equal = same_type(old, new) or is_widening(old, new) or is_widening(new, old)
+    is_wider = is_widening(old, new) or is_widening(new, old)
+    is_equal = same_layout(old, new) or (is_wider and not is_nested(new))
     return is_equal and not any(each in f"{old} {new}".lower() for each in _NEVER_EQUAL)
 
 

@@ -30,6 +30,11 @@ def same_type(one: str, other: str) -> bool:
     return _is_same(_read(one), _read(other))
 
 
+def same_layout(one: str, other: str) -> bool:
+    """Whether Iceberg stores two types as one, with the fields of structs in one order."""
+    return str(_read(one)).lower() == str(_read(other)).lower()
+
+
 def holds(wide: str, narrow: str) -> bool:
     """Whether every value of one type of Spark can be one of another, by what Iceberg promotes.
 
