@@ -248,6 +248,29 @@ def test_after_a_rollback_rows_and_views_are_those_of_the_earlier_definition(lak
     assert fields(lake) == ["a", "fresh"]
 
 
+THROUGH: Final = """MODEL (name {s}.through, start '2024-01-01', kind
+  INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true));
+SELECT id, at, ARRAY(s) AS l, to_json(s) AS j FROM {s}.kept
+WHERE at BETWEEN @start_dt AND @end_dt"""
+
+
+def test_a_kept_table_downstream_gets_the_field_of_a_struct_that_it_reads(lake: Lake) -> None:
+    prepared(lake)
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE, through=THROUGH))
+    key = bound(lake.services()).key(ModelName(lake.schema, "through"))
+    lake.clock.advance(timedelta(days=1))
+    build(lake.services(), lake.graph(SOURCE, kept=AFTER, through=THROUGH))
+    assert bound(lake.services()).key(key.model) == key
+    found = lake.rows(f"SELECT id, l[0].a, l[0].fresh, j FROM {lake.schema}.through ORDER BY id")
+    assert found == [
+        (1, 1, None, '{"a":1}'),
+        (2, 2, None, '{"a":2}'),
+        (3, 3, "n", '{"a":3,"fresh":"n"}'),
+    ]
+    fresh = lake.services()
+    assert not any(each.mismatches for each in verify(fresh, bound(fresh), [key.model]))
+
+
 WHOLE_STRUCT: Final = """MODEL (name {s}.kept, start '2024-01-01', kind
   INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true));
 SELECT id, at, s FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
