@@ -23,6 +23,7 @@ from vde_dagster.core.ledger.schema_changes import ColumnWidened
 from vde_dagster.core.model.writes import AppendRows, MergeRows, ReplacePartitions, Write
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.engine import Sought
 
 pytestmark = pytest.mark.spark
@@ -210,6 +211,36 @@ def test_an_environment_of_an_earlier_definition_shows_its_own_fields(lake: Lake
     assert fields(lake, "ahead") == ["a", "fresh"]
     assert fields(lake, "dev") == ["a"]
     assert lake.rows(f"SELECT s.a FROM {lake.schema}__dev.kept ORDER BY id") == [(1,), (2,)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromotedMeanwhile:
+    """The catalog of a lake in which somebody makes a view just before a table changes."""
+
+    lake: Lake
+    made: ViewDefinition
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.lake.catalog, name)
+
+    def evolve(self, *given: object) -> None:
+        self.lake.catalog.swap_views([self.made], ())
+        self.lake.catalog.evolve(*given)  # type: ignore[arg-type]
+
+
+def test_a_view_that_was_made_just_before_a_field_is_added_is_read_after(lake: Lake) -> None:
+    prepared(lake)
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
+    services = lake.services()
+    other = plan_environment(services, lake.graph(SOURCE, kept=BEFORE), "dev", PlanOptions())
+    apply_plan(services, other, lambda _: None)
+    view = lake.catalog.view(TableName(f"{lake.schema}__dev", "kept"))
+    assert view is not None
+    meanwhile = PromotedMeanwhile(lake=lake, made=view)
+    services = replace(lake.services(), catalog=meanwhile)  # type: ignore[arg-type]
+    build(services, lake.graph(SOURCE, kept=AFTER))
+    assert fields(lake, "dev") == ["a"]
+    assert fields(lake) == ["a", "fresh"]
 
 
 def fields(lake: Lake, environment: str = "") -> list[str]:

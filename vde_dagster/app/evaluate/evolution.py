@@ -192,6 +192,8 @@ def _evolve(
         if wider:
             numbered(services, widen, lease)
         services.catalog.evolve(key.table, changes)
+        if wider:  # for views that others made in between
+            numbered(services, widen, lease)
 
 
 def _widened_views(

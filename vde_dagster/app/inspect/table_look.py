@@ -13,8 +13,10 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.damage import Unreadable
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, schema_changes
+from vde_dagster.core.ledger.stored_types import holds
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.ports.catalog import TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +94,18 @@ def _version(
         table=key.table,
         is_gone=table is None,
         foreign_write=foreign,
-        schema=_differences(table.columns, holding.columns, "recorded") if table else (),
+        schema=_differences(table.columns, _lost(table, holding), "recorded") if table else (),
     )
+
+
+def _lost(table: TableState, holding: Holding) -> list[Column]:
+    """The recorded columns that a table lacks, or of whose values it does not hold all."""
+    there = {each.name.lower(): each.type for each in table.columns}
+    return [
+        each
+        for each in holding.columns
+        if each.name.lower() not in there or not holds(there[each.name.lower()], each.type)
+    ]
 
 
 def _differences(actual: Sequence[Column], wanted: Sequence[Column], how: str) -> tuple[str, ...]:
