@@ -8,12 +8,13 @@ from typing import Final
 
 import pyarrow as pa
 import pytest
-from pyiceberg.types import StringType
+from pyiceberg.types import IntegerType, StringType
 
 from tests.app.memory_world import bound, build, plan
 from tests.lakehouse.conftest import DAY, WHOLE, Lake
 from tests.lakehouse.test_views_of_models import ReadAroundChanges
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.taking import plan_rollback
@@ -238,9 +239,11 @@ def test_a_view_that_was_made_just_before_a_field_is_added_is_read_after(lake: L
     assert view is not None
     meanwhile = PromotedMeanwhile(lake=lake, made=view)
     services = replace(lake.services(), catalog=meanwhile)  # type: ignore[arg-type]
-    build(services, lake.graph(SOURCE, kept=AFTER))
+    added = ColumnWidened(column="s", before="struct<a:int>", after="struct<a:int,b:int>")
+    evolve_tables(services, bound(services), [(ModelName(lake.schema, "kept"), [added])])
+    assert lake.table(view.target).schema().find_type("s.b") == IntegerType()
     assert fields(lake, "dev") == ["a"]
-    assert fields(lake) == ["a", "fresh"]
+    assert fields(lake) == ["a"]
 
 
 def fields(lake: Lake, environment: str = "") -> list[str]:
