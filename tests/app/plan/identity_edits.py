@@ -57,6 +57,8 @@ class Written:
     start: str = "2024-01-01"
     properties: str = ""
     partitioned_by: str = "day"
+    id: str = "id"
+    at: str = "at"
     amount: str = "amount"
     forward_only: bool | None = None
 
@@ -74,7 +76,8 @@ class Written:
         text = (
             f"MODEL (name mart.h, kind {kind}, cron '{self.cron}', start '{self.start}'"
             f"{layout}{self.properties});\n"
-            f"SELECT id AS id, at AS at, CAST(at AS DATE) AS day, {self.amount} AS amount\n"
+            f"SELECT {self.id} AS id, {self.at} AS at, CAST({self.at} AS DATE) AS day, "
+            f"{self.amount} AS amount\n"
             f"FROM raw.events {where}"
         )
         return graph_of({"h": text})
@@ -106,6 +109,12 @@ class Edit:
                 if self.changed is Property.UNIQUE_KEY
                 else f"{kept}, valid_to_name bis"
             }
+        if self.changed is Property.UPDATED_AT:
+            kept = _OPTIONS[self.kind].replace(", updated_at_name at", "")
+            now = {"options": f"{kept}, updated_at_name day"}
+        if self.changed is Property.COMPUTED:
+            keyed = "key id" in _OPTIONS.get(self.kind, "")
+            now = {"id": "id + 1000"} if keyed else {"at": "at + INTERVAL '0' HOUR"}
         before = Written(kind=self.kind, timed=self.timed, forward_only=forward_only, **was)
         after = Written(kind=self.kind, timed=self.timed, forward_only=forward_only, **now)
         if self.changed is Property.KIND:
@@ -125,6 +134,8 @@ _CHANGED: Final[dict[Property, tuple[dict[str, str], dict[str, str]]]] = {
     Property.TIME_COLUMN: ({}, {"options": "time_column day"}),
     Property.UNIQUE_KEY: ({}, {}),
     Property.PARTITIONED_BY: ({}, {"partitioned_by": "day, amount"}),
+    Property.UPDATED_AT: ({}, {}),
+    Property.COMPUTED: ({}, {}),
     Property.VALIDITY: ({}, {}),
 }
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.app.plan.identity_edits import STORED, TIMELESS, Edit, every_edit
+from tests.app.plan.identity_edits import NAME, STORED, TIMELESS, Edit, Written, every_edit
 from vde_dagster.core.model.kinds import (
     Embedded,
     External,
@@ -18,12 +18,14 @@ from vde_dagster.core.model.kinds import (
 )
 from vde_dagster.core.model.row_identity import (
     Alone,
+    IdentityChange,
     Kept,
     Property,
     fate,
     identity_changes,
     is_kept,
 )
+from vde_dagster.core.planning.changes.computed_values import computed_changes
 from vde_dagster.core.time.intervals import Interval
 
 EDITS = list(every_edit())
@@ -42,6 +44,14 @@ def table() -> list[str]:
         found = [fate(changed, kind) for kind in kinds]
         lines.append([changed.value, *("" if each is None else str(each) for each in found)])
     return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def changes(before: Written, after: Written) -> list[IdentityChange]:
+    """All that a plan finds of an edit."""
+    return [
+        *identity_changes(before.node.model, after.node.model),
+        *computed_changes(before.graph, after.graph, NAME),
+    ]
 
 
 def test_the_docs_have_the_table_of_the_function() -> None:
@@ -66,9 +76,7 @@ def test_kinds_that_no_time_makes_due_have_rows_of_one_kind_only(changed: Proper
 @pytest.mark.parametrize("edit", EDITS, ids=str)
 def test_an_edit_is_found_as_what_it_changes(edit: Edit) -> None:
     before, after = edit.sides(forward_only=False)
-    assert [e.changed for e in identity_changes(before.node.model, after.node.model)] == [
-        edit.changed
-    ]
+    assert [each.changed for each in changes(before, after)] == [edit.changed]
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=str)
@@ -86,7 +94,7 @@ def test_what_is_loaded_decides_about_units_and_starts() -> None:
         found = fate(edit.changed, edit.kind)
         assert found is not None
         before, after = edit.sides(forward_only=True)
-        (change,) = identity_changes(before.node.model, after.node.model)
+        (change,) = changes(before, after)
         model, unit = after.node.model, after.node.model.unit
         whole = Interval(unit.ceil(model.start), unit.shifted(unit.ceil(model.start), 2))
         later = Interval(unit.shifted(whole.start, 1), whole.end)

@@ -6,9 +6,10 @@ no part of it: they decide which rows there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Generic, Protocol, TypeVar
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
@@ -18,6 +19,7 @@ from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
 
+T = TypeVar("T")
 ColumnOf = tuple[ModelName, str]
 """A parent, and one of its columns in lower case."""
 
@@ -213,67 +215,114 @@ def column_lineage(query: exp.Query) -> dict[str, tuple[ColumnOf, ...]]:
     Args:
         query: Canonical: every column is bound to its table or sub-query, no star is left.
     """
+    traced = trace_columns(query, _Origins())
+    return {name: tuple(sorted(columns)) for name, columns in traced.items()}
+
+
+class Tracing(Protocol[T]):
+    """What is found of a column, from what is found of the columns that it is computed from."""
+
+    def leaf(self, column: ColumnOf, scan: int) -> T:
+        """What is found of a parent's column; ``scan`` counts how often a FROM has the parent."""
+        ...
+
+    def computed(self, expression: exp.Expr, read: Sequence[T]) -> T:
+        """What is found of an expression, from what it reads in the order of its text."""
+        ...
+
+    def united(self, branches: Sequence[T]) -> T:
+        """What is found of a column of a set operation."""
+        ...
+
+
+class _Origins:
+    """Finds the parents' columns that a column is computed from."""
+
+    def leaf(self, column: ColumnOf, scan: int) -> frozenset[ColumnOf]:  # noqa: ARG002
+        return frozenset([column])
+
+    def computed(
+        self,
+        expression: exp.Expr,  # noqa: ARG002
+        read: Sequence[frozenset[ColumnOf]],
+    ) -> frozenset[ColumnOf]:
+        return frozenset[ColumnOf]().union(*read)
+
+    def united(self, branches: Sequence[frozenset[ColumnOf]]) -> frozenset[ColumnOf]:
+        return frozenset[ColumnOf]().union(*branches)
+
+
+def trace_columns(query: exp.Query, tracing: Tracing[T]) -> dict[str, T]:
+    """What is found of each output column, through the scopes of a canonical query."""
     scopes = traverse_scope(query)
     if not scopes:
         return {}
-    tracer = _Tracer({id(scope.expression): scope for scope in scopes})
+    tracer = _Tracer({id(scope.expression): scope for scope in scopes}, tracing)
     top = scopes[-1]
-    return {
-        name: tuple(sorted(tracer.output(top, position)))
-        for position, name in enumerate(outputs_of(top))
-    }
+    return {name: tracer.output(top, position) for position, name in enumerate(outputs_of(top))}
 
 
 @dataclass(slots=True)
-class _Tracer:
+class _Tracer(Generic[T]):
     """Follows columns through scopes; each column of each scope is followed once."""
 
     scopes: dict[int, Scope]
-    known: dict[tuple[int, int], frozenset[ColumnOf]] = field(default_factory=dict)
+    tracing: Tracing[T]
+    known: dict[tuple[int, int], T] = field(default_factory=dict)
 
-    def output(self, scope: Scope, position: int) -> frozenset[ColumnOf]:
-        """What one output column of a scope is computed from."""
+    def output(self, scope: Scope, position: int) -> T:
+        """What is found of one output column of a scope."""
         key = (id(scope), position)
         if key not in self.known:
-            self.known[key] = frozenset()  # a recursive query meets itself: it adds nothing new
-            self.known[key] = frozenset(self._output(scope, position))
+            self.known[key] = self.tracing.united([])  # a recursive query meets itself
+            self.known[key] = self._output(scope, position)
         return self.known[key]
 
-    def _output(self, scope: Scope, position: int) -> Iterator[ColumnOf]:
+    def _output(self, scope: Scope, position: int) -> T:
         if scope.set_operation_scopes:
-            for branch in scope.set_operation_scopes:
-                yield from self.output(branch, position)
-            return
+            return self.tracing.united(
+                [self.output(branch, position) for branch in scope.set_operation_scopes]
+            )
         expression = scope.expression
-        if isinstance(expression, exp.Query):
-            selects = expression.selects
-            if position < len(selects):
-                yield from self._expression(scope, selects[position])
-            return
-        yield from self._expression(scope, expression)  # EXPLODE and its like: all that it unfolds
+        if not isinstance(expression, exp.Query):  # EXPLODE and its like: all that it unfolds
+            return self._expression(scope, expression)
+        selects = expression.selects
+        if position < len(selects):
+            return self._expression(scope, selects[position])
+        return self.tracing.united([])
 
-    def _expression(self, scope: Scope, expression: exp.Expr) -> Iterator[ColumnOf]:
+    def _expression(self, scope: Scope, expression: exp.Expr) -> T:
+        return self.tracing.computed(expression, list(self._read(scope, expression)))
+
+    def _read(self, scope: Scope, expression: exp.Expr) -> Iterator[T]:
         for node in expression.walk(prune=lambda each: isinstance(each, exp.Query)):
             if isinstance(node, exp.Query):
                 inner = self.scopes.get(id(node.unnest()))
                 if inner is not None and inner is not scope:
                     for position, _ in enumerate(outputs_of(inner)):
-                        yield from self.output(inner, position)
+                        yield self.output(inner, position)
             elif isinstance(node, exp.Column):
                 yield from self._column(scope, node)
 
-    def _column(self, scope: Scope, column: exp.Column) -> Iterator[ColumnOf]:
+    def _column(self, scope: Scope, column: exp.Column) -> Iterator[T]:
         source = source_of(scope, column.table)
         if isinstance(source, exp.Table):
             name = model_name_of(source)
             if name is not None:
-                yield name, column.name.lower()
+                yield self.tracing.leaf((name, column.name.lower()), _scan(scope, source))
         elif isinstance(source, Scope):
             outputs = outputs_of(source)
             if column.name.lower() in outputs:
-                yield from self.output(source, outputs.index(column.name.lower()))
+                yield self.output(source, outputs.index(column.name.lower()))
             elif not isinstance(source.expression, exp.Query):
-                yield from self.output(source, 0)
+                yield self.output(source, 0)
+
+
+def _scan(scope: Scope, table: exp.Table) -> int:
+    """Which of the scans of its table that a scope has it is; the first one is 0."""
+    tables = [each for each in scope.sources.values() if isinstance(each, exp.Table)]
+    same = [id(each) for each in tables if model_name_of(each) == model_name_of(table)]
+    return same.index(id(table)) if id(table) in same else 0
 
 
 def outputs_of(scope: Scope) -> list[str]:

@@ -7,12 +7,21 @@ the model says. `fate` decides it for each property and kind; docs/kinds.md has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Final, assert_never
 
-from vde_dagster.core.model.kinds import IncrementalByPartition, Kind
+from sqlglot import exp, parse_one
+
+from vde_dagster.core.model.kinds import (
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    Kind,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+)
 from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, format_instant
@@ -34,6 +43,8 @@ class Property(Enum):
     TIME_COLUMN = "another `time_column`, or another format of it"
     UNIQUE_KEY = "another `unique_key`"
     PARTITIONED_BY = "another `partitioned_by`, by which rows are replaced"
+    UPDATED_AT = "another `updated_at_name`"
+    COMPUTED = "other values of a column that tells rows or their intervals apart"
     VALIDITY = "another `valid_from_name`, `valid_to_name` or `time_data_type`"
 
 
@@ -90,7 +101,9 @@ _OPTIONS: Final = {
     Property.TIME_COLUMN: ("time_column", "time_format"),
     Property.UNIQUE_KEY: ("unique_key",),
     Property.VALIDITY: ("valid_from_name", "valid_to_name", "time_data_type"),
+    Property.UPDATED_AT: ("updated_at_name",),
     Property.PARTITIONED_BY: (),
+    Property.COMPUTED: (),
 }
 """The options of kinds by which rows are identified; partitions are the model's own property."""
 
@@ -98,6 +111,9 @@ _OPTIONS: Final = {
 def _names_rows_by(changed: Property, kind: type[KindFacts]) -> bool:
     if changed is Property.PARTITIONED_BY:
         return issubclass(kind, IncrementalByPartition)
+    if changed is Property.COMPUTED:
+        named = (Property.TIME_COLUMN, Property.UNIQUE_KEY, Property.PARTITIONED_BY)
+        return any(_names_rows_by(each, kind) for each in named)
     options = {option.name for option in fields(kind)}  # type: ignore[arg-type] # kinds are dataclasses
     return options.issuperset(_OPTIONS[changed])
 
@@ -135,11 +151,40 @@ def _fate_of_order(changed: Property, *, is_appended: bool) -> Fate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityChange:
-    """A property that an edit changes, as people write it before and after."""
+    """A property that an edit changes, as people write it before and after.
+
+    ``column`` is the one that is computed in another way; empty for other properties.
+    """
 
     changed: Property
     before: str
     after: str
+    column: str = ""
+
+
+def identifying_columns(model: Model) -> list[str]:
+    """The columns by whose values a kind finds a row, or the interval that it belongs to."""
+    match model.kind:
+        case IncrementalByTimeRange(time_column=column):
+            found = [column]
+        case IncrementalByUniqueKey(unique_key=keys):
+            found = _columns_in(keys)
+        case IncrementalByPartition():
+            found = [each.column for each in model.storage.partitioned_by]
+        case ScdType2ByTime() | ScdType2ByColumn() as kind:
+            updated = kind.updated_by
+            found = [*_columns_in(kind.unique_key), *([] if updated is None else [updated])]
+        case _:
+            found = []
+    return [each.lower() for each in found]
+
+
+def _columns_in(expressions: Iterable[str]) -> list[str]:
+    return [
+        column.name
+        for each in expressions
+        for column in parse_one(each, dialect="spark").find_all(exp.Column)
+    ]
 
 
 def identity_changes(before: Model, after: Model) -> Iterator[IdentityChange]:

@@ -8,6 +8,7 @@ from typing import Final
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.row_identity import IdentityChange, Property, is_kept
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.column_checks import new_table
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.time.intervals import Interval, format_instant
@@ -47,6 +48,8 @@ def _text(
             was=f"was {identity.before} and is {identity.after}",
             before=identity.before,
             kind=model.kind.keyword,
+            column=identity.column,
+            by="" if change.change is Change.DIRECT else " by what it reads",
             first=format_instant(loaded[0].start) if loaded else "",
             parts=by_unit if model.kind.is_partitioned else f"{parts} is not made of whole units",
         )
@@ -91,6 +94,17 @@ _TEXTS: Final = {
             "what is replaced"
         ),
         _BACK,
+    ),
+    Property.UPDATED_AT: (
+        "its updated_at_name {was}: the rows that are there have the times of the other column",
+        _BACK,
+    ),
+    Property.COMPUTED: (
+        (
+            "it tells rows apart by `{column}`, which{by} {was}: rows that are there would stay "
+            "beside the same ones with other values"
+        ),
+        "Take the change back, or give the new values to a column of another name",
     ),
     Property.VALIDITY: (
         "its history's columns {was}: rows that are there have no value in them",

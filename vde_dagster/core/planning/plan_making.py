@@ -22,6 +22,7 @@ from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import reads_changed_source
 from vde_dagster.core.planning.bound_reasons import effective, why_bounded
+from vde_dagster.core.planning.changes.computed_values import computed_changes
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
@@ -197,7 +198,7 @@ def _change(
         and node.name in findings.filled
         and _is_only_downstream(graph, node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
-        identity_changes=_identity_changes(node, shown, snapshot, findings),
+        identity_changes=tuple(_identity_changes(graph, node, shown, found, findings)),
         behind=findings.behind.get(node.name),
         staleness=findings.staleness.get(node.name),
         bounded=snapshot.bounded,
@@ -272,13 +273,13 @@ def _schema_changes(
 
 
 def _identity_changes(
-    node: Node, shown: Shown, snapshot: ModelSnapshot, findings: Findings
-) -> tuple[IdentityChange, ...]:
+    graph: Graph, node: Node, shown: Shown, found: Resolved, findings: Findings
+) -> Iterator[IdentityChange]:
     """What of a model that differs says otherwise which rows of its kept table are the same.
 
     A preview is made to be kept one day, so it counts as what it is shown instead of.
     """
-    before = shown.snapshots.get(node.name)
+    before, snapshot = shown.snapshots.get(node.name), found.snapshot
     if (
         before is None
         or not node.model.kind.stores_rows
@@ -286,9 +287,11 @@ def _identity_changes(
         or before.fingerprint == snapshot.fingerprint
         or node.name not in findings.filled
     ):
-        return ()
+        return
     after = node.model if node.own_start is None else replace(node.model, start=node.own_start)
-    return tuple(identity_changes(shown.graph[node.name].model, after))
+    yield from identity_changes(shown.graph[node.name].model, after)
+    if not found.difference.keeps_rows:
+        yield from computed_changes(shown.graph, graph, node.name)
 
 
 def _lacking(node: Node, recorded: Sequence[Column]) -> Iterator[SchemaChange]:

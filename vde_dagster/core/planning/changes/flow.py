@@ -10,29 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import assert_never
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.fingerprint import data_parts, loading_parts, statement_parts
 from vde_dagster.core.model.history import EVERY_COLUMN
-from vde_dagster.core.model.kinds import (
-    Embedded,
-    External,
-    Full,
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
-    Managed,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    Seed,
-    View,
-)
+from vde_dagster.core.model.kinds import IncrementalByUniqueKey, ScdType2ByColumn
 from vde_dagster.core.model.model import Model, Query, SeedRows
+from vde_dagster.core.model.row_identity import identifying_columns
 from vde_dagster.core.model.seed_rows import seed_lines
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
@@ -292,35 +279,16 @@ def _type(written: str) -> str:
 
 def row_columns(model: Model, names: Iterable[str]) -> list[str]:
     """The columns by whose values a kind decides which rows its table has (seed 001)."""
-    found: list[str] = []
+    identifying = identifying_columns(model)
     match model.kind:
-        case IncrementalByTimeRange(time_column=column):
-            found = [column]
-        case IncrementalByUniqueKey(unique_key=keys, when_matched=clauses, merge_filter=condition):
+        case IncrementalByUniqueKey(when_matched=clauses, merge_filter=condition):
             merges = bool(clauses) or condition is not None
-            found = list(names) if merges else _columns_in(keys)
-        case IncrementalByPartition():
-            found = [each.column for each in model.storage.partitioned_by]
-        case ScdType2ByTime(unique_key=keys, updated_at_name=updated):
-            found = [*_columns_in(keys), updated]
-        case ScdType2ByColumn(unique_key=keys, columns=compared, updated_at_name=updated):
-            named = [*compared, *([updated] if updated is not None else [])]
-            found = list(names) if EVERY_COLUMN in compared else [*_columns_in(keys), *named]
-        case (
-            IncrementalUnmanaged() | Full() | View() | Embedded() | Seed() | External() | Managed()
-        ):
-            pass
-        case unreachable:
-            assert_never(unreachable)
-    return [each.lower() for each in found]
-
-
-def _columns_in(expressions: Iterable[str]) -> list[str]:
-    return [
-        column.name
-        for each in expressions
-        for column in parse_one(each, dialect="spark").find_all(exp.Column)
-    ]
+            return [each.lower() for each in names] if merges else identifying
+        case ScdType2ByColumn(columns=compared):
+            every = names if EVERY_COLUMN in compared else (*identifying, *compared)
+            return [each.lower() for each in every]
+        case _:
+            return identifying
 
 
 def changed_models(before: Graph, after: Graph) -> set[ModelName]:
