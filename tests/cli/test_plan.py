@@ -144,7 +144,7 @@ NEW_SEED: Final = {
     "previous_version": None,
     "missing_intervals": [ALWAYS], "restatements": [], "skipped": [],
     "reused": None, "may_adopt": False, "behind": None, "stale": None,
-    "schema_changes": [], "bounded_from": None, "preview": False,
+    "schema_changes": [], "identity_changes": [], "bounded_from": None, "preview": False,
 }  # fmt: skip
 """What it says of a new model, but for its version and the time."""
 

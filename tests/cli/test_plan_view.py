@@ -18,10 +18,12 @@ from vde_dagster.cli.plan_view import print_plan
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, ColumnWidened
 from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.row_identity import IdentityChange, Property
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
+from vde_dagster.core.planning.identity_checks import identity_findings
 from vde_dagster.core.planning.plan import (
     Behind,
     ExistingVersion,
@@ -31,6 +33,7 @@ from vde_dagster.core.planning.plan import (
     NotRestated,
     Plan,
 )
+from vde_dagster.core.planning.plan_markdown import plan_markdown
 from vde_dagster.core.planning.plan_text import MOST
 from vde_dagster.core.planning.stages import ShowFilled, closing_of
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
@@ -334,6 +337,14 @@ def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
             {"schema_changes": (ColumnDropped(column="x", type="int"),)},
             "in place: drops x (int)",
         ),
+        (
+            {
+                "identity_changes": (
+                    IdentityChange(changed=Property.END, before="none", after="2024-01-02"),
+                )
+            },
+            "on rows that stay: another `end` (none to 2024-01-02)",
+        ),
         ({"version": OLD, "missing": ()}, "00000000 stays"),
         ({"reasons": tuple(reason(f"clause {n}") for n in range(8))}, "... and 3 more reasons"),
     ],
@@ -439,3 +450,26 @@ def test_the_json_of_a_change_says_what_is_reused_and_who_decided() -> None:
     assert found["schema_changes"] == [
         {"change": "widened", "column": "x", "old": "int", "new": "bigint", "rule": "allow"}
     ]
+
+
+def test_the_json_of_a_change_says_what_it_does_to_rows_that_stay() -> None:
+    graph = graph_of({"a.one": ""})
+    base = change("a.one", Change.DIRECT, Category.FORWARD_ONLY)
+    edits = (
+        IdentityChange(changed=Property.CRON, before="@daily UTC", after="0 3 * * * UTC"),
+        IdentityChange(changed=Property.KIND, before="FULL", after="SEED"),
+    )
+    plan = plan_of(graph, [replace(base, identity_changes=edits)])
+    (found,) = json.loads(json.dumps(plan_facts(plan)))["changes"]
+    kept, refused = found["identity_changes"]
+    assert kept == {
+        "property": "cron",
+        "column": None,
+        "old": "@daily UTC",
+        "new": "0 3 * * * UTC",
+        "refused": None,
+    }
+    assert (refused["property"], refused["old"], refused["new"]) == ("kind", "FULL", "SEED")
+    assert refused["refused"] in "".join(identity_findings(plan))
+    assert "a.one keeps its table, and its kind was FULL and is SEED" in refused["refused"]
+    assert "on rows that stay: another `cron`" in plan_markdown(plan)

@@ -53,6 +53,8 @@ def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
         yield Text(f"... and {more:,} more reason{'s' if more > 1 else ''}", style="dim")
     for each in change.schema_changes:
         yield Text(f"in place: {described(each)}")
+    for identity in change.identity_changes:
+        yield Text(f"on rows that stay: {identity}")
     yield version_and_work(plan, change)
 
 

@@ -15,6 +15,7 @@ from vde_dagster.core.ledger.schema_changes import (
     SchemaChange,
 )
 from vde_dagster.core.planning.column_checks import rule_of
+from vde_dagster.core.planning.identity_checks import why_refused
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.pauses import Pause, PausedModel
 from vde_dagster.core.planning.plan import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.model.row_identity import IdentityChange
     from vde_dagster.core.model.snapshot import Bounded
     from vde_dagster.core.time.intervals import Interval
 
@@ -56,7 +58,7 @@ def plan_facts(plan: Plan) -> Facts:
         "empty": plan.is_empty,
         "promotes": plan.promotes,
         "options": CODEC.write(PlanOptions, plan.options),
-        "changes": [_change(plan.graph.nodes.get(each.name), each) for each in plan.changes],
+        "changes": [_change(plan, each) for each in plan.changes],
         "views": [str(name) for name in plan.views],
         "removed_views": [str(name) for name in plan.removed],
         "hidden": sorted(str(name) for name in plan.hidden),
@@ -95,7 +97,8 @@ def pause_facts(pause: Pause) -> Facts:
     }
 
 
-def _change(node: Node | None, change: ModelChange) -> Facts:
+def _change(plan: Plan, change: ModelChange) -> Facts:
+    node = plan.graph.nodes.get(change.name)
     return {
         "name": str(change.name),
         "kind": node.model.kind.keyword if node else None,
@@ -116,7 +119,21 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "behind": _behind(node, change.behind),
         "stale": stale_facts(node, change.staleness),
         "schema_changes": [_schema_change(node, each) for each in change.schema_changes],
+        "identity_changes": [
+            _identity_change(plan, change, each) for each in change.identity_changes
+        ],
         **bound_facts(change.bounded),
+    }
+
+
+def _identity_change(plan: Plan, change: ModelChange, identity: IdentityChange) -> Facts:
+    loaded = change.reuse.loaded if change.reuse is not None else ()
+    return {
+        "property": identity.changed.name.lower(),
+        "column": identity.column or None,
+        "old": identity.before,
+        "new": identity.after,
+        "refused": why_refused(plan, change, identity, loaded) or None,
     }
 
 

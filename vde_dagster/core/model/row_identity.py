@@ -161,6 +161,10 @@ class IdentityChange:
     after: str
     column: str = ""
 
+    def __str__(self) -> str:
+        of = f"`{self.column}`: " if self.column else ""
+        return f"{self.changed.value} ({of}{self.before} to {self.after})"
+
 
 def identifying_columns(model: Model) -> list[str]:
     """The columns by whose values a kind finds a row, or the interval that it belongs to."""

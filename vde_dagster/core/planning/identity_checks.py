@@ -24,14 +24,27 @@ def identity_findings(
         loaded: What its versions hold by now; None for what they held when it was made.
     """
     for change in plan.changes:
-        if not change.identity_changes:
-            continue
-        model = plan.graph[change.name].model
         there = change.reuse.loaded if loaded is None and change.reuse is not None else ()
-        holds = there if loaded is None else loaded[change.name]
-        for each in change.identity_changes:
-            if not is_kept(each, model, holds):
-                yield _text(plan, change, each, model, holds)
+        holds = there if loaded is None else loaded.get(change.name, ())
+        for identity in change.identity_changes:
+            refusal = why_refused(plan, change, identity, holds)
+            if refusal:
+                yield refusal
+
+
+def why_refused(
+    plan: Plan, change: ModelChange, identity: IdentityChange, loaded: Sequence[Interval]
+) -> str:
+    """Why a table cannot be kept if a property of its model changes, for people; empty if it can.
+
+    Args:
+        plan: The plan.
+        change: The model's.
+        identity: One of its ``identity_changes``.
+        loaded: What its version holds.
+    """
+    model = plan.graph[change.name].model
+    return "" if is_kept(identity, model, loaded) else _text(plan, change, identity, model, loaded)
 
 
 def _text(

@@ -111,6 +111,8 @@ def _reasons(changes: Sequence[ModelChange]) -> Iterator[str]:
             yield f"- `{change.name}`: {escaped(reason)}"
         for each in change.schema_changes:
             yield f"- `{change.name}`: in place: {escaped(described(each))}"
+        for identity in change.identity_changes:
+            yield f"- `{change.name}`: on rows that stay: {escaped(str(identity))}"
 
 
 def _stale(plan: Plan) -> Iterator[str]:
