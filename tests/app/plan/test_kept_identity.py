@@ -12,6 +12,7 @@ from tests.app.memory_world import START, MemoryWorld, bound, hour_of
 from tests.app.plan.identity_edits import NAME, Edit, Written, every_edit
 from tests.app.shop_world import asked, done
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.app.services import Services
@@ -236,6 +237,14 @@ def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
     apply_plan(services, plan, lambda _: None)
     assert [row[3] for row in world.rows("mart.h")] == [10, 4, 5, 70]
     landed(world, {31: 6}, MIDNIGHT + 1)
+    said = asked(services, edited.graph, "prod").changes[-1].staleness
+    assert said is not None
+    assert said.reason.endswith(
+        "has changed since, and a forward-only change kept its rows: they become those of the "
+        "model as it is"
+    )
+    (status,) = look_at_environment(services, "prod").models
+    assert status.staleness == said
     done(services, edited.graph, "prod")
     assert Counter(row[3] for row in world.rows("mart.h")) == Counter([4, 10, 50, 60, 70])
     assert is_sound(services)

@@ -230,7 +230,13 @@ def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
     if kept and node.model.kind.restates_whole:
         kept = behind
     why = _why_expired(planned, node, look) if kept else ""
-    return replace(staleness, intervals=subtract(behind, kept), kept=kept, why_kept=why)
+    staleness = replace(staleness, intervals=subtract(behind, kept), kept=kept, why_kept=why)
+    if staleness.intervals and planned.own.snapshots[node.name].drifted:
+        return replace(staleness, reason=f"{staleness.reason}, {_EDITED}")
+    return staleness
+
+
+_EDITED: Final = "and a forward-only change kept its rows: they become those of the model as it is"
 
 
 def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
