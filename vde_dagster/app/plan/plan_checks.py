@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from vde_dagster.app.evaluate.evolution import readers_of_views
 from vde_dagster.app.inputs.input_moves import InputStates
@@ -148,7 +149,8 @@ def held_now(services: Services, plan: Plan, own: Environment | None) -> Held:
 def gaps_after(plan: Plan, held: Held, work: Iterable[WorkStage] = ()) -> tuple[Gap, ...]:
     """What is shown now and will not be loaded when the work is done.
 
-    This is checked for production, and if the option ``no_gaps`` asks for it.
+    This is checked for production, and if the option ``no_gaps`` asks for it. The option
+    ``accept_loss`` accepts that the last units of a coarser interval unit are not over yet.
 
     Args:
         plan: The plan.
@@ -162,7 +164,9 @@ def gaps_after(plan: Plan, held: Held, work: Iterable[WorkStage] = ()) -> tuple[
     loaded: Mapping[ModelName, tuple[Interval, ...]] = {
         name: (*computed, *filled.get(name, ())) for name, computed in _computed(plan, held).items()
     }
-    return tuple(find_gaps(plan.graph, held.shown.snapshots, plan.snapshots, held.loaded, loaded))
+    gaps = find_gaps(plan.graph, held.shown.snapshots, plan.snapshots, held.loaded, loaded)
+    accepts = plan.options.accept_loss
+    return tuple(gap for gap in gaps if not accepts or _next_due(plan, gap) is None)
 
 
 def _computed(plan: Plan, held: Held) -> dict[ModelName, tuple[Interval, ...]]:
@@ -188,16 +192,24 @@ def _advice_for(plan: Plan, gap: Gap) -> str:
     """Why intervals are not loaded that are shown, and what to do."""
     if plan.options.skip_backfill:
         return "Leave --skip-backfill out, so that they are filled first."
+    until = _next_due(plan, gap)
+    if until is None:
+        return "What they read is not complete up to there: load their sources and plan again."
+    model = plan.graph[gap.name].model
+    finer = "" if plan.taken is not None else ", or write a finer `interval_unit` or another `cron`"
+    return (
+        f"By its cron ({model.cron}) and its interval unit ({model.unit.value}) what begins at "
+        f"{format_instant(until)} is not due yet: plan again once it is{finer}. To show less until "
+        "then, plan with --accept-loss."
+    )
+
+
+def _next_due(plan: Plan, gap: Gap) -> datetime | None:
+    """When the interval begins that is not due yet, if a gap is of nothing else."""
     model = plan.graph[gap.name].model
     due = due_interval(model, plan.now) if plan.now is not None else None
     until = due.end if due is not None else model.start
-    if model.kind.is_timeless or gap.intervals[0].start < until:
-        return "What they read is not complete up to there: load their sources and plan again."
-    return (
-        f"By its cron ({model.cron}) and its interval unit ({model.unit.value}) what begins at "
-        f"{format_instant(until)} is not due yet: plan again once it is, or write a finer "
-        "`interval_unit` or another `cron`."
-    )
+    return None if model.kind.is_timeless or gap.intervals[0].start < until else until
 
 
 def _expired_problems(services: Services, plan: Plan) -> Iterator[str]:

@@ -11,7 +11,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.column_checks import new_table
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.time.intervals import Interval, format_instant
+from vde_dagster.core.time.intervals import Interval, format_instant, merge
 
 
 def identity_findings(
@@ -61,6 +61,7 @@ def _text(
             was=f"was {identity.before} and is {identity.after}",
             before=identity.before,
             kind=model.kind.keyword,
+            later=_later(plan, model, loaded),
             column=identity.column,
             by="" if change.change is Change.DIRECT else " by what it reads",
             first=format_instant(loaded[0].start) if loaded else "",
@@ -70,19 +71,27 @@ def _text(
     )
     lost = ", without the history that is there" if model.kind.keeps_history else ""
     return (
-        f"{model.place}: {change.name} keeps its table, and {why}. {way}, or "
+        f"{model.place}: {change.name} keeps its table, and {why}. {way[0].upper()}{way[1:]}, or "
         f"{new_table(plan, change)}, which makes a new table{lost}."
     )
 
 
-_BACK: Final = "Take the change back"
+def _later(plan: Plan, model: Model, loaded: Sequence[Interval]) -> str:
+    """The advice to wait until the last unit is whole, where that is all that is lacking."""
+    widened = merge(map(model.unit.widen, loaded))
+    if model.kind.is_partitioned or [e.start for e in widened] != [e.start for e in merge(loaded)]:
+        return ""
+    return f"once {', '.join(map(str, widened))} is loaded, {plan.again.removesuffix('.')}, or "
+
+
+_BACK: Final = "take the change back"
 _TEXTS: Final = {
     Property.KIND: ("its kind {was}: the rows that are there were loaded in another way", _BACK),
     Property.COARSER: (
         "its interval unit {was}: {parts}",
         (
-            "Write `interval_unit {before}` in the model, with which another cron only says when "
-            "it is due"
+            "{later}write `interval_unit {before}` in the model, with which another cron only says "
+            "when it is due"
         ),
     ),
     Property.FINER: ("its interval unit {was}: {parts}", _BACK),
@@ -91,7 +100,7 @@ _TEXTS: Final = {
             "its start {was}: {kind} builds each interval on the ones before it, and is loaded "
             "from {first} on"
         ),
-        "Write `start '{first}'` in the model",
+        "write `start '{first}'` in the model",
     ),
     Property.TIME_COLUMN: (
         "its time_column {was}: by that, rows that are there are of other intervals",
@@ -117,11 +126,11 @@ _TEXTS: Final = {
             "it tells rows apart by `{column}`, which{by} {was}: rows that are there would stay "
             "beside the same ones with other values"
         ),
-        "Take the change back, or give the new values to a column of another name",
+        "take the change back, or give the new values to a column of another name",
     ),
     Property.VALIDITY: (
         "its history's columns {was}: rows that are there have no value in them",
-        "Take the change back, and give the columns other names in a VIEW of the model",
+        "take the change back, and give the columns other names in a VIEW of the model",
     ),
 }
 """Why a table cannot be kept, and how it can; properties that never say so are absent."""
