@@ -141,7 +141,7 @@ def test_hourly_to_daily_in_mid_day_never_calls_the_day_loaded(edit: Edit) -> No
     services = world.services()
     plan = asked(services, after.graph, "prod", forward_only=True)
     if edit.kind is not Full:
-        with pytest.raises(Refused, match="Write `interval_unit hour` in the model"):
+        with pytest.raises(Refused, match="rite `interval_unit hour` in the model"):
             apply_plan(services, plan, lambda _: None)
         after = Written(
             kind=edit.kind, timed=True, forward_only=True, properties=", interval_unit hour"
