@@ -22,8 +22,7 @@ STAGED = (
 )
 FORWARD = "INCREMENTAL_UNMANAGED (forward_only true)"
 KEYED = (
-    "MODEL (name mart.h, kind {kind});\n"
-    "SELECT id AS id, at AS at, amount AS amount FROM staging.e"
+    "MODEL (name mart.h, kind {kind});\nSELECT id AS id, at AS at, amount AS amount FROM staging.e"
 )
 KINDS = {
     "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true)": "id",
@@ -58,7 +57,9 @@ def test_a_key_that_changes_upstream_is_refused_before_rows_double(kind: str, st
     edited = graph(kind, staging, id="id + 1000")
     for environment in ("prod", "dev"):
         plan = asked(services, edited, environment)
-        with pytest.raises(Refused, match="mart.h keeps its table, and it tells rows apart") as no:
+        with pytest.raises(
+            Refused, match=r"mart\.h keeps its table, and it tells rows apart"
+        ) as no:
             apply_plan(services, plan, lambda _: None)
         assert "by what it reads was raw.events.id and is raw.events.id + 1000" in str(no.value)
     assert asked(services, graph(kind, staging), "prod").is_up_to_date
@@ -91,7 +92,7 @@ def test_the_ways_on_lead_on() -> None:
         }
     )
     done(services, edited, "prod", decisions={NAME: Category.BREAKING})
-    assert sorted(row[0] for row in world.rows("mart.h")) == [1001, 1002, 1003]
+    assert sorted(str(row[0]) for row in world.rows("mart.h")) == ["1001", "1002", "1003"]
 
 
 def test_a_table_that_nothing_keeps_is_computed_again() -> None:
@@ -113,4 +114,4 @@ def test_new_values_of_a_key_get_a_column_of_another_name() -> None:
         }
     )
     done(services, wider, "prod")
-    assert sorted(row[0] for row in world.rows("mart.h")) == [1, 2, 3]
+    assert sorted(str(row[0]) for row in world.rows("mart.h")) == ["1", "2", "3"]

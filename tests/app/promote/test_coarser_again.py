@@ -1,4 +1,4 @@
-"""Production goes back to a version of a coarser interval unit in the middle of one: the ways on."""
+"""Production goes back to a version of a coarser interval unit in mid-unit: the ways on."""
 
 from __future__ import annotations
 

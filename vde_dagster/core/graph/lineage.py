@@ -238,12 +238,12 @@ class Tracing(Protocol[T]):
 class _Origins:
     """Finds the parents' columns that a column is computed from."""
 
-    def leaf(self, column: ColumnOf, scan: int) -> frozenset[ColumnOf]:  # noqa: ARG002
+    def leaf(self, column: ColumnOf, scan: int) -> frozenset[ColumnOf]:
         return frozenset([column])
 
     def computed(
         self,
-        expression: exp.Expr,  # noqa: ARG002
+        expression: exp.Expr,
         read: Sequence[frozenset[ColumnOf]],
     ) -> frozenset[ColumnOf]:
         return frozenset[ColumnOf]().union(*read)

@@ -47,7 +47,10 @@ SAME = {
             "WHERE nth = 1"
         ),
     ),
-    "groups": (PLAIN, "SELECT id AS id, MAX(at) AS at, SUM(amount) AS amount FROM raw.events GROUP BY id"),
+    "groups": (
+        PLAIN,
+        "SELECT id AS id, MAX(at) AS at, SUM(amount) AS amount FROM raw.events GROUP BY id",
+    ),
     "a branch more": (PLAIN, f"{PLAIN} UNION ALL SELECT id + 1000, at, amount FROM raw.events"),
     "a branch less": (f"{PLAIN} UNION ALL SELECT id + 1000, at, amount FROM raw.events", PLAIN),
     "a wider type": (PLAIN, PLAIN.replace("id AS", "CAST(id AS DECIMAL(38, 0)) AS")),
@@ -88,8 +91,10 @@ OTHER = {
     "another column's": (PLAIN, PLAIN.replace("id AS", "amount AS")),
     "in every branch": (
         f"{PLAIN} UNION ALL SELECT id, at, 1 FROM raw.events",
-        "SELECT id + 1 AS id, at AS at, amount AS amount FROM raw.events "
-        "UNION ALL SELECT id + 1, at, 1 FROM raw.events",
+        (
+            "SELECT id + 1 AS id, at AS at, amount AS amount FROM raw.events "
+            "UNION ALL SELECT id + 1, at, 1 FROM raw.events"
+        ),
     ),
     "in one branch": (
         f"{PLAIN} UNION ALL SELECT id * 2, at, 1 FROM raw.events",
@@ -195,11 +200,11 @@ def test_only_the_columns_count_by_which_a_kind_finds_rows(kind: str) -> None:
         "amount": plain.replace(", amount AS", ", amount + 1 AS"),
     }
     counting = {
-        column for column, text in edited.items() if found(project(plain), project(text)) == [column]
+        column
+        for column, text in edited.items()
+        if found(project(plain), project(text)) == [column]
     }
     assert counting == KINDS[kind]
     assert all(
         found(project(plain), project(text)) in ([], [column]) for column, text in edited.items()
     )
-
-

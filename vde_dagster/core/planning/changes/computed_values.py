@@ -164,4 +164,6 @@ def _branches(query: exp.Query) -> Iterator[exp.Query]:
     if isinstance(query, exp.SetOperation):
         yield from (each for side in (query.left, query.right) for each in _branches(side))
     else:
-        yield query.unnest()
+        inner = query.unnest()
+        assert isinstance(inner, exp.Query), "parentheses around a query"
+        yield inner
