@@ -33,12 +33,13 @@ from vde_dagster.core.model.snapshot import (
     VersionKey,
 )
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.ports.state import Environment, version_resource
+from vde_dagster.ports.state import Environment, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import now
 from vde_dagster.state.pairs import of_pairs, pairs
 from vde_dagster.state.snapshots import (
     decode,
+    owners_of,
     pass_on,
     release,
     release_others,
@@ -243,7 +244,29 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
         keys = [each.key for each in result.snapshots.values()]
         set_owner(connection, keys, PRODUCTION)
         release_others(connection, keys, PRODUCTION)
+    elif not begun.finished:
+        _settle_owners(connection, result)
     return result
+
+
+def _settle_owners(connection: Connection, shown_now: Environment) -> None:
+    """Let versions that are shown be owned by an environment that shows them (rule R9).
+
+    What ``shown_now`` owned and left passes to another one that shows it. What it shows and nobody
+    else writes or shows becomes its own.
+    """
+    name, keys = shown_now.name, {each.key for each in shown_now.snapshots.values()}
+    left = {key: to for key, to in _showing(connection, name).items() if key not in keys}
+    for to in sorted({*left.values()}):
+        set_owner(connection, [key for key in left if left[key] == to], to)
+    theirs = {key: owner for key, owner in owners_of(connection, keys).items() if owner != name}
+    held = {each.resource for each in leases.held(connection) if not each.is_over} if theirs else ()
+    for owner in sorted({*theirs.values()}):
+        found = shown(connection, owner)
+        seen = {each.key for each in found.snapshots.values()} if found is not None else set()
+        if environment_resource(owner) not in held:
+            mine = [key for key, each in theirs.items() if each == owner and key not in seen]
+            set_owner(connection, (k for k in mine if version_resource(k) not in held), name)
 
 
 def release_unfilled(connection: Connection, name: str) -> None:

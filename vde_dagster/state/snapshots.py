@@ -108,7 +108,7 @@ def versions(
     return {key: tuple(sorted(each)) for key, each in found.items()}
 
 
-def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, str]:
+def owners_of(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, str]:
     """The owner of each of these versions that has one."""
     found: dict[VersionKey, str] = {}
     for row in of_pairs(connection, _OWNERS, codec.encode_keys(keys)):

@@ -122,7 +122,7 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
     def owners(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, str]:
         """The owner of each of these versions that has one."""
         with self._database.read() as connection:
-            return stored_snapshots.owners(connection, keys)
+            return stored_snapshots.owners_of(connection, keys)
 
     def versions(
         self, definitions: Iterable[tuple[ModelName, Fingerprint]]

@@ -22,11 +22,13 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
 from vde_dagster.app.staleness.since import stale_since
 from vde_dagster.app.staleness.stale_inputs import late_rows
+from vde_dagster.app.staleness.version_behind import FORBIDDEN
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import LostTable, Plan, Staleness
+from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.ports.state import Environment
 
@@ -187,7 +189,9 @@ def _stale_as_seen(
     computed = [name for name in names if graph[name].model.stateless is None]
     for name, look, _ in looks.found(computed):
         if look.stale:
-            yield name, _left_to(theirs[name], look, shown.promoted_at)
+            forbidden = forbids_restatement(graph[name].model)
+            why = FORBIDDEN if forbidden else theirs[name].computes
+            yield name, _left_as_it_is(look, why, shown.promoted_at)
     for name in sorted(set(names) - set(computed)):
         recorded = loaded.get(binding.key(name), NOTHING).recorded
         late = late_rows(services, binding, looks.states, graph[name], recorded)
@@ -196,10 +200,10 @@ def _stale_as_seen(
             yield name, Staleness(reason=late.reason, kept=late.intervals, why_kept=why)
 
 
-def _left_to(filler: Filler, look: StaleLook, promoted_at: datetime) -> Staleness:
+def _left_as_it_is(look: StaleLook, why: str, promoted_at: datetime) -> Staleness:
     return Staleness(
         reason=why_stale(look),
         kept=merge(each.entry.interval for each in look.stale),
-        why_kept=filler.computes,
+        why_kept=why,
         since=stale_since(look, promoted_at=promoted_at),
     )

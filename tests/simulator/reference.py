@@ -1,0 +1,114 @@
+"""What each model of a project has to show, from nothing but what has landed in its sources.
+
+It knows no versions, ledgers or traces: rows are computed from scratch, in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from tests.app.generated_models import LOOKED_THROUGH, ONLY_AT_THE_END, WHOLE_TABLES, Form, Made
+from tests.app.memory_world import START
+
+Row = tuple[int, datetime, int]
+HOUR: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The rows of a table, and up to when they are complete; ``rows`` is None where it depends on
+    when they were computed."""
+
+    rows: tuple[Row, ...] | None
+    end: datetime
+
+
+def expected(
+    models: Sequence[Made], sources: Mapping[str, Shown], loose: Collection[str] = ()
+) -> dict[str, Shown]:
+    """What each model shows once all is computed, by its name; models come parents first.
+
+    Of those in ``loose`` the rows depend on when they were computed.
+    """
+    tables = dict(sources)
+    for model in models:
+        shown = _shown(model, [tables[each] for each in model.parents])
+        tables[f"gen.{model.name}"] = Shown(None, shown.end) if model.name in loose else shown
+    return tables
+
+
+def _shown(model: Made, parents: Sequence[Shown]) -> Shown:
+    by_time = parents[:1] if model.form is Form.LOOKUP else parents
+    reached = min(each.end for each in by_time)
+    end = _floor(model, reached)
+    given = [each.rows for each in parents]
+    # whoever reads a whole table or a view reads it as it is, whatever its own cadence
+    shown_to = reached if model.form in LOOKED_THROUGH | WHOLE_TABLES else end
+    if model.form in ONLY_AT_THE_END or any(each is None for each in given):
+        return Shown(None, shown_to)
+    made = _rows(model, given[0] or (), given[-1] or (), end)
+    return Shown(tuple((id_, at, amount + model.plus) for id_, at, amount in made), shown_to)
+
+
+def _rows(model: Made, p: Sequence[Row], q: Sequence[Row], end: datetime) -> Iterator[Row]:
+    mine = [row for row in p if START <= row[1] < end]
+    match model.form:
+        case Form.FULL:
+            yield from p
+        case Form.VIEW | Form.EMBEDDED:
+            yield from ((id_, at, amount * 2) for id_, at, amount in p)
+        case Form.UNION:
+            yield from (*mine, *(row for row in q if START <= row[1] < end))
+        case Form.RECENT:
+            yield from _joined(mine, p, -model.hours * HOUR, timedelta())
+        case Form.AHEAD:
+            yield from _joined(mine, p, timedelta(), HOUR)
+        case Form.SUMS:
+            groups = _grouped((_floor(model, row[1]), row) for row in mine)
+            for at, rows in groups.items():
+                yield len(rows), at, sum(row[2] for row in rows)
+        case Form.JOIN:
+            hours = _grouped((row[1].replace(minute=0, second=0), row) for row in q)
+            for id_, at, amount in mine:
+                joined = hours.get(at.replace(minute=0, second=0), ())
+                yield id_, at, amount + sum(row[2] for row in joined)
+        case Form.LOOKUP:
+            by_id = _grouped((row[0], row) for row in q)
+            for id_, at, amount in mine:
+                yield id_, at, amount + max((row[2] for row in by_id.get(id_, ())), default=0)
+        case Form.BY_KEY:
+            last: dict[int, Row] = {}
+            for _, rows in sorted(_grouped((_floor(model, row[1]), row) for row in mine).items()):
+                for key, found in _grouped((row[0] % 3, row) for row in rows).items():
+                    last[key] = key, max(row[1] for row in found), sum(row[2] for row in found)
+            yield from last.values()
+        case _:
+            yield from mine
+
+
+def _joined(
+    rows: Sequence[Row], others: Sequence[Row], after: timedelta, before: timedelta
+) -> Iterator[Row]:
+    """Each row with the sum of all others around it: those of (at + after, at], or [at, before)."""
+    for (id_, at), same in _grouped(((row[0], row[1]), row) for row in rows).items():
+        if before:
+            found = [row[2] for row in others if at <= row[1] < at + before]
+        else:
+            found = [row[2] for row in others if at + after < row[1] <= at]
+        yield id_, at, sum(found) * len(same)
+
+
+def _floor(model: Made, at: datetime) -> datetime:
+    hour = at.replace(minute=0, second=0, microsecond=0)
+    return hour.replace(hour=0) if model.daily else hour
+
+
+def _grouped(pairs):  # type: ignore[no-untyped-def]
+    found = defaultdict(list)
+    for key, row in pairs:
+        found[key].append(row)
+    return found
