@@ -26,6 +26,7 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
 from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.rows_lost import WaitingRows
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
@@ -180,9 +181,14 @@ def evaluate_step(location: Location, evaluation: Evaluation) -> EvaluationResul
     store_followed(location)
     name, binding, ranges = evaluation.node.name, evaluation.binding, evaluation.ranges
     behind = stale_inputs(services, binding, name, ranges)
-    done: list[Evaluated] = []
-    for each in ranges:
-        done += evaluate_rest(services, binding, name, each, force=evaluation.force)
+    waiting = WaitingRows()
+    done = [
+        unit
+        for each in ranges
+        for unit in evaluate_rest(
+            services, binding, name, each, waiting=waiting, force=evaluation.force
+        )
+    ]
     show_result(location, name)
     return EvaluationResult(
         evaluation=evaluation, done=tuple(done), stale_inputs=tuple(map(str, behind))

@@ -9,20 +9,27 @@ import random
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import DEFAULTS, RAW, MemoryWorld, bound, build, graph_of, hour_of
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_rest
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.refusals import still_refused, waiting_for_person
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.rows_lost import RowsWouldGo
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo, WaitingRows
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.project.model_files import external_source
 
 BY_HOUR = (
     "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'{more}); "
@@ -273,3 +280,107 @@ def test_r8_a_merge_that_would_delete_every_row_waits() -> None:
     allow(world, graph, said)
     assert world.rows("m.keys") == []
     assert plan_run(world.services(), "prod").is_empty
+
+
+def restated_whole(world: MemoryWorld, graph: Graph) -> Refused:
+    """All hours are restated, of which the second has no rows any more."""
+    rows = world.rows("raw.events")
+    other = {10: 11, 20: -20, 30: 31}
+    world.catalog.overwrite(RAW, [(row[0], row[1], other[int(str(row[2]))]) for row in rows])
+    options = PlanOptions(restate=("m.hours",), start=hour_of(0), end=hour_of(3))
+    services = world.services()
+    with pytest.raises(RowsWouldGo, match="no rows any more") as caught:
+        apply_plan(services, plan_environment(services, graph, "prod", options), lambda _: None)
+    return caught.value
+
+
+@pytest.mark.parametrize("text", [HOURS, STATEFUL], ids=["plain", "stateful"])
+def test_r8_a_refused_restatement_stops_only_what_reads_its_hour(text: str) -> None:
+    world, graph = landed(hours=text, child=CHILD)
+    said = restated_whole(world, graph)
+    assert amounts(world) == [11, 20, 31]
+    world.land((3.5, 40), until=4)
+    again = refused(world)
+    assert str(again) == str(said)  # the child has nothing to say of its own
+    assert amounts(world) == [11, 20, 31, 40]
+    assert len(world.rows("m.child")) == 4
+    allow(world, graph, again)
+    assert amounts(world) == [11, 31, 40]
+    assert len(world.rows("m.child")) == 3
+    assert plan_run(world.services(), "prod").is_empty
+
+
+NAME = ModelName("m", "hours")
+
+
+@pytest.mark.parametrize("more", ["", ", batch_size 1"])
+@pytest.mark.parametrize("gone", [(10,), (10, 30), (10, 20, 40)])
+def test_what_waits_is_known_with_all_of_its_hours_until_its_source_changes(
+    more: str, gone: tuple[int, ...]
+) -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 20), (2.5, 30), (3.5, 40), (4.5, 50), until=5)
+    graph = graph_of({"hours": HOURS.replace("time_column at", f"time_column at{more}")})
+    build(world.services(), graph)
+    for each in gone:
+        corrected(world, each)
+    said = refused(world)
+    services = world.services()
+    binding = bound(services)
+    assert still_refused(services, binding, NAME) == str(said)
+    assert waiting_for_person(services, binding, [NAME]) == {NAME: str(said)}
+    assert str(refused(world)) == str(said)
+    rows = world.rows("raw.events")
+    world.catalog.overwrite(RAW, [(row[0], row[1], abs(int(str(row[2])))) for row in rows])
+    services = world.services()
+    assert still_refused(services, bound(services), NAME) == ""
+    run(world)
+    assert plan_run(world.services(), "prod").is_empty
+
+
+def test_a_refused_session_has_loaded_the_rest_once() -> None:
+    world, _ = landed(hours=STATEFUL)
+    corrected(world, 20)
+    world.land((0.7, 11), (3.5, 40), until=4)
+    services = world.services()
+    units: list[Evaluated] = []
+    with pytest.raises(RowsWouldGo):
+        apply_plan(services, plan_run(services, "prod"), units.append)
+    (session,) = units
+    assert [each.start.hour for each in sorted(e.interval for e in session.entries)] == [0, 2, 3]
+    assert amounts(world) == [10, 11, 20, 30, 40]
+
+
+LOOKUP = TableName("raw", "lookup")
+JOINED = (
+    "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'{more}); "
+    "SELECT e.id AS id, e.at AS at, e.amount * l.factor AS amount "
+    "FROM raw.events AS e JOIN raw.lookup AS l ON e.id = l.id WHERE e.at BETWEEN @start_ts AND @end_ts"
+)
+
+
+@pytest.mark.parametrize("more", ["", ", late_data (mode stateful, sources ('raw.events|at'))"])
+def test_a_range_is_evaluated_but_for_what_waits_in_the_middle_of_it(more: str) -> None:
+    world, types = MemoryWorld(), {"id": "bigint", "factor": "bigint"}
+    columns = tuple(Column(name=name, type=each) for name, each in types.items())
+    world.catalog.create_table(LOOKUP, columns)
+    world.catalog.append(LOOKUP, [(number, 1) for number in range(1, 10)])
+    place = Place(path=Path("external_models.yaml"))
+    lookup = external_source(
+        ModelName("raw", "lookup"), types, place=place, defaults=DEFAULTS
+    )
+    graph = graph_of({"hours": JOINED.format(more=more)}, lookup)
+    world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
+    build(world.services(), graph)
+    ids = [int(str(row[0])) for row in world.rows("raw.events")]
+    world.catalog.overwrite(LOOKUP, [(ids[0], 2), (ids[2], 2)])
+    services, units = world.services(), []
+    waiting = WaitingRows()
+    whole = Interval(hour_of(0), hour_of(3))
+    units += evaluate_rest(services, bound(services), NAME, whole, waiting=waiting)
+    assert waiting.intervals == (Interval(hour_of(1), hour_of(2)),)
+    assert [unit.interval for unit in units] == [
+        Interval(hour_of(0), hour_of(1)),
+        Interval(hour_of(2), hour_of(3)),
+    ]
+    assert amounts(world) == [20, 20, 60]

@@ -54,7 +54,11 @@ def test_a_table_that_is_rebuilt_is_smaller_only_once_all_of_it_is_written() -> 
 
 def test_how_work_ended_is_known_from_its_recorded_reason() -> None:
     waits = RowsWouldGo(
-        ModelName("mart", "m"), [day(0)], why="its query gave no rows", command="plan prod"
+        ModelName("mart", "m"),
+        [day(0)],
+        why="its query gave no rows",
+        command="plan prod",
+        work_id="w",
     )
     errors = {
         Ending.FAILED: EvaluationFailed("the query failed"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,13 +14,15 @@ from vde_dagster.app.evaluate.savings import record, saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import stale_now
 from vde_dagster.app.staleness.pace import pace_of
+from vde_dagster.core.graph.embedded import stored_parents
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
-from vde_dagster.core.ledger.rows_lost import RowsWouldGo
+from vde_dagster.core.ledger.rows_lost import WaitingRows
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.time.intervals import END_OF_TIME, Interval, common, merge, subtract
+from vde_dagster.core.planning.readiness import blocked_by_parents
+from vde_dagster.core.time.intervals import END_OF_TIME, EVER, Interval, common, merge, subtract
 from vde_dagster.core.time.schedule import batches
 from vde_dagster.ports.state import Lease
 
@@ -65,27 +66,22 @@ class Filling:
         if found.fresh:
             yield self._unchanged(found.fresh)
         stale = self._behind(found.behind)
-        left, is_first = merge((*self.left(), *stale)), True
-        waiting: list[RowsWouldGo] = []
+        wanted = merge((*self.left(), *stale))
+        left, is_first = subtract(wanted, self._blocked(wanted)), True
+        waiting = WaitingRows()
         for batch in batches(self.plan.graph[change.name].model, left):
             if not common([batch], left):
                 continue
             done: list[Evaluated] = []
-            try:
-                for unit in evaluate_rest(
-                    services, self.binding, change.name, batch, within=within
-                ):
-                    done.append(unit)
-                    yield unit
-            except RowsWouldGo as waits:
-                if not waits.rest_goes_on:
-                    raise
-                waiting.append(waits)
+            for unit in evaluate_rest(
+                services, self.binding, change.name, batch, waiting=waiting, within=within
+            ):
+                done.append(unit)
+                yield unit
             stale = subtract(stale, [entry.interval for each in done for entry in each.entries])
             left = self._left_after(left, done, stale=stale, is_first=is_first)
             is_first = False
-        if waiting:
-            raise waiting[0].with_those_of(waiting[1:])
+        waiting.check()
 
     def left(self) -> tuple[Interval, ...]:
         """The plan's intervals that are still to be evaluated: missing, or marked as outdated."""
@@ -94,6 +90,23 @@ class Filling:
         missing = self._missing(loaded.computed if is_production else loaded.evaluated)
         wanted = merge((*self.change.restated, *self.change.stale))
         return merge((*missing, *common(loaded.outdated, wanted)))
+
+    def _blocked(self, wanted: Sequence[Interval]) -> tuple[Interval, ...]:
+        """What reads restated intervals whose evaluation waits for a person (rule R8)."""
+        graph = self.plan.graph
+        planned = {each.name for each in self.plan.changes if each.to_evaluate}
+        parents = planned.intersection(stored_parents(graph, self.change.name))
+        if not (wanted and parents):
+            return ()
+        keys = {self.binding.key(name): name for name in parents}
+        held = self.services.state.holdings(keys)
+        marked = {keys[key]: each.outdated for key, each in held.items() if each.outdated}
+        if not marked:
+            return ()
+        node = graph[self.change.name]
+        there = {each.name: subtract([EVER], marked.get(each.name, ())) for each in graph}
+        blocked = blocked_by_parents(graph, node, wanted, there, marked)
+        return merge(times for each in blocked.values() for times in each)
 
     def _left_after(
         self,
@@ -166,34 +179,24 @@ def evaluate_rest(
     name: ModelName,
     interval: Interval,
     *,
+    waiting: WaitingRows,
     within: Interval | None = None,
     force: bool = False,
 ) -> Iterator[Evaluated]:
-    """Evaluate a contiguous range of a model, and what waits for a person last (rule R8).
+    """Evaluate a contiguous range of a model, but for what is ``waiting`` for a person (rule R8).
 
-    So the newest unit of work says what waits, and why. See `evaluate_range`, also for what else is
-    raised.
+    See `evaluate_range`.
 
     Raises:
-        RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
+        RowsWouldGo: Intervals would lose all of their rows, and the rest cannot go on without them.
     """
-    waiting: list[RowsWouldGo] = []
-    left = deque([interval])
-    while left:
-        each = left.popleft()
-        try:
-            yield from evaluate_range(services, binding, name, each, within=within, force=force)
-        except RowsWouldGo as waits:
-            if not waits.rest_goes_on:
-                raise
-            rest = subtract([each], waits.intervals)
-            if rest and binding.node(name).model.stateful is None:
-                left.extendleft(reversed(rest))
-                left += common([each], waits.intervals)
-            else:  # it is evaluated alone, or a session has done the rest
-                waiting.append(waits)
-    if waiting:
-        raise waiting[0].with_those_of(waiting[1:])
+    if binding.node(name).model.late_data is not None:
+        return load(
+            services, binding, name, interval, waiting=waiting, within=within, force=force
+        )
+    return waiting.rest_of(
+        interval, lambda each: (evaluate(services, binding, name, each, force=force),)
+    )
 
 
 def evaluate_range(
@@ -209,7 +212,15 @@ def evaluate_range(
 
     A model with late data is loaded by a session, which begins only intervals inside ``within``.
     Intervals whose result would be the same are kept, unless ``force`` (rule R2).
+
+    Raises:
+        RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
     """
-    if binding.node(name).model.late_data is not None:
-        return load(services, binding, name, interval, within=within, force=force)
-    return (evaluate(services, binding, name, interval, force=force),)
+    waiting = WaitingRows()
+    done = tuple(
+        evaluate_rest(
+            services, binding, name, interval, waiting=waiting, within=within, force=force
+        )
+    )
+    waiting.check()
+    return done

@@ -12,6 +12,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluation import writing
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused, SetupError
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.ledger.unit_of_work import Intent, why_given_up
 from vde_dagster.core.planning.plan import ModelChange
 
@@ -28,15 +29,19 @@ def record_refusal(
     last = services.state.failed([key]).get(key)
     if isinstance(refused, SetupError) or (last is not None and last.refusal == str(refused)):
         return
+    work = services.state.work(refused.work_id) if isinstance(refused, RowsWouldGo) else None
+    tried = work.intent if work is not None else None
     with suppress(Conflict), writing(services, binding, key) as lease:
         intent = Intent(
             work_id=services.ids.new(),
             key=key,
             environment=binding.environment,
             intervals=change.to_evaluate,
-            inputs={},
+            inputs=tried.inputs if tried is not None else {},
             base=None,
             execution_time=services.clock.now(),
+            definition=tried.definition if tried is not None else "",
+            read_beside=tried.read_beside if tried is not None else {},
         )
         services.state.record_intent(intent, lease=lease)
         services.state.abandon(intent.work_id, reason=reason, lease=lease)

@@ -6,7 +6,7 @@ again under the version's lease, so what two sensor ticks ask for is loaded once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ from vde_dagster.core.ledger.late.deciding import without_adding
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, reloading
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.stateless import added_ranges
-from vde_dagster.core.ledger.rows_lost import RowsWouldGo
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo, WaitingRows
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
@@ -59,6 +59,7 @@ def catch_up(
     within: Interval | None = None,
     asked: Interval | None = None,
     lists: bool = True,
+    waiting: WaitingRows | None = None,
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
 
@@ -67,16 +68,24 @@ def catch_up(
     R8). With ``reload`` everything that is due is loaded again, and rows that the source no longer
     has are gone. With ``within`` no interval outside of this time is begun. Intervals that signals
     hold back are not begun either, unless ``asked`` for. It ``lists`` what it did, unless the
-    caller does that once for several sessions.
+    caller does that once for several sessions. Intervals that would lose all of their rows are
+    added to those that are ``waiting``, where a caller has some, if the rest was loaded.
 
     Raises:
+        RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
         Conflict: Another process writes this version right now.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     node = writable(services, binding, name)
+    refused = WaitingRows() if waiting is None else waiting
     try:
-        return _caught_up(services, binding, node, reload=reload, within=within, asked=asked)
+        done = _caught_up(
+            services, binding, node, refused, reload=reload, within=within, asked=asked
+        )
+        if waiting is None:
+            refused.check()
+        return done
     finally:
         if lists:
             list_late_data(services)
@@ -86,6 +95,7 @@ def _caught_up(
     services: Services,
     binding: Binding,
     node: Node,
+    waiting: WaitingRows,
     *,
     reload: bool,
     within: Interval | None,
@@ -107,11 +117,17 @@ def _caught_up(
                     binding = replace(binding, may_empty=binding.may_empty | {name})
                 if node.model.stateful is None:
                     return _loaded(services, binding, node, decision, lease)
-                return _all_but_what_waits(services, binding, node, decision, lease)
+                return _all_but_what_waits(services, binding, node, decision, lease, waiting=waiting)
 
 
 def _all_but_what_waits(
-    services: Services, binding: Binding, node: Node, decision: Load, lease: Lease
+    services: Services,
+    binding: Binding,
+    node: Node,
+    decision: Load,
+    lease: Lease,
+    *,
+    waiting: WaitingRows,
 ) -> Evaluated:
     """Run a stateful session, and what would lose all of its rows last: that is refused alone.
 
@@ -119,13 +135,15 @@ def _all_but_what_waits(
     """
     try:
         return run_stateful(services, binding, node, decision.fill, lease, session=decision)
-    except RowsWouldGo as waits:
-        rest = subtract(decision.fill, waits.intervals)
-        if not (waits.rest_goes_on and rest):
+    except RowsWouldGo as refused:
+        rest = subtract(decision.fill, refused.intervals)
+        if not (refused.rest_goes_on and rest):
             raise
-        session = replace(decision, fill=rest, late=subtract(decision.late, waits.intervals))
-        run_stateful(services, binding, node, rest, lease, session=session)
-        return run_stateful(services, binding, node, waits.intervals, lease)
+        session = replace(decision, fill=rest, late=subtract(decision.late, refused.intervals))
+        done = run_stateful(services, binding, node, rest, lease, session=session)
+        with waiting.noted():
+            run_stateful(services, binding, node, refused.intervals, lease)
+        return done
 
 
 def note_detected(
@@ -164,19 +182,21 @@ def load(
     name: ModelName,
     interval: Interval,
     *,
+    waiting: WaitingRows,
     within: Interval | None = None,
     force: bool = False,
-) -> tuple[Evaluated, ...]:
+) -> Iterator[Evaluated]:
     """Load an interval of a model with late data, and evaluate its loaded part again.
 
     The loaded part of a stateless version is overwritten as of the high-water mark (rule R8), that
     of a stateful one from its sources as they are; a table without times is only appended to. The
     rest is loaded by a session, which also loads all else that is due, inside ``within`` if that is
     given, and all that is late. Intervals
-    whose result would be the same are kept, unless ``force`` (rule R2).
+    whose result would be the same are kept, unless ``force`` (rule R2). What waits for a person is
+    left out, and added to what is ``waiting``.
 
     Raises:
-        RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
+        RowsWouldGo: Intervals would lose all of their rows, and the rest cannot go on without them.
         Refused: The source is not complete for the interval, or what is loaded has no mark.
         Conflict: Another process writes this version right now.
         EvaluationFailed: The query failed; readers see what they saw before.
@@ -184,34 +204,29 @@ def load(
     node = writable(services, binding, name)
     key = binding.key(name)
     loaded_before = loaded_late(services, key)
-    done: list[Evaluated] = []
-    filled: tuple[Interval, ...] = ()
+    loaded: Evaluated | NothingToLoad | None = None
     overwrites = node.time_axis is not None
     by_session = node.model.stateful is not None or not overwrites
-    waiting: RowsWouldGo | None = None
     if subtract([interval], loaded_before) or by_session:
-        try:
-            loaded = catch_up(services, binding, name, within=within, asked=interval)
-        except RowsWouldGo as waits:
-            if not waits.rest_goes_on:
-                raise
-            waiting, filled = waits, waits.intervals
-        else:
-            if isinstance(loaded, Evaluated):
-                done.append(loaded)
-                filled = loaded.session.fill if loaded.session is not None else ()
+        with waiting.noted():
+            loaded = catch_up(
+                services, binding, name, within=within, asked=interval, waiting=waiting
+            )
+        if isinstance(loaded, Evaluated):
+            yield loaded
         still = subtract([interval], loaded_late(services, key))
         if still:
             raise _not_loaded(node, still, loaded_late(services, key))
-    again = subtract(common(loaded_before, [interval]), filled)
     if not overwrites:
-        if not done:
+        if not isinstance(loaded, Evaluated):
             raise _appended_before(node, binding.environment, interval)
-        return tuple(done)
-    done += (_again(services, binding, node, part, force=force) for part in again)
-    if waiting is not None:
-        raise waiting
-    return tuple(done)
+        return
+    session = loaded.session if isinstance(loaded, Evaluated) else None
+    filled = (*(session.fill if session is not None else ()), *waiting.intervals)
+    for part in subtract(common(loaded_before, [interval]), filled):
+        yield from waiting.rest_of(
+            part, lambda each: (_again(services, binding, node, each, force=force),)
+        )
 
 
 def _not_loaded(node: Node, still: Sequence[Interval], loaded: Sequence[Interval]) -> Refused:

@@ -11,12 +11,12 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerEntry, LedgerOperation
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo, emptied, made_smaller
 from vde_dagster.core.ledger.unit_of_work import Staged
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.planning.restatement import forbids_restatement
-from vde_dagster.core.time.intervals import Interval, meets, merge
+from vde_dagster.core.time.intervals import Interval, merge
 
 
 def rows_lost(
@@ -52,7 +52,7 @@ def rows_lost(
         sums = services.state.sums([key]).get(key)
         if sums is not None and sums.rows and not sums.rows + sum(e.rows.rows for e in written):
             lost = (prepared.interval,)
-    return _waiting(binding, node, prepared, lost, why=why, entries=entries) if lost else None
+    return _waiting(binding, node, prepared, lost, why=why) if lost else None
 
 
 def _waiting(
@@ -62,14 +62,12 @@ def _waiting(
     lost: Sequence[Interval],
     *,
     why: str,
-    entries: Sequence[LedgerEntry] = (),
 ) -> RowsWouldGo:
     """The refusal, with the command that lets these rows go."""
     returns = node.name in binding.returning
     by_interval = node.time_axis is not None and not prepared.batches
     restates = _restates(binding, node, prepared)
     command = binding.carried_out or f"vde plan {binding.environment}"
-    is_shown = all(e.status is EntryStatus.COMPUTED for e in entries if meets(lost, e.interval))
     return RowsWouldGo(
         node.name,
         lost,
@@ -78,8 +76,8 @@ def _waiting(
         flag="--accept-loss" if returns else "--allow-empty",
         bounded=restates and by_interval and binding.environment == PRODUCTION,
         rest_goes_on=by_interval
-        and is_shown
         and not (returns or node.model.reads_itself or node.model.stateless is not None),
+        work_id=prepared.work_id,
     )
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerEntry, LedgerOperation
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+
+_Unit = TypeVar("_Unit")
 
 
 class RowsWouldGo(Refused):
@@ -24,6 +29,7 @@ class RowsWouldGo(Refused):
         bounded: Whether the command is limited to the time of the intervals.
         rest_goes_on: Whether all but these intervals can be evaluated without them, and nothing
             that reads the model has to wait: it has the rows that it had.
+        work_id: The unit of work that was given up, which says what it read.
     """
 
     def __init__(
@@ -36,10 +42,11 @@ class RowsWouldGo(Refused):
         flag: str = "--allow-empty",
         bounded: bool = False,
         rest_goes_on: bool = False,
+        work_id: str,
     ) -> None:
         self.model, self.intervals = model, merge(intervals)
         self.why, self.command, self.flag = why, command, flag
-        self.bounded, self.rest_goes_on = bounded, rest_goes_on
+        self.bounded, self.rest_goes_on, self.work_id = bounded, rest_goes_on, work_id
         start, end = self.intervals[0].start, self.intervals[-1].end
         times = f" --start {start.isoformat()} --end {end.isoformat()}" if bounded else ""
         super().__init__(
@@ -48,18 +55,68 @@ class RowsWouldGo(Refused):
             advice=f"If that is right, plan with `{command}{times} {flag}`.",
         )
 
-    def with_those_of(self, others: Iterable[RowsWouldGo]) -> RowsWouldGo:
-        """One error for all that waits of the model."""
-        every = (self, *others)
-        return RowsWouldGo(
-            self.model,
-            (interval for each in every for interval in each.intervals),
-            why=self.why,
-            command=self.command,
-            flag=self.flag,
-            bounded=self.bounded,
-            rest_goes_on=all(each.rest_goes_on for each in every),
-        )
+
+class WaitingRows:
+    """What of a model waits for a person while all else of it is evaluated (rule R8)."""
+
+    def __init__(self) -> None:
+        self._refused: list[RowsWouldGo] = []
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """What was refused."""
+        return merge(interval for each in self._refused for interval in each.intervals)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Add what is refused meanwhile, if all else goes on."""
+        try:
+            yield
+        except RowsWouldGo as refused:
+            if not refused.rest_goes_on:
+                raise
+            self._refused.append(refused)
+
+    def rest_of(
+        self, interval: Interval, evaluate: Callable[[Interval], Iterable[_Unit]]
+    ) -> Iterator[_Unit]:
+        """Evaluate a contiguous range: what can be first, then what waits, alone.
+
+        Raises:
+            RowsWouldGo: It can only be evaluated as a whole.
+        """
+        left = deque([interval])
+        while left:
+            each = left.popleft()
+            with self.noted():
+                try:
+                    yield from evaluate(each)
+                except RowsWouldGo as refused:
+                    waits = common([each], refused.intervals)
+                    rest = subtract([each], waits)
+                    if not (refused.rest_goes_on and waits and rest):
+                        raise
+                    left.extendleft(reversed(rest))
+                    left += waits
+
+    def check(self) -> None:
+        """End an evaluation whose rest is done.
+
+        Raises:
+            RowsWouldGo: Something waits; it names all of it.
+        """
+        if self._refused:
+            first = self._refused[0]
+            raise RowsWouldGo(
+                first.model,
+                self.intervals,
+                why=first.why,
+                command=first.command,
+                flag=first.flag,
+                bounded=first.bounded,
+                rest_goes_on=True,
+                work_id=first.work_id,
+            )
 
 
 def rest_goes_on(error: BaseException | None) -> bool:
