@@ -12,6 +12,7 @@ from tests.cli.calling import call
 from tests.cli.changing import serve
 from tests.cli.test_status import advised
 from tests.orchestration.automated_world import AutomatedWorld, in_production
+from vde_dagster.app.evaluate.refusals import waiting_for_person
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration import assets, attempts
 from vde_dagster.orchestration.status_checks import StatusCheck, found_in
@@ -234,3 +235,38 @@ def test_what_the_sensor_of_managed_tables_leaves_is_rebuilt_by_the_command_that
     assert done.exit_code == 0, done.output
     assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 10, 100]
     assert "refused" not in shop.skipped(MANAGED)
+
+
+@pytest.mark.parametrize("form", ["stateful", "without late_data"])
+def test_r8_a_failed_step_reports_the_partitions_that_it_published(
+    tmp_path: Path, instance: dg.DagsterInstance, form: str
+) -> None:
+    late_data = FORMS[form][1]
+    text = (
+        "MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'"
+        f"{', ' * bool(late_data)}{late_data.rstrip(', ')});\n"
+        "SELECT id AS id, at AS at, amount AS amount FROM raw.events\n"
+        "WHERE at BETWEEN @start_dt AND @end_dt AND amount > 0"
+    )
+    shop = in_production(tmp_path, instance, {"kept": text})
+    shop.world.land((54.5, 7), (78.5, 8), until=96)
+    build_due(shop.world.services(), shop.project().files.graph)
+    other = {10: -10, 1: 2, 7: -7, 8: 9}
+    rows = shop.world.rows("raw.events")
+    shop.world.catalog.overwrite(RAW, [(n, at, other[int(str(v))]) for n, at, v in rows])
+    job = shop.definitions().resolve_implicit_global_asset_job_def()
+    result = job.execute_in_process(
+        tags={
+            "dagster/asset_partition_range_start": "2024-01-01",
+            "dagster/asset_partition_range_end": "2024-01-04",
+        },
+        instance=instance,
+        raise_on_error=False,
+    )
+    assert not result.success
+    events = result.get_asset_materialization_events()
+    assert [each.partition for each in events] == ["2024-01-02", "2024-01-04"]
+    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [2, 7, 9, 10]
+    services = shop.world.services()
+    (said,) = waiting_for_person(services, bound(services), [KEPT]).values()
+    assert "[2024-01-01, 2024-01-02), [2024-01-03, 2024-01-04)" in said

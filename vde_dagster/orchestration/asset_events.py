@@ -50,6 +50,17 @@ def result_events(
     """
     keys = _keys(location)
     asked, node = result.evaluation, result.evaluation.node
+    if result.waits is not None:  # the step fails, so it has no output
+        provenance = _automatic_provenance(context, keys[node.name])
+        yield from materializations(
+            asked.binding,
+            node,
+            keys,
+            result.done,
+            provenance=provenance,
+            stale_inputs=result.stale_inputs,
+        )
+        return
     if result.done and all(each.reused for each in result.done):
         events = _kept_events(location, result)
         if _is_kept(context, location, asked.binding, node, events):

@@ -112,6 +112,9 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             log_units(context.log, services, decided.binding, result.done)
             yield from result_events(context, location, result, partitions)
             yield from check_results(location, name, audits.checked(result.entries))
+            with failures():
+                if result.waits is not None:
+                    raise result.waits
 
     return evaluate
 

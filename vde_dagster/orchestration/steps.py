@@ -10,6 +10,7 @@ from typing import Final
 
 from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_rest
+from vde_dagster.app.apply.refused_work import record_refusal
 from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
@@ -26,7 +27,7 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.rows_lost import WaitingRows
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo, WaitingRows
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
@@ -65,12 +66,13 @@ class EvaluationResult:
     """What the IO manager did about an evaluation, in units of work.
 
     ``stale_inputs`` says for people which inputs were late or changed upstream themselves when it
-    began.
+    began. ``waits`` is what was refused of it while all else was done (rule R8).
     """
 
     evaluation: Evaluation
     done: tuple[Evaluated, ...]
     stale_inputs: tuple[str, ...] = ()
+    waits: RowsWouldGo | None = None
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -189,9 +191,15 @@ def evaluate_step(location: Location, evaluation: Evaluation) -> EvaluationResul
             services, binding, name, each, waiting=waiting, force=evaluation.force
         )
     ]
+    waits = waiting.refusal
+    if waits is not None:
+        record_refusal(services, binding, name, waits.intervals, waits)
     show_result(location, name)
     return EvaluationResult(
-        evaluation=evaluation, done=tuple(done), stale_inputs=tuple(map(str, behind))
+        evaluation=evaluation,
+        done=tuple(done),
+        stale_inputs=tuple(map(str, behind)),
+        waits=waits,
     )
 
 

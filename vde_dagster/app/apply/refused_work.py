@@ -14,18 +14,23 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused, SetupError
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.ledger.unit_of_work import Intent, why_given_up
-from vde_dagster.core.planning.plan import ModelChange
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 
 
 def record_refusal(
-    services: Services, binding: Binding, change: ModelChange, refused: Refused
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    intervals: tuple[Interval, ...],
+    refused: Refused,
 ) -> None:
-    """Record that a model was refused, unless that is what was recorded of it last.
+    """Record that a model was refused for these intervals, unless that is what was recorded of it last.
 
     What the machine lacks says nothing of the model. If another process writes the version by now,
     what becomes of that is recorded by it.
     """
-    key, reason = binding.key(change.name), why_given_up(refused)
+    key, reason = binding.key(name), why_given_up(refused)
     last = services.state.failed([key]).get(key)
     if isinstance(refused, SetupError) or (last is not None and last.refusal == str(refused)):
         return
@@ -36,7 +41,7 @@ def record_refusal(
             work_id=services.ids.new(),
             key=key,
             environment=binding.environment,
-            intervals=change.to_evaluate,
+            intervals=intervals,
             inputs=tried.inputs if tried is not None else {},
             base=None,
             execution_time=services.clock.now(),

@@ -99,24 +99,31 @@ class WaitingRows:
                     left.extendleft(reversed(rest))
                     left += waits
 
+    @property
+    def refusal(self) -> RowsWouldGo | None:
+        """One refusal of all that waits; None if nothing does."""
+        if not self._refused:
+            return None
+        first = self._refused[0]
+        return RowsWouldGo(
+            first.model,
+            self.intervals,
+            why=first.why,
+            command=first.command,
+            flag=first.flag,
+            bounded=first.bounded,
+            rest_goes_on=True,
+            work_id=first.work_id,
+        )
+
     def check(self) -> None:
         """End an evaluation whose rest is done.
 
         Raises:
             RowsWouldGo: Something waits; it names all of it.
         """
-        if self._refused:
-            first = self._refused[0]
-            raise RowsWouldGo(
-                first.model,
-                self.intervals,
-                why=first.why,
-                command=first.command,
-                flag=first.flag,
-                bounded=first.bounded,
-                rest_goes_on=True,
-                work_id=first.work_id,
-            )
+        if (refusal := self.refusal) is not None:
+            raise refusal
 
 
 def rest_goes_on(error: BaseException | None) -> bool:
