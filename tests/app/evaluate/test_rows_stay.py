@@ -355,7 +355,8 @@ LOOKUP = TableName("raw", "lookup")
 JOINED = (
     "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'{more}); "
     "SELECT e.id AS id, e.at AS at, e.amount * l.factor AS amount "
-    "FROM raw.events AS e JOIN raw.lookup AS l ON e.id = l.id WHERE e.at BETWEEN @start_ts AND @end_ts"
+    "FROM raw.events AS e JOIN raw.lookup AS l ON e.id = l.id "
+    "WHERE e.at BETWEEN @start_ts AND @end_ts"
 )
 
 
@@ -366,9 +367,7 @@ def test_a_range_is_evaluated_but_for_what_waits_in_the_middle_of_it(more: str) 
     world.catalog.create_table(LOOKUP, columns)
     world.catalog.append(LOOKUP, [(number, 1) for number in range(1, 10)])
     place = Place(path=Path("external_models.yaml"))
-    lookup = external_source(
-        ModelName("raw", "lookup"), types, place=place, defaults=DEFAULTS
-    )
+    lookup = external_source(ModelName("raw", "lookup"), types, place=place, defaults=DEFAULTS)
     graph = graph_of({"hours": JOINED.format(more=more)}, lookup)
     world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
     build(world.services(), graph)

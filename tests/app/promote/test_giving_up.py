@@ -192,3 +192,88 @@ def test_giving_up_that_was_cut_is_finished_by_whoever_comes_next(name: str, aft
         give_up_promotion(world.services(), "prod")
     assert plan_run(world.services(), "prod").is_empty
     assert world.rows("mart.shown") == AMOUNTS
+
+
+TRIPLE: Final = ModelName("mart", "triple")
+
+
+def moved(files: dict[str, str]) -> MemoryWorld:
+    """All views of a promotion of production were moved, which then was cut."""
+    world = shop_in_production()
+    plan = plan_environment(world.services(), graph_of(files), "prod")
+    with pytest.raises(PowerCut):
+        apply_plan(world.services(Fuse(cut_name="finish_promotion")), plan, lambda _: None)
+    world.reboot()
+    return world
+
+
+def is_as_begun(world: MemoryWorld) -> bool:
+    shown = world.services().state.environment("prod")
+    return shown is not None and (shown.revision, shown.promoting) == (2, True)
+
+
+def test_what_cannot_be_given_up_changes_nothing_and_names_the_way_out() -> None:
+    world = moved(EDITED)
+    before = world.services().state.environment("prod", revision=1)
+    assert before is not None
+    world.catalog.drop_table(before.snapshots[TRIPLE].key.table)
+    for _ in range(2):
+        with pytest.raises(Refused, match="cannot be given up: somebody dropped") as refused:
+            give_up_promotion(world.services(), "prod")
+        assert "`vde plan prod`" in str(refused.value)
+        assert is_as_begun(world)
+    assert finish_promotions(world.services(), "prod")
+    assert world.rows("mart.shown") == TENFOLD
+
+
+def test_a_name_that_was_taken_meanwhile_is_found_before_anything_is_recorded() -> None:
+    world = moved({name: text for name, text in SHOP.items() if name != "total"})
+    view = TableName("mart", "total")
+    assert world.catalog.view(view) is None
+    world.catalog.create_table(view, (Column(name="amount", type="bigint"),))
+    with pytest.raises(Refused, match=r"cannot be given up: mart\.total exists in the catalog"):
+        give_up_promotion(world.services(), "prod")
+    assert is_as_begun(world)
+    assert finish_promotions(world.services(), "prod")
+
+
+TIMES: Final = "WHERE at BETWEEN @start_ts AND @end_ts"
+PARENTS: Final = {
+    "time range": "INCREMENTAL_BY_TIME_RANGE (time_column at)",
+    "full": "FULL",
+}
+CHILDREN: Final = {**PARENTS, "key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"}
+
+
+@pytest.mark.parametrize("child", CHILDREN)
+@pytest.mark.parametrize("parent", PARENTS)
+def test_r10_a_kept_child_is_as_fresh_as_before_a_promotion_that_is_given_up(
+    parent: str, child: str
+) -> None:
+    def project(columns: str) -> Graph:
+        times = {name: TIMES * (name != "full") for name in CHILDREN}
+        return graph_of(
+            {
+                "p": f"MODEL (name m.p, kind {PARENTS[parent]}, cron '@hourly'); "
+                f"SELECT id AS id, at AS at, amount AS amount{columns} FROM raw.events "
+                f"{times[parent]}",
+                "c": f"MODEL (name m.c, kind {CHILDREN[child]}, cron '@hourly'); "
+                f"SELECT id AS id, at AS at, amount AS amount FROM m.p {times[child]}",
+            }
+        )
+
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
+    done(world.services(), project(""), "prod")
+    done(world.services(), project(", amount + 1 AS b"), "prod")
+    for cut in ("swap_views", "finish_promotion"):
+        plan = plan_environment(world.services(), project(", amount + 1 AS b, 2 AS d"), "prod")
+        with pytest.raises(PowerCut):
+            apply_plan(world.services(Fuse(cut_name=cut)), plan, lambda _: None)
+        world.reboot()
+        assert give_up_promotion(world.services(), "prod") is not None
+        assert plan_run(world.services(), "prod").is_empty
+    world.land((3.5, 40), until=4)
+    services = world.services()
+    apply_plan(services, plan_run(services, "prod"), lambda _: None)
+    assert sorted(int(str(row[2])) for row in world.rows("m.c")) == [10, 20, 30, 40]

@@ -191,9 +191,7 @@ def evaluate_rest(
         RowsWouldGo: Intervals would lose all of their rows, and the rest cannot go on without them.
     """
     if binding.node(name).model.late_data is not None:
-        return load(
-            services, binding, name, interval, waiting=waiting, within=within, force=force
-        )
+        return load(services, binding, name, interval, waiting=waiting, within=within, force=force)
     return waiting.rest_of(
         interval, lambda each: (evaluate(services, binding, name, each, force=force),)
     )

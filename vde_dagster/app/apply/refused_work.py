@@ -25,7 +25,7 @@ def record_refusal(
     intervals: tuple[Interval, ...],
     refused: Refused,
 ) -> None:
-    """Record that a model was refused for these intervals, unless that is what was recorded of it last.
+    """Record that intervals of a model were refused, unless that is what was recorded last.
 
     What the machine lacks says nothing of the model. If another process writes the version by now,
     what becomes of that is recorded by it.

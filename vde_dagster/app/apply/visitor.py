@@ -168,9 +168,7 @@ class Applying:
                 case unreachable:
                     assert_never(unreachable)
         except Refused as refused:
-            record_refusal(
-                self.services, self.binding, change.name, change.to_evaluate, refused
-            )
+            record_refusal(self.services, self.binding, change.name, change.to_evaluate, refused)
             raise
 
     def _reserve(self, stage: Reserve) -> None:

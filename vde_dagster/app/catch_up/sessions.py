@@ -117,7 +117,9 @@ def _caught_up(
                     binding = replace(binding, may_empty=binding.may_empty | {name})
                 if node.model.stateful is None:
                     return _loaded(services, binding, node, decision, lease)
-                return _all_but_what_waits(services, binding, node, decision, lease, waiting=waiting)
+                return _all_but_what_waits(
+                    services, binding, node, decision, lease, waiting=waiting
+                )
 
 
 def _all_but_what_waits(

@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.leases import holder_of, leased
-from vde_dagster.app.promote.promotion import end_promotions, lost_models, unknown
+from vde_dagster.app.plan.taken_names import taken_views
+from vde_dagster.app.promote.promotion import (
+    end_promotions,
+    gone_targets,
+    lost_models,
+    unknown,
+)
 from vde_dagster.app.promote.swapping import swap
 from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.late_upstream import moved_looks
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Revision
+from vde_dagster.core.names import ModelName
 from vde_dagster.ports.state import Environment, Lease, environment_resource
 
 
@@ -40,16 +49,38 @@ def give_up_promotion(services: Services, name: str) -> Environment | None:
                 "give up",
                 advice=f"`vde rollback {name}` goes back to what it showed before.",
             )
-        back = _begin_back(services, begun, lease)
-        graph = stored_graph(back.snapshots, services.models)
-        lost = lost_models(services, back, graph)
+        before = _last_finished(services, begun)
+        graph = stored_graph((before or begun).snapshots, services.models)
+        lost = _check_before(services, before, graph) if before is not None else frozenset()
+        back = _begin_back(services, begun, before, graph, lease)
         swap(services, back, graph, lease, lost=lost)
     return end_promotions(services, name)
 
 
-def _begin_back(services: Services, begun: Environment, lease: Lease) -> Environment:
+def _check_before(services: Services, before: Environment, graph: Graph) -> frozenset[ModelName]:
+    """Refuse, before anything is recorded, if what was shown before cannot be shown again.
+
+    Returns the models whose table is lost, and whose view stays.
+    """
+    lost = lost_models(services, before, graph)
+    why = gone_targets(services, before, lost)
+    if why := why or " ".join(taken_views(services, before.name, graph, hidden=before.hidden)):
+        raise Refused(
+            f"the promotion of {before.name} cannot be given up: {why.rstrip('.')}. Nothing was "
+            "changed",
+            advice=f"`vde plan {before.name}` shows what can be shown now, in place of both.",
+        )
+    return lost
+
+
+def _begin_back(
+    services: Services,
+    begun: Environment,
+    before: Environment | None,
+    graph: Graph,
+    lease: Lease,
+) -> Environment:
     """Begin the promotion to what was shown before, or to nothing."""
-    before = _last_finished(services, begun)
     if before is None:
         return services.state.begin_removal(
             begun.name,
@@ -67,6 +98,7 @@ def _begin_back(services: Services, begun: Environment, lease: Lease) -> Environ
         hidden=before.hidden,
         author=services.author,
         taken=Revision(before.name, before.revision),
+        looks=moved_looks(services, begun, graph, before.snapshots),
     )
 
 

@@ -67,7 +67,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     looks = None
     if before is not None:
         refuse_older_rows(services, plan, before)
-        looks = moved_looks(services, before, plan)
+        looks = moved_looks(services, before, plan.graph, plan.snapshots)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan, lost=lost)
@@ -173,9 +173,8 @@ def _finish(services: Services, environment: str) -> str:
             return ""
         graph = stored_graph(shown.snapshots, services.models)
         lost = lost_models(services, shown, graph)
-        if gone := lost - staying_views(services, environment, shown.snapshots, lost):
-            keys = sorted(str(shown.snapshots[name].key.table) for name in gone)
-            return f"somebody dropped or changed what it would show: {', '.join(keys)}"
+        if why := gone_targets(services, shown, lost):
+            return why
         try:
             swap(services, shown, graph, lease, lost=lost)
         except Refused as refused:
@@ -231,6 +230,16 @@ def lost_models(services: Services, environment: Environment, graph: Graph) -> f
     hidden = environment.hidden
     shown = {name: each for name, each in environment.snapshots.items() if name not in hidden}
     return look_at_versions(services, graph, shown).lost
+
+
+def gone_targets(services: Services, shown: Environment, lost: Collection[ModelName]) -> str:
+    """Why an environment's views cannot be moved, for people; empty if nothing they need is lost.
+
+    A view that shows a lost table already stays as it is.
+    """
+    gone = set(lost) - staying_views(services, shown.name, shown.snapshots, lost)
+    tables = sorted(str(shown.snapshots[name].key.table) for name in gone)
+    return f"somebody dropped or changed what it would show: {', '.join(tables)}" if gone else ""
 
 
 def _show_added(services: Services, plan: Plan) -> None:

@@ -15,7 +15,7 @@ from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
 from vde_dagster.app.staleness.upstream_changes import reached, reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
-from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.last_look import LastLook
@@ -23,10 +23,10 @@ from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad,
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.ownership import may_write
-from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.core.planning.plan import Plan, Staleness, Workload
+from vde_dagster.core.planning.plan import Staleness, Workload
 from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
@@ -109,7 +109,12 @@ def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook
     return {key: each for key, each in found.items() if looks.last.get(key) != each}
 
 
-def moved_looks(services: Services, shown: Environment, plan: Plan) -> dict[VersionKey, LastLook]:
+def moved_looks(
+    services: Services,
+    shown: Environment,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+) -> dict[VersionKey, LastLook]:
     """Looks at versions that a promotion keeps under new parents, or for an edited model.
 
     To keep a version is a decision about its rows: they are as fresh against the tables that it
@@ -121,40 +126,43 @@ def moved_looks(services: Services, shown: Environment, plan: Plan) -> dict[Vers
     Args:
         services: The ports.
         shown: The environment as it is.
-        plan: The plan that is promoted.
+        graph: The models that are promoted.
+        snapshots: What it will show of them.
     """
     keys = {
-        name: plan.snapshots[name].key
-        for name in _touched(plan, shown)
-        if name in shown.snapshots and shown.snapshots[name].key == plan.snapshots[name].key
+        name: snapshots[name].key
+        for name in _touched(graph, snapshots, shown)
+        if name in shown.snapshots and shown.snapshots[name].key == snapshots[name].key
     }
     owners = services.state.owners(keys.values())
     keys = {
         name: key
         for name, key in keys.items()
-        if may_write(plan.environment, owners.get(key)) and is_computed(plan.graph[name])
+        if may_write(shown.name, owners.get(key)) and is_computed(graph[name])
     }
     if not keys:
         return {}
-    every = (*shown.snapshots.values(), *plan.snapshots.values())
+    every = (*shown.snapshots.values(), *snapshots.values())
     loaded = services.state.holdings(each.key for each in every)
     last = services.state.last_looks(keys.values())
-    graph = stored_graph(shown.snapshots, services.models)
-    before = stale_looks(services, graph, shown.snapshots, loaded, last=last)
-    after = stale_looks(services, plan.graph, plan.snapshots, loaded, last=last)
+    shown_graph = stored_graph(shown.snapshots, services.models)
+    before = stale_looks(services, shown_graph, shown.snapshots, loaded, last=last)
+    after = stale_looks(services, graph, snapshots, loaded, last=last)
     moved = [name for name, key in keys.items() if key in loaded and after.is_moved(name, before)]
     behind = {name: each.stale for name, _, each in before.found(moved)}
     return {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
 
 
-def _touched(plan: Plan, shown: Environment) -> list[ModelName]:
-    """The models that a plan shows otherwise than they are shown, and all that is downstream.
+def _touched(
+    graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot], shown: Environment
+) -> list[ModelName]:
+    """The models that a promotion shows otherwise than now, and all that is downstream.
 
     The others have the definition and read the tables that they had and read before.
     """
     found: dict[ModelName, None] = {}
-    for node in plan.graph:
-        is_same = plan.snapshots[node.name] == shown.snapshots.get(node.name)
+    for node in graph:
+        is_same = snapshots[node.name] == shown.snapshots.get(node.name)
         if not is_same or any(parent in found for parent in node.model.parents):
             found[node.name] = None
     return list(found)
