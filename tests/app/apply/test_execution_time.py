@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of
+from tests.worlds.clock import ManualClock
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
@@ -37,6 +41,17 @@ HISTORIES = {
     "SELECT id AS id, amount AS amount FROM raw.events"
     for name in ("first", "second", "third")
 }
+
+
+@dataclass
+class Passing:
+    """The clock of the world, which is a second later each time that it is read."""
+
+    clock: ManualClock
+
+    def now(self) -> datetime:
+        self.clock.advance(timedelta(seconds=1))
+        return self.clock.now()
 
 
 def moments(world: MemoryWorld, *names: str) -> set[datetime]:
@@ -81,6 +96,21 @@ def test_histories_that_one_run_closes_end_at_one_moment(by_plan: bool) -> None:
     began = applied(world, graph if by_plan else None)
     ended = {row[-1] for name in HISTORIES for row in world.rows(f"m.{name}")} - {None}
     assert ended == {began}
+
+
+@pytest.mark.parametrize("name", ["late", "state"])
+def test_a_session_that_nobody_planned_has_one_moment(name: str) -> None:
+    world, graph = MemoryWorld(), graph_of({name: TEXTS[name]})
+    world.land((0.5, 10), (1.5, 20), until=2)
+    built = applied(world, graph)
+    world.land((2.5, 30), until=3)
+    services = world.services()
+    services = replace(services, clock=Passing(world.clock))
+    done = catch_up(services, bound(services), ModelName("m", name))
+    assert isinstance(done, Evaluated)
+    work = services.state.work(done.work_id)
+    assert work is not None
+    assert moments(world, name) == {built, work.intent.execution_time}
 
 
 def test_another_run_has_another_moment() -> None:

@@ -79,6 +79,7 @@ def catch_up(
     """
     node = writable(services, binding, name)
     refused = WaitingRows() if waiting is None else waiting
+    services = replace(services, asked_at=services.execution_time)
     try:
         done = _caught_up(
             services, binding, node, refused, reload=reload, within=within, asked=asked
