@@ -7,15 +7,17 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of
+from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, hour_of
 from tests.worlds.clock import ManualClock
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 
 TEXTS = {
     "hours": "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at, batch_size 1), "
@@ -111,6 +113,30 @@ def test_a_session_that_nobody_planned_has_one_moment(name: str) -> None:
     work = services.state.work(done.work_id)
     assert work is not None
     assert moments(world, name) == {built, work.intent.execution_time}
+
+
+def test_a_history_goes_on_in_time_whoever_was_asked_first() -> None:
+    world, graph = MemoryWorld(), graph_of({"first": HISTORIES["first"]})
+    world.land((0.5, 10), until=1)
+    applied(world, graph)
+    asked: list[datetime] = []
+    for _ in range(4):
+        world.clock.advance(timedelta(minutes=10))
+        asked.append(world.clock.now())
+    for number, asked_at in enumerate((asked[3], asked[0], asked[2], asked[1]), start=1):
+        world.clock.advance(timedelta(minutes=5))
+        rows = world.rows("raw.events")
+        world.catalog.overwrite(RAW, [(n, at, int(str(v)) + 1) for n, at, v in rows])
+        world.land(until=1 + number)
+        services = replace(world.services(), asked_at=asked_at)
+        hour = Interval(hour_of(number), hour_of(number + 1))
+        evaluate_range(services, bound(services), ModelName("m", "first"), hour)
+    rows = sorted(world.rows("m.first"), key=lambda row: int(str(row[1])))
+    assert [row[1] for row in rows] == [10, 11, 12, 13, 14]
+    assert all(row[-2] < row[-1] for row in rows[1:-1])  # type: ignore[operator]
+    assert [row[-2] for row in rows[1:]] == [row[-1] for row in rows[:-1]]
+    assert rows[1][-2] == asked[3]
+    assert rows[-1][-1] is None
 
 
 def test_another_run_has_another_moment() -> None:

@@ -84,6 +84,8 @@ def evaluate(
         if node.model.kind.is_view:
             return make_view(services, binding, node, lease, force=force)
         if node.model.kind.is_sequential:
+            if node.model.kind.keeps_history:
+                services = _after_last(services, key)
             left = _left(services, key, interval, finished)
             if left is None:
                 return _finished(services, finished[-1])
@@ -214,6 +216,20 @@ def _finished(services: Services, work: UnitOfWork) -> Evaluated:
         seconds=0.0,
         session=intent.session,
     )
+
+
+def _after_last(services: Services, key: VersionKey) -> Services:
+    """The services with a moment at which a history may change.
+
+    What was asked for earlier than the work before, and is done later, is of the time at which that
+    work began: else rows would end before they began.
+    """
+    newest = next(iter(services.state.newest_computed(key, limit=1)), None)
+    work = services.state.work(newest.work_id) if newest is not None else None
+    asked_at = services.execution_time
+    if work is None or work.intent.execution_time <= asked_at:
+        return services
+    return replace(services, asked_at=max(work.started_at, work.intent.execution_time))
 
 
 def _sequential(
