@@ -183,6 +183,23 @@ def test_only_what_nobody_shows_fills_or_writes_is_released(state: State, lease:
         state.release_unfilled("prod", lease=own)
 
 
+def test_r9_who_writes_a_version_that_was_released_meanwhile_owns_it(
+    state: State, lease: Lease
+) -> None:
+    """A step of a run has stored its plan, and then another process released what nobody writes."""
+    key = snapshot().key
+    state.store_snapshots([snapshot()], environment="prod")
+    own = state.acquire_lease("environment:prod", holder="me", ttl=MINUTE)
+    state.release_unfilled("prod", lease=own)
+    assert state.owners([key]) == {}
+    state.record_intent(intent("w", key=key), lease=lease)
+    state.record_staged("w", publication(), lease=lease)
+    assert state.owners([key]) == {key: intent("w", key=key).environment}
+    state.release_unfilled("prod", lease=own)
+    state.finalize("w", lease=lease)
+    assert state.owners([key]) == {key: intent("w", key=key).environment}
+
+
 def test_nothing_asked_is_nothing_found(state: State) -> None:
     state.store_snapshots([], environment="dev")
     assert (state.snapshots([]), state.owners([]), state.ledger([])) == ({}, {}, {})

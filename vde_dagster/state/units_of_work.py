@@ -37,7 +37,7 @@ from vde_dagster.core.ledger.unit_of_work import (
 )
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, now
+from vde_dagster.state.database import chunks, insert_absent, now
 from vde_dagster.state.late_data import list_later, move_marks, record_question
 from vde_dagster.state.ledger import entries_within, of_version, write_difference
 from vde_dagster.state.pairs import given, of_pairs
@@ -167,6 +167,8 @@ def record_intent(connection: Connection, intent: Intent) -> None:
 def record_staged(connection: Connection, work_id: str, publication: Publication) -> None:
     """Record what a unit of work is about to publish; staging again replaces it.
 
+    Whoever writes a version that nobody owns by now owns it (rule R9).
+
     Raises:
         Refused: The work is unknown, abandoned, or done with another publication.
     """
@@ -183,6 +185,8 @@ def record_staged(connection: Connection, work_id: str, publication: Publication
         publication_json=encoded,
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
     )
+    owner = {name: getattr(row, name) for name in ("model", "version", "environment")}
+    insert_absent(connection, schema.owners, [owner])
 
 
 def _is_published(row: Row[Any], publication: Publication, encoded: str) -> bool:
