@@ -173,6 +173,22 @@ def test_a_table_that_the_catalog_lists_and_cannot_load_is_lost_in_its_words(
     assert "`vde plan prod`" in advice_for(key, damage, owner="prod")
 
 
+def test_one_table_is_looked_up_without_its_namespace_being_listed(server: RestServer) -> None:
+    rest = RestCatalog("lake", **server.properties)
+    rest.create_namespace("raw")
+    for name in ("one", "two"):
+        rest.create_table(f"raw.{name}", Schema())
+    asked: list[str] = []
+    server.before = lambda _method, path: asked.append(path)
+    one, absent, nowhere = (
+        TableName(*each) for each in (("raw", "one"), ("raw", "absent"), ("none", "one"))
+    )
+    assert rest_table_heads(rest, [one]).keys() == {one}
+    assert [path for path in asked if path.split("?")[0].endswith("/tables")] == []
+    assert rest_table_heads(rest, [absent]) == {}
+    assert rest_table_heads(rest, [nowhere, one, absent]).keys() == {one}
+
+
 @pytest.mark.parametrize("error", [NotDone(503, "later"), Page(500), Page(404)])
 def test_a_server_that_does_not_answer_makes_no_table_lost(
     server: RestServer, requests: RestRequests, error: Exception

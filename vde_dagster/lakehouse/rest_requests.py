@@ -153,7 +153,7 @@ class RestRequests:
         return self._get(self._place("tables", name), {"snapshots": "refs"})
 
     def whole_table(self, name: TableName) -> Json | str:
-        """A listed table with its metadata and all of its snapshots.
+        """A table with its metadata and all of its snapshots.
 
         If the catalog itself says that it cannot load it, its words: its metadata file is lost,
         say, which some servers call *not found* and others an error of their own. Raises as `view`.

@@ -1,14 +1,14 @@
 """The current state of many tables, from their metadata files as JSON.
 
 Only what is compared with records is read of a file: pyiceberg would check all of it, which takes a
-hundred times as long. A file never changes, so each is read once in a process.
+hundred times as long. A file never changes, so a process reads that of a table once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from vde_dagster.core.ledger.table_heads import (
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _AT_ONCE: Final = 8
-_MOST: Final = 20_000
-"""How many files are remembered."""
 _NO_SNAPSHOT: Final = -1
 """What some writers have for an empty table (Iceberg's specification, *Table Metadata*)."""
 _COMPACTION: Final = "replace"
@@ -42,31 +40,38 @@ class SqlTableHeads:
 
     def __init__(self, files: MetadataFiles) -> None:
         self._files = files
-        self._read = lru_cache(maxsize=_MOST)(self._read_file)
+        self._known: dict[TableName, tuple[str, TableHead]] = {}
 
     def of(self, locations: Mapping[TableName, str]) -> dict[TableName, TableHead | LostMetadata]:
         """The states of tables, by their metadata files."""
         if not locations:
             return {}
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-            return dict(zip(locations, pool.map(self._head, locations.values()), strict=True))
+            return dict(
+                zip(locations, pool.map(self._head, locations, locations.values()), strict=True)
+            )
 
-    def _head(self, location: str) -> TableHead | LostMetadata:
+    def _head(self, name: TableName, location: str) -> TableHead | LostMetadata:
         if self._files.is_missing(location):
             return LostMetadata(file=location)
+        known, head = self._known.get(name, ("", None))
+        if head is not None and known == location:
+            return head
         try:
-            return self._read(location)
+            head = table_head(self._files.read(location))
         except FileNotFoundError:
             return LostMetadata(file=location)
-
-    def _read_file(self, location: str) -> TableHead:
-        return table_head(self._files.read(location))
+        self._known[name] = location, head
+        return head
 
 
 def rest_table_heads(
     catalog: RestCatalog, names: Collection[TableName]
 ) -> dict[TableName, TableHead | LostMetadata]:
     """The states of the tables of a REST catalog: it lists no metadata files, so each is asked for.
+
+    Where it does not have one, its names say whether there is no such table, or only its file is
+    lost.
 
     Raises:
         RESTError: The server does not say.
@@ -75,11 +80,15 @@ def rest_table_heads(
     from vde_dagster.lakehouse.rest_requests import RestRequests, at_once
 
     requests = RestRequests(catalog)
-    places = sorted({each.namespace for each in names if not each.catalog})
+    asked = [each for each in names if not each.catalog]
+    answers = dict(zip(asked, at_once(requests.whole_table, asked), strict=True))
+    places = sorted({name.namespace for name, each in answers.items() if isinstance(each, str)})
     listed = dict(zip(places, at_once(partial(requests.names, views=False), places), strict=True))
-    there = [each for each in names if not each.catalog and each.name in listed[each.namespace]]
-    answers = at_once(requests.whole_table, there)
-    return dict(zip(there, map(_answered_head, answers), strict=True))
+    return {
+        name: _answered_head(each)
+        for name, each in answers.items()
+        if not isinstance(each, str) or name.name in listed[name.namespace]
+    }
 
 
 def _answered_head(answer: Json | str) -> TableHead | LostMetadata:

@@ -1,0 +1,40 @@
+"""What is kept of the states of tables that were read."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+
+from vde_dagster.core.ledger.table_heads import TableHead
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.table_heads import SqlTableHeads
+from vde_dagster.lakehouse.view_metadata import MetadataFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = TableName("raw", "events")
+
+
+def kept() -> int:
+    gc.collect()
+    return sum(isinstance(each, TableHead) for each in gc.get_objects())
+
+
+def test_only_the_newest_state_of_a_table_is_kept_and_read_once(tmp_path: Path) -> None:
+    catalog = SqlCatalog("lake", uri="sqlite://", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("raw")
+    table = catalog.create_table("raw.events", Schema())
+    heads, before = SqlTableHeads(MetadataFiles(catalog)), kept()
+    for number in range(20):
+        with table.transaction() as changes:
+            changes.set_properties({"vde.version": str(number)})
+        head = heads.of({NAME: table.metadata_location})[NAME]
+        assert isinstance(head, TableHead)
+        assert head.version == str(number)
+        assert heads.of({NAME: table.metadata_location})[NAME] is head
+    del head
+    assert kept() == before + 1
