@@ -32,9 +32,8 @@ def test_only_the_newest_state_of_a_table_is_kept_and_read_once(tmp_path: Path) 
     for number in range(20):
         with table.transaction() as changes:
             changes.set_properties({"vde.version": str(number)})
-        head = heads.of({NAME: table.metadata_location})[NAME]
-        assert isinstance(head, TableHead)
-        assert head.version == str(number)
-        assert heads.of({NAME: table.metadata_location})[NAME] is head
-    del head
+        first, again = (heads.of({NAME: table.metadata_location})[NAME] for _ in range(2))
+        assert isinstance(first, TableHead)
+        assert first.version == str(number)
+        assert again is first
     assert kept() == before + 1

@@ -55,6 +55,9 @@ class Passing:
         self.clock.advance(timedelta(seconds=1))
         return self.clock.now()
 
+    def wait(self, length: timedelta) -> None:
+        self.clock.wait(length)
+
 
 def moments(world: MemoryWorld, *names: str) -> set[datetime]:
     """The moments that rows have, of their evaluation."""

@@ -373,10 +373,9 @@ def test_a_range_is_evaluated_but_for_what_waits_in_the_middle_of_it(more: str) 
     build(world.services(), graph)
     ids = [int(str(row[0])) for row in world.rows("raw.events")]
     world.catalog.overwrite(LOOKUP, [(ids[0], 2), (ids[2], 2)])
-    services, units = world.services(), []
-    waiting = WaitingRows()
+    services, waiting = world.services(), WaitingRows()
     whole = Interval(hour_of(0), hour_of(3))
-    units += evaluate_rest(services, bound(services), NAME, whole, waiting=waiting)
+    units = [*evaluate_rest(services, bound(services), NAME, whole, waiting=waiting)]
     assert waiting.intervals == (Interval(hour_of(1), hour_of(2)),)
     assert [unit.interval for unit in units] == [
         Interval(hour_of(0), hour_of(1)),
