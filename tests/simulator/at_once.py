@@ -1,4 +1,4 @@
-"""Commands of several processes at once: which of them makes the next call of a port, a seed says."""
+"""Commands of several processes at once; a seed says which one makes the next call of a port."""
 
 from __future__ import annotations
 

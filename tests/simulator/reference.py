@@ -6,15 +6,16 @@ It knows no versions, ledgers or traces: rows are computed from scratch, in plai
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from tests.app.generated_models import LOOKED_THROUGH, ONLY_AT_THE_END, WHOLE_TABLES, Form, Made
 from tests.app.memory_world import START
 
 Row = tuple[int, datetime, int]
+K = TypeVar("K", bound=Hashable)
 HOUR: Final = timedelta(hours=1)
 
 
@@ -54,7 +55,9 @@ def _shown(model: Made, parents: Sequence[Shown]) -> Shown:
     return Shown(tuple((id_, at, amount + model.plus) for id_, at, amount in made), shown_to)
 
 
-def _rows(model: Made, p: Sequence[Row], q: Sequence[Row], end: datetime) -> Iterator[Row]:
+def _rows(  # noqa: PLR0912 - a case for each form
+    model: Made, p: Sequence[Row], q: Sequence[Row], end: datetime
+) -> Iterator[Row]:
     mine = [row for row in p if START <= row[1] < end]
     match model.form:
         case Form.FULL:
@@ -107,8 +110,8 @@ def _floor(model: Made, at: datetime) -> datetime:
     return hour.replace(hour=0) if model.daily else hour
 
 
-def _grouped(pairs):  # type: ignore[no-untyped-def]
-    found = defaultdict(list)
+def _grouped(pairs: Iterable[tuple[K, Row]]) -> dict[K, list[Row]]:
+    found: dict[K, list[Row]] = defaultdict(list)
     for key, row in pairs:
         found[key].append(row)
     return found

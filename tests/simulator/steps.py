@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -74,14 +75,7 @@ class AtOnce:
     seed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """Nothing happens for some minutes."""
-
-    minutes: int
-
-
-Step = Land | Correct | Tidy | Edit | Act | AtOnce | Wait
+Step = Land | Correct | Tidy | Edit | Act | AtOnce
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +94,7 @@ ACTS: Final = (
     *("promote",) * 3,
     *("rollback",) * 2,
     *("restate", "catch up", "save", "apply saved", "pause", "resume", "clean up"),
-    *("forward", "remove", "evaluate", "look"),
+    *("forward", "remove", "evaluate"),
 )
 
 
@@ -123,35 +117,44 @@ def history(seed: int, *, length: int = 40) -> History:
 
 def _step(chance: Random, *, sessions: bool) -> Step:
     source = chance.choice(SOURCES)
-    kind = chance.choice((*("land", "late") * 2, "fix", "tidy", *("edit",) * 3, *("act",) * 9, "at once"))
-    match kind:
+    kinds = (*("land", "late") * 2, "fix", "tidy", *("edit",) * 3, *("act",) * 9, "at once")
+    made: Step
+    match chance.choice(kinds):
         case "land":
-            rows = tuple((-chance.uniform(0, 3), chance.randrange(100)) for _ in range(chance.randint(0, 3)))
-            return Land(source=source, rows=rows, hours=chance.choice((1, 1, 2, 7, 24)))
+            hours = [-chance.uniform(0, 3) for _ in range(chance.randint(0, 3))]
+            made = _landing(source, hours, chance, chance.choice((1, 1, 2, 7, 24)))
         case "late":
-            rows = tuple((chance.uniform(0, 30), chance.randrange(100)) for _ in range(chance.choice((1, 1, 2))))
-            return Land(source=source, rows=rows)
+            hours = [chance.uniform(0, 30) for _ in range(chance.choice((1, 1, 2)))]
+            made = _landing(source, hours, chance, 0)
         case "fix":
-            gone = chance.random() < 0.3 and not sessions
-            return Correct(source=source, at=chance.randrange(99), amount=None if gone else chance.randrange(100))
+            amount = chance.randrange(100) if sessions or chance.random() < 0.7 else None
+            made = Correct(source=source, at=chance.randrange(99), amount=amount)
         case "tidy":
-            return Tidy(source=source, expires=chance.random() < 0.3 and not sessions)
+            made = Tidy(source=source, expires=chance.random() < 0.3 and not sessions)
         case "edit":
-            return Edit(model=chance.randrange(99), how=chance.choice(EDITS), chance=chance.randrange(10**6))
+            how, number = chance.choice(EDITS), chance.randrange(10**6)
+            made = Edit(model=chance.randrange(99), how=how, chance=number)
         case "at once":
-            acts = tuple(act(chance, cuts=chance.random() < 0.2) for _ in range(2))
-            return AtOnce(acts=acts, seed=chance.randrange(10**6))
-    return act(chance, cuts=chance.random() < 0.2)
+            acts = tuple(_act(chance) for _ in range(2))
+            made = AtOnce(acts=acts, seed=chance.randrange(10**6))
+        case _:
+            made = _act(chance)
+    return made
 
 
-def act(chance: Random, *, cuts: bool) -> Act:
-    """A command, drawn at random."""
+def _landing(source: str, hours: Sequence[float], chance: Random, until: int) -> Land:
+    rows = tuple((hour, chance.randrange(100)) for hour in hours)
+    return Land(source=source, rows=rows, hours=until)
+
+
+def _act(chance: Random) -> Act:
+    """A command, of which every fifth one dies."""
     made = Act(
         what=chance.choice(ACTS),
         environment=chance.choice((*ENVIRONMENTS, "prod", "dev")),
         other=chance.choice(ENVIRONMENTS),
         model=chance.randrange(99),
     )
-    if not cuts:
+    if chance.random() < 0.8:
         return made
     return replace(made, cut_at=chance.randrange(1, 100), after=chance.random() < 0.5)

@@ -1,0 +1,204 @@
+"""What people and schedules do in a history: commands by the product's use cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from tests.app.generated_models import Form, Made, project
+from tests.simulator.steps import Act
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.pausing import pause_models, resume_models
+from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
+from vde_dagster.app.apply.saved_plans import left_of
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.clean_up.janitor import clean_up
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.services import Services
+from vde_dagster.core.clean_up.references import Times
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
+
+Models = tuple[Made, ...]
+
+
+@dataclass
+class People:
+    """What people know: the models in their files, a saved plan, and what was ever shown where."""
+
+    models: Models
+    shows: dict[str, Models]
+    ever: dict[str, list[Models]]
+    saved: tuple[Plan, Models] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What a command does, and what the environment may show then that it moves, if any."""
+
+    do: Callable[[Services], object]
+    moves: str = ""
+    to: Sequence[Models] = ()
+
+
+NOTHING: Final = Command(do=lambda _: None)
+_TIMES: Final = Times(grace=timedelta(minutes=5), history=timedelta(minutes=30), environment=None)
+
+
+def command(people: People, act: Act) -> Command:
+    """The command of an act; nothing where it has no meaning now."""
+    return _COMMANDS[act.what](people, act)
+
+
+def apply_files(services: Services, models: Models, environment: str, **options: Any) -> None:
+    """`vde plan`: plan the files, and apply that."""
+    finish_promotions(services, environment)
+    plan = plan_environment(services, project(models), environment, PlanOptions(**options))
+    apply_plan(services, plan, lambda _: None)
+
+
+def run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_AND_STALE) -> None:
+    """`vde run`."""
+    plan = plan_run(services, environment, wanted)
+    if plan.is_empty:
+        end_without_work(services, plan)
+    else:
+        apply_plan(services, plan, lambda _: None)
+
+
+def _plan(people: People, act: Act, **options: Any) -> Command:
+    models = people.models
+    return Command(
+        do=lambda services: apply_files(services, models, act.environment, **options),
+        moves=act.environment,
+        to=[models],
+    )
+
+
+def _restate(people: People, act: Act) -> Command:
+    name = f"gen.{_chosen(people, act).name}"
+    return _plan(people, act, restate=(name,), allow_empty=True)
+
+
+def _promote(people: People, act: Act) -> Command:
+    if act.other == act.environment:
+        return NOTHING
+    return Command(
+        do=lambda services: apply_plan(
+            services, plan_promotion(services, act.environment, act.other), lambda _: None
+        ),
+        moves=act.other,
+        to=[*people.ever.get(act.environment, ())],
+    )
+
+
+def _roll_back(people: People, act: Act) -> Command:
+    return Command(
+        do=lambda services: apply_plan(
+            services, plan_rollback(services, act.environment), lambda _: None
+        ),
+        moves=act.environment,
+        to=[*people.ever.get(act.environment, ())],
+    )
+
+
+def _save(people: People, act: Act) -> Command:
+    models = people.models
+
+    def do(services: Services) -> None:
+        people.saved = plan_environment(services, project(models), act.environment), models
+
+    return Command(do=do)
+
+
+def _apply_saved(people: People, _: Act) -> Command:
+    if people.saved is None:
+        return NOTHING
+    plan, models = people.saved
+    return Command(
+        do=lambda services: apply_plan(services, left_of(services, plan)[0], lambda _: None),
+        moves=plan.environment,
+        to=[models],
+    )
+
+
+def _remove(_: People, act: Act) -> Command:
+    if act.environment == "prod":
+        return NOTHING
+    return Command(
+        do=lambda services: remove_environment(services, act.environment), moves=act.environment
+    )
+
+
+def _pause(people: People, act: Act) -> Command:
+    name = _chosen(people, act).key
+    return Command(do=lambda services: pause_models(services, act.environment, [name], reason=""))
+
+
+def _resume(_: People, act: Act) -> Command:
+    return Command(do=lambda services: resume_models(services, act.environment, []))
+
+
+def _catch_up(people: People, act: Act) -> Command:
+    made = _chosen(people, act, late=True)
+
+    def do(services: Services) -> None:
+        binding = bind_environment(services, act.environment)
+        if binding is not None and made.key in binding.graph:
+            catch_up(services, binding, made.key)
+
+    return Command(do=do) if made.form is Form.SESSIONS else NOTHING
+
+
+def _evaluate(people: People, act: Act) -> Command:
+    """One loaded interval of a model, by hand."""
+    made = _chosen(people, act)
+
+    def do(services: Services) -> None:
+        binding = bind_environment(services, act.environment)
+        if binding is None or made.key not in binding.graph:
+            return
+        key = binding.key(made.key)
+        entries = services.state.ledger([key]).get(key, ())
+        if entries:
+            interval = entries[act.model % len(entries)].interval
+            evaluate_range(services, binding, made.key, interval, force=act.model % 2 == 0)
+
+    is_by_time = made.is_by_time and made.form is not Form.SESSIONS
+    return Command(do=do) if is_by_time else NOTHING
+
+
+def _chosen(people: People, act: Act, *, late: bool = False) -> Made:
+    models = people.shows.get(act.environment, people.models)
+    found = [each for each in models if each.form is Form.SESSIONS] if late else []
+    return (found or models)[act.model % len(found or models)]
+
+
+def _running(wanted: Wanted) -> Callable[[People, Act], Command]:
+    return lambda _, act: Command(do=lambda services: run(services, act.environment, wanted))
+
+
+_COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
+    "plan": _plan,
+    "forward": lambda people, act: _plan(people, act, forward_only=True),
+    "restate": _restate,
+    "run": _running(Wanted.DUE_AND_STALE),
+    "run due": _running(Wanted.DUE),
+    "run stale": _running(Wanted.STALE),
+    "promote": _promote,
+    "rollback": _roll_back,
+    "save": _save,
+    "apply saved": _apply_saved,
+    "remove": _remove,
+    "pause": _pause,
+    "resume": _resume,
+    "catch up": _catch_up,
+    "evaluate": _evaluate,
+    "clean up": lambda *_: Command(do=lambda services: clean_up(services, _TIMES)),
+}
