@@ -94,7 +94,7 @@ def with_lower_words(name: str) -> str:
     return _WORDS.sub(lambda word: word[1] or word[0].lower(), name)
 
 
-_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
+_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS: Final = re.compile(r"((?:`(?:[^`]|``)*`|[^<>(),:`]+):)|\w+")
 """A word, or the name of a field with the colon behind it."""
 
