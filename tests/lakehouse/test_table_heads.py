@@ -29,7 +29,6 @@ def test_only_the_newest_state_of_a_table_is_kept_and_read_once(tmp_path: Path) 
     catalog.create_namespace("raw")
     table = catalog.create_table("raw.events", Schema())
     heads, before = SqlTableHeads(MetadataFiles(catalog)), kept()
-    head = None
     for number in range(20):
         with table.transaction() as changes:
             changes.set_properties({"vde.version": str(number)})

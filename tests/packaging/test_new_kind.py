@@ -23,7 +23,7 @@ PATTERN: Final = f"{KINDS}/full.py"
 KIND: Final = f"{KINDS}/rebuilt.py"
 UNION: Final = f"{KINDS}/__init__.py"
 COLUMNS: Final = "vde_dagster/core/model/named_columns.py"
-ROWS: Final = "vde_dagster/core/planning/changes/flow.py"
+ROWS: Final = "vde_dagster/core/model/row_identity.py"
 OPTIONS: Final = "vde_dagster/project/properties/kind_options.py"
 
 Edit = Callable[[str], str]

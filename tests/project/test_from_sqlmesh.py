@@ -35,7 +35,7 @@ def problems(folder: Path, files: dict[str, str]) -> list[Problem]:
 @pytest.mark.parametrize(
     "path, text, advice",
     [
-        ("config.py", "config = Config()", "vde.yaml"),
+        ("config.py", "from sqlmesh.core.config import Config", "vde.yaml"),
         ("config.yaml", "gateways: {}\n", "vde.yaml"),
         ("config.yaml", "before_all:\n- CREATE SCHEMA x\n", "Nothing runs its before_all"),
         ("config.yml", "after_all: [x]\n", "Nothing runs its before_all and after_all"),
@@ -80,7 +80,7 @@ def test_they_are_named_too_where_the_project_has_problems(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        problems(tmp_path, {"config.py": "x = 1", "models/m/b.sql": "SELECT nope FROM raw.t"})
+        problems(tmp_path, {"config.py": "import sqlmesh", "models/m/b.sql": "SELECT nope FROM raw.t"})
     assert [record.getMessage().splitlines()[0] for record in caplog.records] == [
         "config.py:1: this file is not read"
     ]

@@ -123,7 +123,10 @@ class Simulation:
 
     def _note_files(self) -> None:
         """Note the project, and the models whose rows stay though they or their input changed."""
-        if self.people.models not in self.earlier:
+        texts = {each.text for each in self.people.models}
+        known = [models for models in self.earlier if {each.text for each in models} == texts]
+        self.people.models = known[0] if known else self.people.models
+        if not known:
             self.earlier.append(self.people.models)
         for made, meaning in meanings(self.people.models):
             if made.form in KEEPING and self._first.setdefault(made.name, meaning) != meaning:

@@ -120,7 +120,7 @@ def _exact_values(series: pd.Series[Any], wanted: pa.DataType) -> pd.Series[Any]
         return series
     return [
         None if lacks else _exact(each, wanted)
-        for each, lacks in zip(series, series.isna(), strict=True)
+        for each, lacks in zip(series.to_numpy(), series.isna(), strict=True)
     ]
 
 

@@ -41,7 +41,9 @@ def ignored_files(folder: Path) -> Iterator[Problem]:
     """The files of a project's folder that mean something in SQLMesh and are not read here."""
     for pattern, advice in _IGNORED:
         for path in sorted(folder.glob(pattern)):
-            if text := _text(path):
+            text = _text(path)
+            is_own = path.name == "config.py" and _SQLMESH not in text  # models may import it
+            if text and not is_own:
                 hooks = f"{_HOOKS} " if _HOOK.search(text) else ""
                 yield _ignored(path, folder, f"{hooks}{advice}")
     for inner in ("macros", "signals"):

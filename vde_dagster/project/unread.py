@@ -44,7 +44,8 @@ class Unread:
     def __init__(self) -> None:
         self.every = False
         self.flawed: list[Model] = []
-        self._patterns: set[str] = set()
+        self._names: set[str] = set()
+        self._patterns: set[re.Pattern[str]] = set()
 
     def add(self, path: Path, text: str) -> None:
         """A file: the name that its path gives, and those that its text seems to declare."""
@@ -54,10 +55,15 @@ class Unread:
     def add_name(self, written: str) -> None:
         """A model's name, with or without its catalog."""
         parts = [DEFAULT_SCHEMA, *written.lower().split(".")]
-        self._patterns.add(_FILLED_IN.sub(r"\\w+", re.escape(".".join(parts[-2:]))))
+        name = ".".join(parts[-2:])
+        pattern, filled_in = _FILLED_IN.subn(r"\\w+", re.escape(name))
+        if filled_in:
+            self._patterns.add(re.compile(pattern))
+        else:
+            self._names.add(name)
 
     def __contains__(self, name: object) -> bool:
         if self.every or not isinstance(name, ModelName):
             return self.every
         known = f"{name.schema}.{name.name}"
-        return any(re.fullmatch(pattern, known) for pattern in self._patterns)
+        return known in self._names or any(each.fullmatch(known) for each in self._patterns)

@@ -15,12 +15,19 @@ from typing import Final, assert_never
 from sqlglot import exp, parse_one
 
 from vde_dagster.core.model.kinds import (
+    Embedded,
+    External,
+    Full,
     IncrementalByPartition,
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
+    IncrementalUnmanaged,
     Kind,
+    Managed,
     ScdType2ByColumn,
     ScdType2ByTime,
+    Seed,
+    View,
 )
 from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
 from vde_dagster.core.model.model import Model
@@ -178,8 +185,12 @@ def identifying_columns(model: Model) -> list[str]:
         case ScdType2ByTime() | ScdType2ByColumn() as kind:
             updated = kind.updated_by
             found = [*_columns_in(kind.unique_key), *([] if updated is None else [updated])]
-        case _:
+        case (
+            IncrementalUnmanaged() | Full() | View() | Embedded() | Seed() | External() | Managed()
+        ):
             found = []
+        case unreachable:
+            assert_never(unreachable)
     return [each.lower() for each in found]
 
 

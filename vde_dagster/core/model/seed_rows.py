@@ -103,7 +103,7 @@ def seed_lines(text: str) -> tuple[list[str], list[list[str]]]:
 
 _EMPTY_TEXT: Final = "\ufdd0"
 """An empty text in quotes as a cell; a character that no text has (Unicode, noncharacters)."""
-_FIELD: Final = re.compile(r'(\A|[,\r\n])("(?:[^"]|"")*"|[^,\r\n]*)')
+_FIELD: Final = re.compile(r'(\A|[,\r\n])("(?:[^"]|"")*"(?=[,\r\n]|\Z)|[^,\r\n]*)')
 
 
 def _reader(text: str) -> Reader:

@@ -160,11 +160,11 @@ class KnownModels:
         return is_lasting(used) and self.private.isdisjoint(variables_of(used))
 
     def _columns_of(self, node: Node) -> str:
-        """A digest of a node's columns, computed once for all its readers."""
+        """A digest of a node's columns and time column, computed once for all its readers."""
         columns, digest = self._columns.get(node.name, ((), ""))
         if columns is not node.columns or not digest:
             texts = (text for each in node.columns for text in (each.name, each.type))
-            digest = hash_parts(*texts)
+            digest = hash_parts(*texts, str(node.time_axis))
             self._columns[node.name] = (node.columns, digest)
         return digest
 
