@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -14,12 +13,9 @@ from vde_dagster.core.model.kinds import IncrementalUnmanaged, Managed, View
 from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.model.named_columns import added_columns, clashing_columns, missing_columns
-from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.once import why_not_once
 from vde_dagster.core.sql.row_local import why_not_row_local
-from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion
@@ -48,48 +44,21 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
     if properties.kind_is_known and properties.kind.is_inlined and (body.before or body.after):
         message = f"a model of kind {properties.kind.keyword} has pre- or post-statements"
         problems.add(place, message, "Such models are not run, so take the statements out.")
-    _check_runs(body, place, problems)
+    _check_tables(body, place, problems)
     _check_names(body, place, problems)
     _check_columns(query, properties, place, problems)
     _check_late_data(query, properties, problems)
 
 
-def _check_runs(body: Query, place: Place, problems: Problems) -> None:
-    """Report what Spark cannot run, and tables whose names are known only at run time."""
+def _check_tables(body: Query, place: Place, problems: Problems) -> None:
+    """Report tables whose names are known only at run time."""
     if body.text is None:
         return
-    _check_reading(body, place, problems)
-    qualify = body.expression.find(exp.Qualify)
-    if qualify is not None:
-        message = "Spark's SQL has no QUALIFY, and the query runs as it is written"
-        advice = "Write `SELECT ... FROM (SELECT ..., <window> AS w FROM ...) WHERE w = 1`."
-        problems.reject(_at(qualify, place), message, advice)
     for function in body.expression.find_all(exp.Anonymous):
         if isinstance(function.parent, exp.Table) and function.name.upper() == "IDENTIFIER":
             message = "IDENTIFIER names a table when it runs, so nobody knows what is read"
             advice = "Write the table's name, or a macro such as @{name}."
             problems.add(_at(function, place), message, advice)
-
-
-def _check_reading(body: Query, place: Place, problems: Problems) -> None:
-    """Report what only other dialects than Spark's have: the query runs in Spark as written."""
-    assert body.text is not None, "it runs as written"
-    texts = (*body.text.before, body.text.query, *body.text.after)
-    trees = (*body.before, body.expression, *body.after)
-    for text, tree in zip(texts, trees, strict=True):
-        first = _at(tree, place)
-        try:
-            found = list(unreadable(text))
-        except SQL_ERRORS as error:
-            message = f"Spark's SQL does not have this, and it runs as written: {first_line(error)}"
-            problems.reject(first, message, "Write it in Spark's SQL.")
-            continue
-        begin = line_of(read_spark(text)) if found else None
-        for each in found:
-            moved = 0 if begin is None else each.line - begin
-            where = replace(first, line=first.line + moved)
-            message = f"Spark's SQL does not have {each.message}, and it runs as written"
-            problems.reject(where, message, each.advice)
 
 
 def _at(node: exp.Expr, place: Place) -> Place:

@@ -35,7 +35,7 @@ from vde_dagster.project.macros.tokens import (
 )
 from vde_dagster.project.macros.trees import MARK, NUL
 from vde_dagster.project.macros.values import forget_written, written_of
-from vde_dagster.project.macros.written_checks import check_text
+from vde_dagster.project.macros.written_checks import check_spark, check_text
 from vde_dagster.project.problems import Problems, suggestion
 
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
@@ -139,7 +139,9 @@ def _read(
         for statement in () if wrong else found:
             _check_left(statement, tokens, expander.dialect)
             if expander.is_kept:
-                check_text(statement, written_of(statement), expander.stars, tokens)
+                text = written_of(statement)
+                check_text(statement, text, expander.stars, tokens)
+                check_spark(statement, text, tokens, place, problems)
     except MacroError as error:
         if not wrong:
             wrong.append(error)

@@ -1,18 +1,21 @@
-"""Checks that the text that runs means the same as the syntax tree that is analysed."""
+"""Checks that the text that runs is what the syntax tree says, and that Spark can read it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from sqlglot import exp, parse_one
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.errors import SQL_ERRORS
+from vde_dagster.core.errors import Place
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.spark.unreadable import Unreadable, unreadable
 from vde_dagster.core.sql.star_macro import STAR_PLACE
 from vde_dagster.project.macros.placement import NO_MEMBERS, put_union
 from vde_dagster.project.macros.tokens import MacroError
+from vde_dagster.project.problems import Problems
 
 
 def check_text(
@@ -41,6 +44,45 @@ def check_text(
     message = "a macro stands where the text that it gives cannot be put"
     advice = "Put parentheses around the macro, or write what it gives without it."
     raise MacroError(message, advice, token=next(filter(_begins_macro, tokens)))
+
+
+def check_spark(
+    tree: exp.Expr, text: str, tokens: Sequence[Token], place: Place, problems: Problems
+) -> None:
+    """Report what Spark cannot parse of a statement: it runs as written.
+
+    Args:
+        tree: The statement with its macros expanded.
+        text: The same as a text.
+        tokens: What the author wrote.
+        place: Of the statement's file.
+        problems: Gets what is wrong, each at its line.
+    """
+    if isinstance(tree, exp.Command):
+        return  # such as a statement that Iceberg adds to Spark's
+    lines = {token.line for token in tokens if _begins_macro(token)}
+    for found in _unreadable(text):
+        line = _line_in_file(found.line, text, tokens, lines)
+        message = f"Spark's SQL does not have {found.message}, and it runs as written"
+        problems.reject(Place(path=place.path, line=line), message, found.advice)
+
+
+def _unreadable(text: str) -> Iterator[Unreadable]:
+    try:
+        yield from unreadable(text)
+    except SQL_ERRORS as error:
+        message = f"this ({first_line(error)})"
+        yield Unreadable(line=1, message=message, advice="Write it in Spark's SQL.")
+
+
+def _line_in_file(line: int, text: str, tokens: Sequence[Token], macros: Collection[int]) -> int:
+    """The line of a statement's file for one of its text, in which macros may take other space."""
+    first, last = tokens[0].line, tokens[-1].line
+    from_start = first + line - 1
+    if all(each >= from_start for each in macros):
+        return from_start
+    from_end = last - (text.count("\n") + 1 - line)
+    return max(first, min(last, from_end)) if all(each <= from_end for each in macros) else first
 
 
 def _begins_macro(token: Token) -> bool:

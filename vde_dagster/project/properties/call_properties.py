@@ -18,6 +18,7 @@ from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.spark.reading import read_sql
+from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.sql.text import closed
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.problems import Problems
@@ -110,6 +111,10 @@ def _calls(
                 text = _written(each.rest(), texts) if is_spark(dialect) else None
                 if text is not None:
                     written[key] = text
+                    if texts is Texts.SQL:
+                        for wrong in unreadable(f"SELECT {text}"):
+                            message = f"Spark's SQL does not have {wrong.message}"
+                            problems.reject(each.place, message, wrong.advice)
         given, own = tuple(sorted(arguments.items())), tuple(sorted(written.items()))
         if len(problems.found) > before:
             continue  # with problems here, missing arguments are not reported

@@ -12,6 +12,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import UNKNOWN_TYPE
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.unit_tests.cells import NULL_TYPE, WrongValue, read_cell, type_of
 from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows
 from vde_dagster.project.problems import suggestion
@@ -62,6 +63,9 @@ def _query(name: ModelName, entry: Entry, query: Entry, reader: Reader) -> Given
         return GivenQuery(sql=text)
     if not isinstance(parsed, exp.Query) or any(each.db for each in parsed.find_all(exp.Table)):
         reader.add(query.place, f"the query of {name} is none, or reads a table", advice)
+    for wrong in unreadable(text):
+        message = f"the query of {name}: Spark's SQL does not have {wrong.message}"
+        reader.add(query.place, message, wrong.advice)
     return GivenQuery(sql=text)
 
 

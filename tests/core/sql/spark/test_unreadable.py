@@ -30,6 +30,18 @@ REFUSED = [
     ("SELECT a FROM t ASOF JOIN u ON t.a >= u.a", 1),
     ("WITH c AS MATERIALIZED (SELECT 1 AS a) SELECT a FROM c", 1),
     ("SELECT a FROM t WHERE a GLOB 'x'", 1),
+    ("SELECT\n  [1, 2] AS a", 2),
+    ("SELECT a FROM t LIMIT 5, 10", 1),
+    ("SELECT a\nFROM t\nQUALIFY row_number() OVER (ORDER BY a) = 1", 3),
+    ("SELECT CAST(a AS TEXT) AS x FROM t", 1),
+    ("SELECT CAST(a AS VARCHAR) AS x FROM t", 1),
+    ("SELECT a::varchar AS x FROM t", 1),
+    ("SELECT a,\n  DATE_DIFF('day', a, b) AS x FROM t", 2),
+    ("SELECT a[1:2] AS x FROM t", 1),
+    ("SELECT ARRAY_AGG(a ORDER BY a) AS x FROM t", 1),
+    ("SELECT a FROM t WHERE a ISNULL", 1),
+    ("SELECT a FROM t UNION BY NAME SELECT b FROM u", 1),
+    ("SELECT a ->> 'b' AS x FROM t", 1),
 ]
 READ = [
     "SELECT a, b FROM t",
@@ -42,6 +54,14 @@ READ = [
     'SELECT extract(DAY FROM "2024-01-01") AS d',
     "SELECT DISTINCT a FROM t LEFT ANTI JOIN u ON t.a = u.a",
     "SELECT a, (SELECT max(b) FROM u) AS m FROM t -- , FROM",
+    "SELECT a::int AS x, CAST(c AS MAP<STRING, ARRAY<INT>>) AS z FROM t",
+    "SELECT count(*) FILTER (WHERE a > 1) AS n FROM t GROUP BY ALL ORDER BY n NULLS FIRST",
+    "SELECT transform(a, x -> x + 1) AS y FROM t WHERE b ILIKE 'x%' OR b LIKE ANY ('x', 'y')",
+    "SELECT date_add('2024-01-01', 1) AS d, 1.5e3 AS e, .5 AS f, 10L AS l, X'1F' AS h",
+    "SELECT /*+ BROADCAST(t) */ a /* c /* nested */ */ FROM t TABLESAMPLE (10 PERCENT) -- end",
+    "SELECT a AS text, CAST(a AS VARCHAR(3)) AS v, isnull(a) AS n, a[0] AS f FROM t",
+    "SELECT CAST((SELECT a AS text FROM t) AS STRING) AS x, date_diff('2024-01-01', b) AS d",
+    "SELECT a FROM t UNION SELECT b FROM u LIMIT 5 OFFSET 10",
     "SELECT COUNT(*) AS n, COUNT(DISTINCT a, b) AS m FROM t",
 ]
 

@@ -34,6 +34,7 @@ def unreadable(text: str) -> Iterator[Unreadable]:
     for token, after in pairwise([*tokens, None]):
         if token is not None and token.token_type is TokenType.COMMA and _ends_list(after):
             yield _found(token, "a comma behind the last of a list", "Take it out.")
+    yield from _of_words(tokens)
     quoted = {each.start: each for each in tokens if text[each.start] in "'\""}
     for name in tree.find_all(exp.Identifier):
         if (token := quoted.get(name.meta.get("start", -1))) is not None:
@@ -72,6 +73,52 @@ def _ends_list(token: Token | None) -> bool:
     return token is None or token.token_type in _ENDS
 
 
+_TYPES: Final = frozenset({"CHAR", "CHARACTER", "TEXT", "VARCHAR"})
+_UNITS_FIRST: Final = frozenset({"DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"})
+_UNITS: Final = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+_BEFORE_VALUE: Final = frozenset(
+    {
+        TokenType.COMMA,
+        TokenType.ELSE,
+        TokenType.EQ,
+        TokenType.L_PAREN,
+        TokenType.SELECT,
+        TokenType.THEN,
+    }
+)
+
+
+def _of_words(tokens: list[Token]) -> Iterator[Unreadable]:
+    """What the syntax tree does not show, by a word and its two neighbours."""
+    calls = [""]
+    padded = [None, *tokens, None]
+    for before, word, after in zip(padded, padded[1:], padded[2:], strict=False):
+        assert word is not None, "only neighbours are missing"
+        left = before.text.upper() if before is not None else ""
+        right = after.text.upper() if after is not None else ""
+        match word.token_type:
+            case TokenType.L_PAREN:
+                calls.append(left)
+                is_text = after is not None and after.token_type is TokenType.STRING
+                if is_text and left in _UNITS_FIRST and right in _UNITS:
+                    yield _found(after, "a unit in quotes", f"Write {left}({right}, ...).")
+            case TokenType.R_PAREN:
+                calls = calls[:-1] or [""]
+            case TokenType.L_BRACKET if before and before.token_type in _BEFORE_VALUE:
+                yield _found(word, "lists in brackets", "Write `array(...)`.")
+            case TokenType.DARROW:
+                yield _found(word, "`->>`", "Write get_json_object(<text>, '$.<key>').")
+            case TokenType.ISNULL if right != "(":
+                yield _found(word, "ISNULL", "Write `IS NULL`.")
+            case TokenType.NUMBER if left == "LIMIT" and right == ",":
+                yield _found(word, "LIMIT with two numbers", "Write `LIMIT n OFFSET m`.")
+            case _ if word.text.upper() in _TYPES and right != "(":
+                is_cast = left == "AS" and calls[-1] in ("CAST", "TRY_CAST")
+                if is_cast or left == "::":
+                    what = f"the type {word.text.upper()} without a length"
+                    yield _found(word, what, "Write STRING.")
+
+
 def _backquoted(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql("spark")
 
@@ -86,17 +133,28 @@ def _of_star(star: exp.Star, tokens: list[Token]) -> Iterator[Unreadable]:
 
 
 _SYNTAX: Final[dict[type[exp.Expr], tuple[str, str]]] = {
+    exp.ArrayAgg: ("ARRAY_AGG with ORDER BY", "Write `array_sort(array_agg(...))`."),
     exp.CTE: ("MATERIALIZED", "Take the word out."),
     exp.Distinct: ("DISTINCT ON", "Number the rows with ROW_NUMBER in a sub-query."),
     exp.Fetch: ("FETCH", "Write `LIMIT n`."),
     exp.Glob: ("GLOB", "Write LIKE or RLIKE."),
     exp.Join: ("a join ASOF", "Write the join with a condition and ROW_NUMBER."),
+    exp.Qualify: (
+        "QUALIFY",
+        "Write `SELECT ... FROM (SELECT ..., <window> AS w FROM ...) WHERE w = 1`.",
+    ),
+    exp.Slice: ("slices in brackets", "Write `slice(<array>, <start>, <length>)`."),
+    exp.Union: ("UNION BY NAME", "Name the columns in the same order and write UNION."),
 }
 """Nodes that Spark's grammar has in no form, or not in that of `_is_other`."""
 
 
 def _is_other(node: exp.Expr) -> bool:
     match node:
+        case exp.ArrayAgg():
+            return isinstance(node.this, exp.Order)
+        case exp.Union():
+            return bool(node.args.get("by_name"))
         case exp.CTE():
             return node.args.get("materialized") is not None
         case exp.Distinct():
