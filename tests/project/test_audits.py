@@ -177,6 +177,7 @@ WRONG = [
     ("not_null (columns := (idd))", "names the column idd, which m.x lacks", "Did you mean id?"),
     ("not_null (columns := (id), condition := shopp = 'a')", "names the column shopp", "Did you mean shop?"),
     ("source_to_target_count (source := raw.row)", "counts raw.row, which m.x does not read", "Did you mean raw.rows?"),
+    ("not_null (columns := (id), condition := id ISNULL)", "Spark's SQL does not have ISNULL", "IS NULL"),
     ("above", "the audit above (audits/a.sql:1) needs the argument 'column'", "give it a default"),
     ("above (column := id, limit_v := 1)", "the audit above has no argument 'limit_v'", "Known: bound, column."),
 ]  # fmt: skip
@@ -225,6 +226,7 @@ def test_what_is_wrong_with_a_file_is_reported_once_though_no_model_calls_it(
 
 QUERIES = [
     ("SELECT * FROM @this_model WHERE (", "audits/a.sql:3", "does not parse"),
+    ("SELECT * FROM @this_model WHERE id ISNULL", "audits/a.sql:3", "ISNULL"),
     ("SELECT 1; SELECT 2", "audits/a.sql:1", "has 2 statements"),
     ("DROP TABLE raw.rows", "audits/a.sql:1", "has 1 statements"),
     ("SELECT @STAR(raw.rows) FROM @this_model", "audits/a.sql:1", "uses @STAR"),
