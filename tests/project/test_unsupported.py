@@ -37,7 +37,7 @@ def x(context):
 # Each row: a model's text, the line that is refused, words of the message, words of the advice.
 UNSUPPORTED = [
     ("MODEL (name m.x, kind FULL);\nSET x = 1;\nCREATE TABLE m.y AS\nSELECT [1] AS a;\nSELECT id FROM raw.t", 4, "lists in brackets", "array(...)"),
-    ("MODEL (name m.x, kind FULL);\nSELECT @EACH(\n  [a, b],\n  c -> @c\n),\n  [1] AS d\nFROM raw.t", 6, "lists in brackets", "array(...)"),
+    ("MODEL (name m.x, kind FULL);\nSELECT @EACH(\n  [a, b],\n  c -> id AS @c\n),\n  [1] AS d\nFROM raw.t", 6, "lists in brackets", "array(...)"),
     ("MODEL (name m.x, kind FULL);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "have QUALIFY", "AS w FROM"),
     ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "have QUALIFY", "AS w FROM"),
     ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id:a AS a FROM raw.t", 2, "Spark's SQL does not have this", "Write it in Spark's SQL"),
