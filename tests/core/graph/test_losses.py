@@ -209,6 +209,41 @@ def test_an_hourly_model_bounded_by_dates_reads_more_and_loses_nothing(tmp_path:
     assert "the bounds of one hour take rows of another" in problem.message
 
 
+MADE = """
+DATE_TRUNC('hour', ts)|timestamp_seconds(seconds)|window(ts, '1 hour').start|
+make_timestamp(2024, 1, 1, id, 0, 0)|to_utc_timestamp(ts, 'Europe/Berlin')|MAX_BY(ts, id) OVER ()|
+convert_timezone('UTC', 'Europe/Berlin', ntz)|try_to_timestamp(text)|to_timestamp_ntz(text)
+"""
+DATES = ["TRUNC(day, 'MM')", "try_to_date(text)", "make_date(2024, 1, id)"]
+
+
+@pytest.mark.parametrize("made", [each.strip() for each in MADE.split("|")])
+@pytest.mark.parametrize("kind", [BY_TIME, BY_KEY, HISTORY, APPENDED, FULL])
+def test_a_time_that_another_model_makes_is_known_as_a_time(
+    tmp_path: Path, made: str, kind: str
+) -> None:
+    parent = f"MODEL (name m.p, kind FULL);\nSELECT id, {made} AS h FROM raw.t"
+    query = "SELECT id, h AS at FROM m.p WHERE h BETWEEN @start_ds AND @end_ds"
+    (problem,) = problems(tmp_path, query, kind, p=parent)
+    assert "first instant of the last day" in problem.message
+
+
+@pytest.mark.parametrize("made", DATES)
+def test_a_date_that_another_model_makes_has_no_time_of_day(tmp_path: Path, made: str) -> None:
+    parent = f"MODEL (name m.p, kind FULL);\nSELECT id, {made} AS h FROM raw.t"
+    assert problems(tmp_path / "a", "SELECT h FROM m.p WHERE h <= @end_date", FULL, p=parent) == []
+    (problem,) = problems(tmp_path / "b", "SELECT h FROM m.p WHERE h < @end_date", FULL, p=parent)
+    assert "the last day of the interval, so `<`" in problem.message
+
+
+def test_rows_of_a_time_made_in_a_common_table_are_not_left_out(tmp_path: Path) -> None:
+    query = (
+        "WITH a AS (SELECT id, DATE_TRUNC('hour', ts) AS h, COUNT(*) AS n FROM raw.t GROUP BY 1, 2)"
+        "\nSELECT id, h AS at FROM a WHERE h BETWEEN @start_ds AND @end_ds"
+    )
+    assert [each.place.line for each in problems(tmp_path, query)] == [3]
+
+
 @pytest.mark.parametrize("value", ["day", "DATE_TRUNC('day', ts)", "(CAST(ts AS DATE))"])
 def test_an_hourly_model_loses_what_is_later_on_a_day_than_its_first_hour(
     tmp_path: Path, value: str

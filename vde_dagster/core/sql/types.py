@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -39,14 +39,61 @@ def with_types(query: _Query, *, schema: MappingSchema, dialect: str) -> _Query:
 def _rules(dialect: str) -> dict[type[exp.Expr], Any]:
     """The rules by which types are derived in a dialect, with those of table functions.
 
-    For Spark, sqlglot would derive BIGINT from several INTs (Hive's rule).
+    For Spark, sqlglot would derive BIGINT from several INTs (Hive's rule), and does not know what
+    many of its functions of time return.
     """
     known = Dialect.get_or_raise(dialect).EXPRESSION_METADATA
-    chosen: dict[type[exp.Expr], Any] = {
-        each: EXPRESSION_METADATA[each] for each in (exp.Coalesce, exp.If)
-    }
     making = {each: {"annotator": _annotate} for each in _MAKING}
-    return {**known, **(chosen if is_spark(dialect) else {}), **making}
+    if not is_spark(dialect):
+        return {**known, **making}
+    chosen = {each: EXPRESSION_METADATA[each] for each in (exp.Coalesce, exp.If)}
+    times = {
+        each: {"annotator": _annotate_time}
+        for each in (exp.Anonymous, *(each for each in _TIMES if isinstance(each, type)))
+    }
+    by_value = {each: {"annotator": _annotate_chosen} for each in (exp.ArgMax, exp.ArgMin)}
+    return {**known, **chosen, **times, **by_value, **making}
+
+
+_INSTANT: Final = "timestamp"
+_RANGE: Final = "struct<start: timestamp, end: timestamp>"
+_TIMES: Final[Mapping[type[exp.Expr] | str, str]] = {
+    exp.TimestampTrunc: _INSTANT,
+    exp.DateTrunc: "date",
+    exp.TimestampFromParts: _INSTANT,
+    exp.UnixToTime: _INSTANT,
+    exp.FromTimeZone: _INSTANT,
+    exp.ConvertTimezone: "timestamp_ntz",
+    "convert_timezone": "timestamp_ntz",
+    "make_date": "date",
+    "make_timestamp": _INSTANT,
+    "make_timestamp_ltz": _INSTANT,
+    "make_timestamp_ntz": "timestamp_ntz",
+    "now": _INSTANT,
+    "session_window": _RANGE,
+    "timestamp_micros": _INSTANT,
+    "timestamp_millis": _INSTANT,
+    "timestamp_seconds": _INSTANT,
+    "to_timestamp_ltz": _INSTANT,
+    "to_timestamp_ntz": "timestamp_ntz",
+    "try_make_timestamp": _INSTANT,
+    "try_to_date": "date",
+    "try_to_timestamp": _INSTANT,
+    "window": _RANGE,
+    "window_time": _INSTANT,
+}
+"""What Spark's functions of time return, where sqlglot does not know it."""
+
+
+def _annotate_time(_: object, function: exp.Expr) -> None:
+    """Type one of Spark's functions of time; others stay unknown."""
+    key = function.name.lower() if isinstance(function, exp.Anonymous) else type(function)
+    function.type = exp.DataType.build(_TIMES.get(key, "unknown"), dialect="spark")
+
+
+def _annotate_chosen(_: object, function: exp.Expr) -> None:
+    """Type MAX_BY or MIN_BY: one of its values."""
+    function.type = function.this.type
 
 
 def _annotate(_: object, function: exp.Expr) -> None:
