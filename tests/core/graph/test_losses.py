@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -55,7 +58,7 @@ REFUSED = [
     ("ts <= @end_date", FULL, "first instant of the last day", WHOLE_TS),
     ("ts <= CAST(@end_ts AS DATE)", HISTORY, "first instant of the last day", WHOLE_TS),
     ("NOT (ts > TIMESTAMP(@end_ds))", BY_KEY, "first instant of the last day", WHOLE_TS),
-    ("@end_date > ts", APPENDED, "@end_date is the last day of the interval, so `<`", WHOLE_TS),
+    ("@end_date > ts", APPENDED, "@end_date is the last day of the interval, so `<`", "`t.ts BETWEEN @start_dt AND @end_dt`, which"),
     ("(ts) - INTERVAL 1 DAY <= @end_date", BY_KEY, "first instant of the last day", "<= @end_dt`"),
     ("COALESCE(ts, TIMESTAMP '2024-01-01') <= @end_date", BY_KEY, "has a time of day", "<= @end_dt`"),
     ("CAST(day AS TIMESTAMP) + INTERVAL 5 HOURS <= @end_date", BY_KEY, "has a time of day", "<= @end_dt`"),
@@ -80,11 +83,45 @@ REFUSED = [
     ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_KEY, "leave out rows if each day is evaluated alone", "by the same time"),
     ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_TIME, "leave out rows if each day is evaluated alone", "by the same time"),
     ("DATE_TRUNC('month', ts) BETWEEN @start_date AND @end_date", BY_TIME, "in which the interval may start", WHOLE_TS),
-    ("day = @start_ds", BY_TIME, "is equal to @start_ds in one unit", "`t.day BETWEEN @start_ds AND @end_ds`. Or set `batch_size 1`"),
+    ("day = @start_ds", BY_TIME, "is equal to @start_ds in one unit", "`t.day BETWEEN @start_date AND @end_date`. Or set `batch_size 1`"),
     ("day IN (@start_date, @end_date)", BY_KEY, "is equal to @start_date in one unit", "`batch_size 1`"),
     ("text = @end_date", BY_TIME, "is equal to @end_date in one unit", "`batch_size 1`"),
     ("ts >= @start_dt AND ts < @start_dt + INTERVAL 1 DAY", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
     ("ts BETWEEN @end_dt - INTERVAL 1 HOUR AND @end_dt", BY_KEY, "if several days are evaluated at once", "`batch_size 1`"),
+    # what is behind the start, where nothing else ends
+    ("day > @start_date", BY_KEY, "`>` would leave out the rows of `t.day`", "BETWEEN @start_date"),
+    ("text > @start_ds", BY_KEY, "`>` would leave out the rows of `t.text`", "BETWEEN @start_ds"),
+    ("ts > @start_dt", HISTORY, "`>` would leave out the rows of `t.ts`", WHOLE_TS),
+    ("seconds > UNIX_TIMESTAMP(@start_dt)", BY_KEY, "`>` would leave out", "`t.seconds >= @start_epoch"),
+    # equal to what is made of a macro
+    ("YEAR(ts) = YEAR(@start_date)", BY_TIME, "is equal to @start_date in one unit", "`t.ts BETWEEN @start_dt AND @end_dt`"),
+    ("text = DATE_FORMAT(@start_date, 'yyyyMMdd')", BY_TIME, "is equal to @start_date in one unit", "`t.text BETWEEN DATE_FORMAT(@start_date, 'yyyyMMdd') AND DATE_FORMAT(@end_date, 'yyyyMMdd')`"),
+    ("text LIKE CONCAT(@start_ds, '%')", BY_KEY, "is equal to @start_ds in one unit", "`t.text BETWEEN"),
+    ("STARTSWITH(text, @start_ds)", BY_KEY, "is equal to @start_ds in one unit", "`t.text BETWEEN"),
+    ("text IN (REPLACE(@start_ds, '-', ''))", BY_KEY, "is equal to @start_ds in one unit", "`t.text BETWEEN REPLACE(@start_ds"),
+    ("NOT (day <> @start_date)", BY_KEY, "is equal to @start_date in one unit", "`t.day BETWEEN @start_date AND @end_date`"),
+    ("DATE_TRUNC('month', ts) = @start_dt", BY_KEY, "is equal to @start_dt in one unit", "`t.ts BETWEEN @start_dt AND @end_dt`"),
+    # bounds that are written as a text or counted
+    ("text >= DATE_FORMAT(@start_date, 'yyyyMMdd') AND text < DATE_FORMAT(@end_date, 'yyyyMMdd')", BY_TIME, "the last day of the interval, so `<`", "`t.text BETWEEN DATE_FORMAT(@start_date, 'yyyyMMdd')"),
+    ("text < REPLACE(@end_ds, '-', '')", BY_KEY, "the last day of the interval, so `<`", "`t.text <= REPLACE(@end_ds"),
+    ("id >= CAST(DATE_FORMAT(@start_date, 'yyyyMMdd') AS INT) AND id < CAST(DATE_FORMAT(@end_date, 'yyyyMMdd') AS INT)", BY_TIME, "the last day of the interval, so `<`", "`t.id BETWEEN CAST"),
+    ("f BETWEEN UNIX_TIMESTAMP(@start_dt) AND UNIX_TIMESTAMP(@end_dt)", BY_KEY, "left out", "`t.f >= @start_epoch AND t.f < @end_epoch + 1`"),
+    ("seconds < UNIX_TIMESTAMP(@end_dt)", BY_KEY, "leave out", "`t.seconds >= @start_epoch AND t.seconds < @end_epoch + 1`"),
+    ("seconds <= UNIX_TIMESTAMP(@end_date)", BY_KEY, "left out", "`t.seconds >= @start_epoch AND t.seconds < @end_epoch + 1`"),
+    ("seconds <= UNIX_TIMESTAMP(@end_ds, 'yyyy-MM-dd')", FULL, "left out", "`t.seconds >= @start_epoch"),
+    ("id < UNIX_DATE(@end_date)", FULL, "leave out", ""),
+    # a text that is written in another way than the macro
+    ("DATE_FORMAT(ts, 'yyyyMMdd') BETWEEN @start_ds AND @end_ds", BY_TIME, "letter by letter", WHOLE_TS),
+    ("TO_CHAR(ts, 'yyyyMMdd') <= @end_ds", FULL, "letter by letter", WHOLE_TS),
+    ("DATE_FORMAT(ts, 'yyyy-MM') BETWEEN @start_ds AND @end_ds", BY_KEY, "letter by letter", WHOLE_TS),
+    ("DATE_FORMAT(ts, 'yyyy-MM') BETWEEN @start_date AND @end_date", BY_KEY, "in which the interval may start", WHOLE_TS),
+    ("FROM_UNIXTIME(seconds) <= @end_ds", BY_KEY, "has a time of day", "`CAST("),
+    # coarse values
+    ("CAST(DATE_TRUNC('month', ts) AS DATE) BETWEEN @start_date AND @end_date", BY_KEY, "in which the interval may start", WHOLE_TS),
+    ("TRUNC(day, 'MM') BETWEEN @start_date AND @end_date", BY_KEY, "in which the interval may start", "`t.day BETWEEN @start_date AND @end_date`"),
+    ("DATE_TRUNC('year', ts) >= @start_date", BY_KEY, "in which the interval may start", WHOLE_TS),
+    ("COALESCE(DATE_TRUNC('month', ts), ts) BETWEEN @start_dt AND @end_dt", BY_KEY, "in which the interval may start", ""),
+    ("TO_DATE(text, 'yyyyMM') >= @start_date", BY_KEY, "in which the interval may start", ""),
     # what is appended twice
     ("seconds >= @start_epoch", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
     ("ts >= @start_dt", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
@@ -139,6 +176,24 @@ WHOLE = [
     ("ts <= @end_date - INTERVAL 1 DAY", FULL),
     # the end of a validity is the first instant behind it
     ("ntz > @start_dtntz AND ts <= @end_dt", FULL),
+    ("day < @end_date + INTERVAL 1 DAY AND ntz > @start_dtntz AND ts <= @end_dt", HISTORY),
+    # what is no row's time
+    ("ts <= @end_dt AND CURRENT_DATE() > @start_date", BY_KEY),
+    ("ts BETWEEN @start_dt AND @end_dt AND (@start_ds = '2024-01-01' OR f > 1)", BY_TIME),
+    ("ts BETWEEN @start_dt AND @end_dt AND (DATE '2024-05-01' > @start_date OR f > 1)", BY_TIME),
+    ("ts <= @end_dt AND id IN (SELECT id FROM raw.u WHERE ts <= @end_dt)", BY_KEY),
+    ("ts <= @end_dt AND (CASE WHEN ts >= @start_dt THEN 1 ELSE 2 END) = id", BY_KEY),
+    # equal where it is evaluated alone
+    ("YEAR(ts) = YEAR(@start_date) AND MONTH(ts) = MONTH(@start_date)", ALONE),
+    ("NOT (day <> @start_date)", ALONE),
+    # by a format or a number that is the value's own
+    ("text BETWEEN DATE_FORMAT(@start_date, 'yyyyMMdd') AND DATE_FORMAT(@end_date, 'yyyyMMdd')", BY_TIME),
+    ("DATE_FORMAT(ts, 'yyyyMMdd') BETWEEN DATE_FORMAT(@start_dt, 'yyyyMMdd') AND DATE_FORMAT(@end_dt, 'yyyyMMdd')", BY_TIME),
+    ("DATE_FORMAT(ts, 'yyyy-MM') BETWEEN DATE_FORMAT(@start_dt, 'yyyy-MM') AND DATE_FORMAT(@end_dt, 'yyyy-MM')", BY_TIME),
+    ("id BETWEEN CAST(DATE_FORMAT(@start_date, 'yyyyMMdd') AS INT) AND CAST(DATE_FORMAT(@end_date, 'yyyyMMdd') AS INT)", BY_TIME),
+    ("seconds BETWEEN UNIX_TIMESTAMP(@start_dt) AND UNIX_TIMESTAMP(@end_dt)", BY_KEY),
+    ("DATE_TRUNC('month', ts) BETWEEN DATE_TRUNC('month', @start_dt) AND @end_dt", BY_TIME),
+    ("TRUNC(day, 'MM') <= @end_date", FULL),
     # what begins behind an interval is left to the author
     ("ts > @end_date", FULL),
 ]  # fmt: skip
@@ -147,6 +202,72 @@ WHOLE = [
 @pytest.mark.parametrize("condition,kind", WHOLE)
 def test_bounds_that_lose_nothing_are_taken(tmp_path: Path, condition: str, kind: str) -> None:
     assert problems(tmp_path, where(condition), kind) == []
+
+
+@pytest.mark.parametrize(
+    "unit,refused", [("week", True), ("quarter", True), ("month", False), ("day", False)]
+)
+def test_weeks_begin_at_the_start_of_no_month(tmp_path: Path, unit: str, refused: bool) -> None:
+    query = where(f"DATE_TRUNC('{unit}', ts) BETWEEN @start_date AND @end_date")
+    assert bool(problems(tmp_path, query, BY_KEY, cron="@monthly")) == refused
+
+
+def test_a_text_of_a_declared_format_is_not_compared_with_another_one(tmp_path: Path) -> None:
+    parent = (
+        "MODEL (name m.p, kind INCREMENTAL_BY_TIME_RANGE (time_column (d, 'yyyyMMdd')));\n"
+        "SELECT id, DATE_FORMAT(ts, 'yyyyMMdd') AS d FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
+    )
+    query = "SELECT id, TO_DATE(d, 'yyyyMMdd') AS at FROM m.p WHERE "
+    (problem,) = problems(tmp_path / "a", f"{query} d BETWEEN @start_ds AND @end_ds", p=parent)
+    assert "writes a time as %Y%m%d" in problem.message
+    (whole,) = ADVISED.findall(problem.advice)[:1]
+    assert problems(tmp_path / "b", query + whole.replace("p.d", "d"), p=parent) == []
+
+
+ADVISED = re.compile("`([^`]*@[^`]*)`")
+VALUES = """
+ts|ntz|day|text|seconds|f|DATE(ts)|DATE_TRUNC('day', ts)|DATE_TRUNC('month', ts)|DATE_TRUNC('hour', ts)
+CAST(ts AS STRING)|TRUNC(day, 'MM')|DATE_FORMAT(ts, 'yyyy-MM-dd')|DATE_FORMAT(ts, 'yyyyMMdd')
+CAST(day AS TIMESTAMP)|CAST(DATE_TRUNC('month', ts) AS DATE)|YEAR(ts)
+""".strip()
+BOUNDS = """
+{v} BETWEEN @start_{f} AND @end_{f}|{v} >= @start_{f} AND {v} < @end_{f}|{v} = @start_{f}|{v} <= @end_{f}|{v} > @start_{f}
+""".strip()
+FORMS = ("date", "ds", "dt", "ts", "dtntz", "epoch", "millis")
+KINDS = [
+    (BY_TIME, "@daily"),
+    (BY_KEY, "@monthly"),
+    (BY_TIME, "@hourly"),
+    (FULL, "@daily"),
+    (APPENDED, "@daily"),
+]
+
+
+@pytest.mark.parametrize("value", re.split("[|\n]", VALUES))
+def test_what_a_refusal_advises_is_accepted(tmp_path: Path, value: str) -> None:
+    written = {
+        f"x{number}": (bound.format(v=value, f=form), kind)
+        for number, (form, bound, kind) in enumerate(product(FORMS, BOUNDS.split("|"), KINDS))
+        if (form in ("epoch", "millis")) == (value in ("seconds", "f"))
+    }
+    advised = {}
+    for at, problem in enumerate(_problems_of(tmp_path / "a", written)):
+        _, kind = written[problem.place.path.stem]
+        assert "batch_size" not in problem.advice or kind[0] in (BY_TIME, BY_KEY)
+        for place, condition in enumerate(ADVISED.findall(problem.advice)):
+            told = condition.replace("t.", "").replace("value", value)
+            advised[f"y{at}_{place}"] = (told, kind)
+    assert advised
+    again = _problems_of(tmp_path / "b", advised)
+    assert [(each.message, advised[each.place.path.stem]) for each in again] == []
+
+
+def _problems_of(folder: Path, written: Mapping[str, tuple[str, tuple[str, str]]]) -> list[Problem]:
+    texts = {
+        name: f"MODEL (name m.{name}, kind {kind}, cron '{cron}');\n{where(condition)}"
+        for name, (condition, (kind, cron)) in written.items()
+    }
+    return problems(folder, "SELECT 1 AS id, CURRENT_TIMESTAMP() AS at", FULL, **texts)
 
 
 def test_the_line_is_that_of_the_bound_in_a_common_table(tmp_path: Path) -> None:

@@ -36,7 +36,6 @@ from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
-from vde_dagster.core.time.grains import Grain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +86,7 @@ def _compared(query: exp.Expr) -> Iterator[tuple[Bound, exp.Expr]]:
         comparison = None if bound is None else bound.node.parent
         if bound is None or comparison is None or bound.form is not Form.TEXT:
             continue
-        if bound.unit is not Grain.DAY:
+        if bound.pattern != ISO_DATE:
             continue  # a text with a time of day is refused unless its format is declared
         if isinstance(comparison, exp.EQ | exp.NullSafeEQ | exp.In) and True in kept_for(
             comparison

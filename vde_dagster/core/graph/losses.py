@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from sqlglot import exp
 
@@ -48,9 +48,13 @@ def losses(
     schemas = {name: each.columns for name, each in upstream.items()}
     in_batches = model.kind.is_by_interval and model.batch_size != 1
     spec = model.kind.time_axis(columns, model.unit)
+    alone = any(each.name == "batch_size" for each in fields(model.kind))
+    appended = model.kind.loading is Loading.APPENDED
     reader = Reader(
         unit=None if model.kind.is_whole else model.unit,
         in_batches=in_batches,
+        may_be_alone=alone,
+        is_appended=appended,
         time_column=None if spec is None else spec.column,
         formats=_formats(upstream),
     )
@@ -59,14 +63,15 @@ def losses(
     if found or model.kind.is_whole:
         return  # a FULL table is computed at once, from the start on
     if in_batches and model.unit.grain < Grain.DAY:
-        yield from by_hours(query)
+        yield from by_hours(query, may_be_alone=alone)
     yield from lost_between(
         query,
         {name: list(_axes(each, model.unit)) for name, each in upstream.items()},
         Cutting(
             unit=model.unit,
             in_batches=in_batches,
-            is_appended=model.kind.loading is Loading.APPENDED,
+            may_be_alone=alone,
+            is_appended=appended,
         ),
         kept=_kept(spec, columns),
     )

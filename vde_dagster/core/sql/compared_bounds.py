@@ -10,6 +10,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat, python_format
 from vde_dagster.core.time.grains import Grain
 
 Type = exp.DataType.Type
@@ -42,28 +43,45 @@ class Form(Enum):
     SMALLER_UNITS = auto()
 
 
-FORMS: Final[Mapping[str, tuple[Grain, Form]]] = {
-    "date": (Grain.DAY, Form.DATE),
-    "ds": (Grain.DAY, Form.TEXT),
-    "dt": (Grain.MICROSECOND, Form.INSTANT),
-    "dtntz": (Grain.MICROSECOND, Form.INSTANT),
-    "ts": (Grain.MICROSECOND, Form.TEXT),
-    "tstz": (Grain.MICROSECOND, Form.TEXT),
-    "epoch": (Grain.SECOND, Form.NUMBER),
-    "millis": (Grain.MILLISECOND, Form.NUMBER),
-    "hour": (Grain.HOUR, Form.NUMBER),
+SECONDS: Final = "%Y-%m-%d %H:%M:%S"
+"""How ``@end_ts`` writes an instant, up to its second."""
+FORMS: Final[Mapping[str, tuple[Grain, Form, str]]] = {
+    "date": (Grain.DAY, Form.DATE, ""),
+    "ds": (Grain.DAY, Form.TEXT, ISO_DATE),
+    "dt": (Grain.MICROSECOND, Form.INSTANT, ""),
+    "dtntz": (Grain.MICROSECOND, Form.INSTANT, ""),
+    "ts": (Grain.MICROSECOND, Form.TEXT, SECONDS),
+    "tstz": (Grain.MICROSECOND, Form.TEXT, f"{SECONDS} with an offset"),
+    "epoch": (Grain.SECOND, Form.NUMBER, ""),
+    "millis": (Grain.MILLISECOND, Form.NUMBER, ""),
+    "hour": (Grain.HOUR, Form.NUMBER, ""),
 }
-"""The last unit of the interval that a macro of its end begins, and what the macro is."""
+"""The last unit of the interval that a macro of its end begins, what the macro is, and how it is
+written if it is a text."""
+_COUNTS: Final[Mapping[type[exp.Expr], Grain]] = {
+    exp.UnixDate: Grain.DAY,
+    exp.StrToUnix: Grain.SECOND,
+    exp.UnixSeconds: Grain.SECOND,
+    exp.UnixMillis: Grain.MILLISECOND,
+    exp.UnixMicros: Grain.MICROSECOND,
+}
+"""What the numbers count into which functions make a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A macro with all that converts it: one side of a comparison."""
+    """A macro with all that converts it: one side of a comparison.
+
+    ``unit`` is the unit of the interval that it begins; ``scale`` is the smallest one that whole
+    numbers or texts like it have, which ``pattern`` says how a text writes.
+    """
 
     node: exp.Expr
     macro: str
     unit: Grain
+    scale: Grain
     form: Form
+    pattern: str
 
     @property
     def is_counted(self) -> bool:
@@ -87,8 +105,8 @@ def is_border(name: str) -> bool:
 
 def bound_of(name: str, macro: exp.Expr) -> Bound:
     """The side of a comparison that is a macro, with what it was converted to."""
-    unit, form = FORMS[name.partition("_")[2]]
-    bound = Bound(node=macro, macro=name, unit=unit, form=form)
+    unit, form, pattern = FORMS[name.partition("_")[2]]
+    bound = Bound(node=macro, macro=name, unit=unit, scale=unit, form=form, pattern=pattern)
     while (whole := bound.node.parent) is not None:
         converted = _converted(bound, whole)
         if converted is None:
@@ -97,14 +115,16 @@ def bound_of(name: str, macro: exp.Expr) -> Bound:
     return bound
 
 
-def _converted(  # noqa: PLR0911 - one line for each form of a conversion
+def _converted(  # noqa: PLR0911, PLR0912 - one line for each form of a conversion
     bound: Bound, whole: exp.Expr
 ) -> Bound | None:
     """A bound after one conversion; None if this is something else."""
-    is_number = bound.form in (Form.NUMBER, Form.SMALLER_UNITS)
+    is_number = _is_number(bound)
     match whole:
-        case exp.Paren() | exp.TimeStrToTime():
+        case exp.Paren():
             return bound
+        case exp.TimeStrToTime():
+            return _cast(bound, Type.TIMESTAMP)
         case exp.Floor() if is_number:
             return bound
         case exp.Div(this=dividend) | exp.IntDiv(this=dividend) if dividend is bound.node:
@@ -116,7 +136,14 @@ def _converted(  # noqa: PLR0911 - one line for each form of a conversion
         case exp.TsOrDsToDate() if whole.args.get("format") is None:
             return _cast(bound, Type.DATE)
         case exp.UnixToStr():
-            return replace(bound, form=Form.TEXT)
+            return replace(bound, form=Form.TEXT, pattern=SECONDS)
+        case exp.TimeToStr() | exp.ToChar() if (pattern := written_by(whole)) is not None:
+            return _written(bound, pattern)
+        case exp.Replace() if bound.form is Form.TEXT and whole.this is bound.node:
+            changed = bound.pattern.replace(whole.text("expression"), whole.text("replacement"))
+            return replace(bound, pattern=changed)
+        case _ if (scale := _COUNTS.get(type(whole))) is not None and not is_number:
+            return replace(bound, form=Form.NUMBER, scale=scale, unit=max(bound.unit, scale))
         case exp.UnixToTime():
             return replace(bound, form=Form.INSTANT)
         case exp.Anonymous() if whole.name.lower() in _TO_INSTANT:
@@ -126,15 +153,44 @@ def _converted(  # noqa: PLR0911 - one line for each form of a conversion
 
 
 def _cast(bound: Bound, kind: exp.DType) -> Bound | None:
-    is_number = bound.form in (Form.NUMBER, Form.SMALLER_UNITS)
     if kind in INSTANTS:
         return replace(bound, form=Form.INSTANT)
-    if is_number:
-        counts = kind in exp.DataType.NUMERIC_TYPES or kind in exp.DataType.TEXT_TYPES
-        return bound if counts else None
-    if kind == Type.DATE:
-        return replace(bound, form=Form.DATE, unit=Grain.DAY)
-    return replace(bound, form=Form.TEXT) if kind in exp.DataType.TEXT_TYPES else None
+    if kind in exp.DataType.NUMERIC_TYPES:
+        return None if bound.form in (Form.DATE, Form.INSTANT) else _counted(bound)
+    if kind == Type.DATE and not _is_number(bound):
+        return replace(bound, form=Form.DATE, unit=max(bound.unit, Grain.DAY))
+    if kind not in exp.DataType.TEXT_TYPES:
+        return None
+    if bound.form in (Form.DATE, Form.INSTANT):
+        return replace(
+            bound, form=Form.TEXT, pattern=ISO_DATE if bound.form is Form.DATE else SECONDS
+        )
+    return bound
+
+
+def _counted(bound: Bound) -> Bound:
+    return replace(bound, form=Form.NUMBER) if bound.form is Form.TEXT else bound
+
+
+def _is_number(bound: Bound) -> bool:
+    return bound.form in (Form.NUMBER, Form.SMALLER_UNITS)
+
+
+def _written(bound: Bound, pattern: str) -> Bound:
+    scale = TimeFormat(pattern).grain
+    return replace(bound, form=Form.TEXT, pattern=pattern, scale=scale, unit=max(bound.unit, scale))
+
+
+def written_by(value: exp.Expr) -> str | None:
+    """How a function writes a time as a text; None if that is not ordered like time."""
+    written = value.text("format")
+    try:
+        if isinstance(value, exp.ToChar):
+            return python_format(written, "spark")
+        written = written.replace("strict", "")
+        return TimeFormat(written).pattern
+    except ValueError:
+        return None
 
 
 def values_before(bound: exp.Expr, comparison: exp.Expr) -> Iterator[Compared]:
@@ -155,6 +211,39 @@ def values_after(bound: exp.Expr, comparison: exp.Expr) -> Iterator[Compared]:
             yield Compared(larger, strict)
         if larger is bound and False in kept:
             yield Compared(smaller, not strict)
+
+
+_EQUAL: Final = (
+    exp.EQ,
+    exp.NullSafeEQ,
+    exp.In,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.StartsWith,
+)
+"""Comparisons that are true for one unit of time."""
+
+
+def equal_values(macro: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """The comparison that keeps rows whose value is equal to what is made of a macro, and these.
+
+    Conditions that are a part of a side have an outcome of their own, and are not looked through.
+    """
+    side, comparison = macro, macro.parent
+    while comparison is not None and not isinstance(
+        comparison,
+        exp.StartsWith | exp.Predicate | exp.Connector | exp.Not | exp.Case | exp.If | exp.Query,
+    ):
+        side, comparison = comparison, comparison.parent
+    is_kept = (isinstance(comparison, _EQUAL) and True in kept_for(comparison)) or (
+        isinstance(comparison, exp.NEQ) and False in kept_for(comparison)
+    )
+    if comparison is None or not is_kept or comparison.args.get("query") is not None:
+        return
+    for other in (comparison.this, comparison.expression, *comparison.expressions):
+        if isinstance(other, exp.Expr) and other is not side and other.find(exp.Column):
+            yield comparison, other
 
 
 def _ordered(comparison: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr, bool]]:
@@ -216,4 +305,4 @@ def number_grain(value: exp.Expr, bound: Bound) -> Grain | None:
     is_whole = kind.this in exp.DataType.INTEGER_TYPES or (
         kind.this == Type.DECIMAL and scale in ([], ["0"])
     )
-    return bound.unit if is_whole else Grain.MICROSECOND
+    return bound.scale if is_whole else Grain.MICROSECOND

@@ -23,18 +23,21 @@ from vde_dagster.core.errors import Finding
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import schema_of
 from vde_dagster.core.sql.compared_bounds import (
+    SECONDS,
     Bound,
     Compared,
     Form,
     bound_of,
+    equal_values,
     is_border,
     kept_for,
     kind_of,
     number_grain,
     values_after,
     values_before,
+    written_by,
 )
-from vde_dagster.core.sql.interval_end_texts import finding_of
+from vde_dagster.core.sql.interval_end_texts import ALONE, Told, finding_of
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of
@@ -50,12 +53,15 @@ class Reader:
 
     ``unit`` is that of its intervals; None if there is only one. ``time_column`` is the column by
     which only an interval's rows are kept; None if all are. ``in_batches`` says that several
-    intervals may be evaluated at once. ``formats`` say how columns of text by these names write a
+    intervals may be evaluated at once, and ``may_be_alone`` that its kind has an option that each
+    is evaluated alone. ``formats`` say how columns of text by these names write a
     time, where that is declared.
     """
 
     unit: IntervalUnit | None = None
     in_batches: bool = False
+    may_be_alone: bool = False
+    is_appended: bool = False
     time_column: str | None = None
     formats: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,47 +80,56 @@ def cut_off(
         return
     typed = with_types(query.copy(), schema=schema_of(schemas, "spark"), dialect="spark")
     told: set[int] = set()
-    for name, macro in macros_in(typed):
-        bound = bound_of(name, macro) if is_border(name) else None
-        comparison = None if bound is None else bound.node.parent
-        if bound is None or comparison is None or id(comparison) in told:
-            continue
-        for compared in _missed(bound, comparison, typed, reader):
+    bounds = [bound_of(name, macro) for name, macro in macros_in(typed) if is_border(name)]
+    ends = [
+        each.value
+        for bound in bounds
+        if bound.macro.startswith("end_") and bound.node.parent is not None
+        for each in values_before(bound.node, bound.node.parent)
+    ]
+    for bound, (_, macro) in zip(
+        bounds, (each for each in macros_in(typed) if is_border(each[0])), strict=True
+    ):
+        for comparison, compared in _missed(bound, macro, ends, typed, reader):
+            if id(comparison) not in told:
+                told_of = Told(
+                    may_be_alone=reader.may_be_alone,
+                    is_appended=reader.is_appended,
+                    pattern=_pattern(compared.value, reader.formats),
+                )
+                yield finding_of(bound, comparison, compared, told_of)
             told.add(id(comparison))
-            yield finding_of(bound, comparison, compared)
-            break
 
 
 def _missed(
-    bound: Bound, comparison: exp.Expr, query: exp.Query, reader: Reader
-) -> Iterator[Compared]:
+    bound: Bound, macro: exp.Expr, ends: Sequence[exp.Expr], query: exp.Query, reader: Reader
+) -> Iterator[tuple[exp.Expr, Compared]]:
     """The values whose rows a comparison with a bound leaves out, although it is to keep them."""
-    if isinstance(comparison, exp.EQ | exp.NullSafeEQ | exp.In):
-        is_kept = reader.in_batches and True in kept_for(comparison)
-        is_left = comparison.this is bound.node
-        value = comparison.expression if is_left else comparison.this
-        if (
-            is_kept
-            and value is not None
-            and value.find(exp.Column)
-            and not bound.macro.endswith("_hour")
+    if reader.in_batches and not bound.macro.endswith("_hour"):
+        for comparison, value in equal_values(macro):
+            yield comparison, Compared(value, strict=True)
+    comparison = bound.node.parent
+    if comparison is None:
+        return
+    is_end = bound.macro.startswith("end_")
+    for compared in (values_before if is_end else values_after)(bound.node, comparison):
+        if compared.value.find(exp.Column) is None:
+            continue  # it is of no row
+        if _is_of_other_text(compared.value, bound, reader.formats) or (
+            _is_short(compared, bound, reader.formats)
+            if is_end
+            else _is_late(compared, bound, reader)
+            or (compared.strict and _skips_first(compared.value, bound, ends, query, reader))
         ):
-            yield Compared(value, strict=True)
-    elif bound.macro.startswith("end_"):
-        for compared in values_before(bound.node, comparison):
-            if _is_short(compared, bound, reader.formats):
-                yield compared
-    else:
-        for compared in values_after(bound.node, comparison):
-            if _is_late(compared, bound, query, reader):
-                yield compared
+            yield comparison, compared
 
 
-def by_hours(query: exp.Query) -> Iterator[Finding]:
+def by_hours(query: exp.Query, *, may_be_alone: bool) -> Iterator[Finding]:
     """The filters by hours of the day: of several days at once these are no range.
 
     Args:
         query: In its canonical form, of a model whose intervals are shorter than a day.
+        may_be_alone: Whether its kind has an option to evaluate each interval alone.
     """
     for name, macro in macros_in(query):
         comparison = bound_of(name, macro).node.parent if name in _HOURS else None
@@ -122,8 +137,8 @@ def by_hours(query: exp.Query) -> Iterator[Finding]:
             yield Finding(
                 message=f"@{name} is an hour of the day, and intervals of several days that are "
                 "evaluated at once are no range of such hours, so rows would be left out",
-                advice="Compare the time itself: `value BETWEEN @start_dt AND @end_dt`. Or set "
-                "`batch_size 1`, so that each interval is evaluated alone.",
+                advice="Compare the time itself: `value BETWEEN @start_dt AND @end_dt`."
+                f"{ALONE if may_be_alone else ''}",
                 line=line_of(comparison),
             )
 
@@ -138,43 +153,38 @@ def _is_short(compared: Compared, bound: Bound, formats: Mapping[str, str]) -> b
     later in it; a value that is as fine may be equal to the bound, which ``<`` leaves out. Coarser
     values are before it.
     """
-    if _is_of_other_text(compared.value, bound, formats):
-        return True
-    grain = _grain_beside(compared.value, bound, formats)
+    grains = _grains_beside(compared.value, bound, formats)
     unit = max(bound.unit, Grain.DAY) if _is_date(compared.value, bound) else bound.unit
-    return grain is not None and (grain < unit or (compared.strict and grain == unit))
+    return any(each < unit or (compared.strict and each == unit) for each in grains)
 
 
-def _is_late(compared: Compared, bound: Bound, query: exp.Query, reader: Reader) -> bool:
+def _is_late(compared: Compared, bound: Bound, reader: Reader) -> bool:
     """Whether values from the start of an interval on may be before a bound.
 
-    A coarse value is the first instant of its unit, in which the interval may start. ``>`` leaves
-    out the first instant itself. That is right where the end of a validity is compared, so it
-    counts for a value that is compared with the end, too, or that makes the model's time column.
+    A coarse value is the first instant of its unit, in which the interval may start. Weeks begin
+    at the start of no other unit but days.
     """
-    value = compared.value
-    if _is_of_other_text(value, bound, reader.formats):
-        return True
-    grain = _grain_beside(value, bound, reader.formats)
-    if grain is None or bound.macro == "start_hour":
+    if reader.unit is None or bound.macro == "start_hour":
         return False
-    if reader.unit is not None:
-        first = max(reader.unit.grain, Grain.DAY if _is_date(value, bound) else bound.unit)
-        if first < grain < Grain.YEAR:  # which constants have
-            return True
-    return compared.strict and (_has_an_end(value, query) or _makes_time(value, query, reader))
+    unit = Grain.DAY if _is_date(compared.value, bound) else bound.unit
+    first = max(reader.unit.grain, unit)
+    return any(
+        each > first or (each is Grain.WEEK and first is not Grain.WEEK)
+        for each in _grains_beside(compared.value, bound, reader.formats)
+    )
 
 
-def _has_an_end(value: exp.Expr, query: exp.Query) -> bool:
-    """Whether a value is compared with the end of the interval, too."""
-    for name, macro in macros_in(query):
-        if is_border(name) and name.startswith("end_"):
-            bound = bound_of(name, macro).node
-            if bound.parent is not None and any(
-                compared.value == value for compared in values_before(bound, bound.parent)
-            ):
-                return True
-    return False
+def _skips_first(
+    value: exp.Expr, bound: Bound, ends: Sequence[exp.Expr], query: exp.Query, reader: Reader
+) -> bool:
+    """Whether ``>`` leaves out the first instant itself.
+
+    It is right for the end of a validity, which another value begins that is compared with the end
+    of the interval, unless the model's time column is made of it.
+    """
+    if bound.macro == "start_hour" or not _grains_beside(value, bound, reader.formats):
+        return False
+    return not ends or value in ends or _makes_time(value, query, reader)
 
 
 def _makes_time(value: exp.Expr, query: exp.Query, reader: Reader) -> bool:
@@ -193,81 +203,81 @@ def _is_date(value: exp.Expr, bound: Bound) -> bool:
     return (bound.form is Form.DATE and Form.TEXT in kinds) or kinds == {Form.DATE, Form.TEXT}
 
 
-def _grain_beside(value: exp.Expr, bound: Bound, formats: Mapping[str, str]) -> Grain | None:
-    """The smallest unit that a value has, as it is compared with a bound; None if not known."""
+def _grains_beside(value: exp.Expr, bound: Bound, formats: Mapping[str, str]) -> Sequence[Grain]:
+    """The smallest unit that a value may have, as it is compared with a bound; none if not known.
+
+    There are several if it is one of several values.
+    """
     match kind_of(value):
         case _ if bound.form is Form.NUMBER:
-            return number_grain(value, bound)
+            number = number_grain(value, bound)
+            return () if number is None else (number,)
         case _ if bound.form is Form.SMALLER_UNITS:
-            return Grain.MICROSECOND
+            return (Grain.MICROSECOND,)
         case None | Form.NUMBER | Form.SMALLER_UNITS:
-            return Grain.MICROSECOND if bound.is_counted else None
+            return (Grain.MICROSECOND,) if bound.is_counted else ()
         case Form.TEXT if bound.form is Form.TEXT:
-            return None if bound.is_counted else _text_grain(value, formats)
+            pattern = _pattern(value, formats) or bound.pattern
+            return () if bound.is_counted else (TimeFormat(pattern).grain,)
         case Form.TEXT:
-            return Grain.DAY if bound.form is Form.DATE else Grain.MICROSECOND
+            pattern = _pattern(value, formats)
+            written = Grain.DAY if bound.form is Form.DATE else Grain.MICROSECOND
+            return (written if pattern is None else max(written, TimeFormat(pattern).grain),)
         case Form.DATE | Form.INSTANT:
-            return _instant_grain(value)
+            return _instant_grains(value, formats)
 
 
-def _instant_grain(  # noqa: PLR0911 - one line for each form of a value
-    value: exp.Expr,
-) -> Grain:
-    """The smallest unit that a date or a timestamp has."""
-    if kind_of(value) is Form.DATE:
-        return Grain.DAY
+def _instant_grains(value: exp.Expr, formats: Mapping[str, str]) -> Sequence[Grain]:
+    """The smallest unit that a date or a timestamp has, or each that it may have."""
+    least = Grain.DAY if kind_of(value) is Form.DATE else Grain.MICROSECOND
     match value:
         case exp.Literal() | exp.Null():
-            return Grain.YEAR  # it is no row's time
-        case exp.Paren() | exp.Cast():
-            return _instant_grain(value.this)
-        case exp.TimestampTrunc():
-            return grain_of(value.args.get("unit"), names=DATE_TRUNC_NAMES) or Grain.MICROSECOND
+            return ()  # it is no row's time
+        case exp.Paren() | exp.Cast() | exp.TimeStrToTime() | exp.TsOrDsToDate() | exp.StrToTime():
+            inner: Sequence[Grain] = (least,)
+            if kind_of(value.this) in (Form.DATE, Form.INSTANT):
+                inner = _instant_grains(value.this, formats)
+            elif (written := written_by(value) or _pattern(value.this, formats)) is not None:
+                inner = (TimeFormat(written).grain,)
+            return tuple(max(least, each) for each in inner)
+        case exp.TimestampTrunc() | exp.DateTrunc():
+            return (grain_of(value.args.get("unit"), names=DATE_TRUNC_NAMES) or least,)
         case exp.Coalesce() | exp.Greatest() | exp.Least():
-            return min(map(_instant_grain, (value.this, *value.expressions)))
+            parts = (_instant_grains(each, formats) for each in (value.this, *value.expressions))
+            return tuple(each for part in parts for each in part)
         case exp.Add() | exp.Sub() if (by := duration(value.expression)) is not None:
             moved = by[1] % Grain.DAY.longest
-            return _instant_grain(value.this) if not moved else Grain.MICROSECOND
+            return (least,) if moved else _instant_grains(value.this, formats)
         case _:
-            return Grain.MICROSECOND
-
-
-def _text_grain(value: exp.Expr, formats: Mapping[str, str]) -> Grain | None:
-    """The smallest unit that a text of a time has, if its letters are ordered like the macros'."""
-    pattern = _pattern(value, formats)
-    return None if pattern is None else TimeFormat(pattern).grain
-
-
-_WHOLE_TEXT: Final = "%Y-%m-%d %H:%M:%S.%f"
-"""How Spark writes a timestamp as a text, and how ``@end_ts`` does."""
+            return (least,)
 
 
 def _pattern(value: exp.Expr, formats: Mapping[str, str]) -> str | None:
-    """How a text writes a time; None if that is not known, or is not how the macros do it."""
+    """How a text writes a time; None if that is not known."""
     match value:
         case exp.Cast() if kind_of(value.this) is Form.INSTANT:
-            return _WHOLE_TEXT
+            return f"{SECONDS}.%f"
+        case exp.Cast() if kind_of(value.this) is Form.DATE:
+            return ISO_DATE
         case exp.Paren() | exp.Cast():
             return _pattern(value.this, formats)
-        case exp.TimeToStr():
-            written = value.args["format"].name.replace("strict", "")
-            return written if _WHOLE_TEXT.startswith(written) and "%d" in written else None
+        case exp.TimeToStr() | exp.ToChar() | exp.UnixToStr():
+            return written_by(value)
         case exp.Column():
-            return formats.get(value.name.lower(), ISO_DATE)
+            return formats.get(value.name.lower())
         case _:
-            return ISO_DATE
+            return None
 
 
 def _is_of_other_text(value: exp.Expr, bound: Bound, formats: Mapping[str, str]) -> bool:
-    """Whether a text is compared letter by letter with a time that is written in another way.
+    """Whether a text is compared with a time that is written in another way, letter by letter.
 
     ``2024-01-31`` is before ``2024-01-31 00:00:00``, and ``2024-01-31T15`` is behind
     ``2024-01-31 23:59:59``.
     """
-    if bound.form is not Form.TEXT or bound.unit is not Grain.MICROSECOND:
-        return False
-    if kind_of(value) is not Form.TEXT or isinstance(value, exp.Literal):
+    if bound.form is not Form.TEXT or kind_of(value) is not Form.TEXT or bound.is_counted:
         return False
     pattern = _pattern(value, formats)
-    seconds = pattern is not None and pattern.startswith("%Y-%m-%d %H:%M:%S")
-    return not seconds or bound.macro.endswith("tstz")
+    if pattern is None:
+        return bound.pattern not in (ISO_DATE, "") and bound.scale is Grain.MICROSECOND
+    return not pattern.startswith(bound.pattern)

@@ -41,11 +41,13 @@ from vde_dagster.core.time.intervals import Interval, IntervalUnit, common, merg
 class Cutting:
     """How the time of a model is cut: into units, or into batches of several of them.
 
-    ``is_appended`` says that what is read for one is added to what was there.
+    ``may_be_alone`` says that its kind has an option to take one unit at a time, ``is_appended``
+    that what is read for one is added to what was there.
     """
 
     unit: IntervalUnit
     in_batches: bool
+    may_be_alone: bool = False
     is_appended: bool = False
 
 
@@ -70,7 +72,11 @@ def lost_between(
     appended = cutting.is_appended and _takes_rows(query)
     borders = [macro for name, macro in macros_in(query) if name.startswith(("start_", "end_"))]
     if appended and len({each.name.lower().partition("_")[0] for each in borders}) == 1:
-        advice = "Bound it by both ends: `column BETWEEN @start_dt AND @end_dt`."
+        beside = borders[0].find_ancestor(exp.Predicate) or borders[0]
+        names = {each.name.lower() for each in beside.find_all(exp.Column)}
+        known = (axis for axes in tables.values() for axis in axes if axis.column.lower() in names)
+        axis = next(known, None)
+        advice = "Bound it by @start_dt and @end_dt." if axis is None else _advice(axis, cutting)
         yield Finding(message=_twice(cutting), advice=advice, line=line_of(borders[0]))
         return
     for block in tracer.blocks.blocks:
@@ -157,7 +163,7 @@ def _advice(axis: TimeAxis, cutting: Cutting) -> str:
     )
     moved = " If the range is another one, move both ends by the same time"
     batches = f", or set `batch_size 1` if each {_named(cutting)} is to be evaluated alone."
-    return f"{whole}{moved}{batches if cutting.in_batches else '.'}"
+    return f"{whole}{moved}{batches if cutting.in_batches and cutting.may_be_alone else '.'}"
 
 
 def _lost(formula: Formula, units: Sequence[Interval], *, alone: bool) -> bool:
