@@ -68,6 +68,7 @@ def test_a_file_that_nothing_reads_is_named_once(
         ("macros/__init__.py", ""),
         ("signals/__init__.py", "\n"),
         ("linter/__init__.py", ""),
+        ("config.py", "RATE = 3\n"),
         ("macros/_shared.py", "RATE = 3\n"),
         ("seeds/config.yaml", "x: 1\n"),
     ],
@@ -80,7 +81,8 @@ def test_they_are_named_too_where_the_project_has_problems(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        problems(tmp_path, {"config.py": "import sqlmesh", "models/m/b.sql": "SELECT nope FROM raw.t"})
+        files = {"config.py": "import sqlmesh", "models/m/b.sql": "SELECT nope FROM raw.t"}
+        problems(tmp_path, files)
     assert [record.getMessage().splitlines()[0] for record in caplog.records] == [
         "config.py:1: this file is not read"
     ]

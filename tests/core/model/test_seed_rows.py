@@ -53,6 +53,11 @@ def test_an_empty_cell_is_null_and_an_empty_text_stands_in_quotes(
     assert seed_rows(text, columns(*types)) == rows
 
 
+@pytest.mark.parametrize("cell", ['""abc', '"" ', '"a"b'])
+def test_a_cell_that_goes_on_behind_its_quotes_is_no_csv(cell: str) -> None:
+    assert seed_lines(f"a,b\n1,{cell}\n") == ([], [[f"a,b\n1,{cell}\n"]])
+
+
 @pytest.mark.parametrize("one, other", [('a,b\n1,""\n', "a,b\n1,\n"), ("a\n1\n\n", "a\n1\n")])
 def test_other_rows_are_another_content(one: str, other: str) -> None:
     assert seed_lines(one) != seed_lines(other)
