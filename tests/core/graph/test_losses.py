@@ -270,6 +270,20 @@ def _problems_of(folder: Path, written: Mapping[str, tuple[str, tuple[str, str]]
     return problems(folder, "SELECT 1 AS id, CURRENT_TIMESTAMP() AS at", FULL, **texts)
 
 
+MERGED = [
+    "SELECT id FROM (SELECT DISTINCT id FROM raw.t WHERE ts <= @end_dt) WHERE id > 3",
+    "SELECT id, n FROM (SELECT id, COUNT(*) AS n FROM raw.t WHERE ts <= @end_dt GROUP BY id)",
+    "SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts DESC) AS n FROM raw.t WHERE ts <= @end_dt) WHERE n = 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", MERGED)
+def test_rows_that_a_query_merges_are_not_those_of_other_intervals(
+    tmp_path: Path, query: str
+) -> None:
+    assert problems(tmp_path, query, APPENDED) == []
+
+
 def test_the_line_is_that_of_the_bound_in_a_common_table(tmp_path: Path) -> None:
     query = (
         "WITH a AS (\n  SELECT id, ts AS moment FROM raw.t\n), b AS (\n"

@@ -16,6 +16,7 @@ from vde_dagster.core.sql.dialects import is_spark
 
 _Query = TypeVar("_Query", bound=exp.Expr)
 _Type: Final = exp.DataType.Type
+_Rules = dict[type[exp.Expr], Any]
 _MAKING: Final[Sequence[type[exp.Expr]]] = (
     exp.Explode,
     *exp.Explode.__subclasses__(),
@@ -36,7 +37,7 @@ def with_types(query: _Query, *, schema: MappingSchema, dialect: str) -> _Query:
 
 
 @cache
-def _rules(dialect: str) -> dict[type[exp.Expr], Any]:
+def _rules(dialect: str) -> _Rules:
     """The rules by which types are derived in a dialect, with those of table functions.
 
     For Spark, sqlglot would derive BIGINT from several INTs (Hive's rule), and does not know what
@@ -46,12 +47,12 @@ def _rules(dialect: str) -> dict[type[exp.Expr], Any]:
     making = {each: {"annotator": _annotate} for each in _MAKING}
     if not is_spark(dialect):
         return {**known, **making}
-    chosen = {each: EXPRESSION_METADATA[each] for each in (exp.Coalesce, exp.If)}
-    times = {
+    chosen: _Rules = {each: EXPRESSION_METADATA[each] for each in (exp.Coalesce, exp.If)}
+    times: _Rules = {
         each: {"annotator": _annotate_time}
-        for each in (exp.Anonymous, *(each for each in _TIMES if isinstance(each, type)))
+        for each in (exp.Anonymous, *(each for each in _TIMES if not isinstance(each, str)))
     }
-    by_value = {each: {"annotator": _annotate_chosen} for each in (exp.ArgMax, exp.ArgMin)}
+    by_value: _Rules = {each: {"annotator": _annotate_chosen} for each in (exp.ArgMax, exp.ArgMin)}
     return {**known, **chosen, **times, **by_value, **making}
 
 

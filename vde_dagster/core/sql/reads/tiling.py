@@ -98,10 +98,9 @@ _NOWHERE: Final = ModelName("", "")
 
 def _takes_rows(query: exp.Query) -> bool:
     """Whether each row of the result is one of a single table, and says nothing of the interval."""
-    if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("distinct"):
-        return False
-    made = any(each.find(exp.AggFunc, exp.Window, exp.Parameter) for each in query.selects)
-    return not made and len(list(query.find_all(exp.Table))) == 1
+    made = any(each.find(exp.Parameter) for each in query.selects)
+    merged = query.find(exp.AggFunc, exp.Window, exp.Group, exp.Distinct, exp.SetOperation)
+    return not made and merged is None and len(list(query.find_all(exp.Table))) == 1
 
 
 def _line(block: Block, axis: TimeAxis) -> int | None:
