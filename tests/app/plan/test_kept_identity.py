@@ -237,14 +237,14 @@ def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
     apply_plan(services, plan, lambda _: None)
     assert [row[3] for row in world.rows("mart.h")] == [10, 4, 5, 70]
     landed(world, {31: 6}, MIDNIGHT + 1)
-    said = asked(services, edited.graph, "prod").changes[-1].staleness
-    assert said is not None
-    assert said.reason.endswith(
+    stale = asked(services, edited.graph, "prod").changes[-1].staleness
+    assert stale is not None
+    assert stale.reason.endswith(
         "has changed since, and a forward-only change kept its rows: they become those of the "
         "model as it is"
     )
     (status,) = look_at_environment(services, "prod").models
-    assert status.staleness == said
+    assert status.staleness == stale
     done(services, edited.graph, "prod")
     assert Counter(row[3] for row in world.rows("mart.h")) == Counter([4, 10, 50, 60, 70])
     assert is_sound(services)

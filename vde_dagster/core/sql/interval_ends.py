@@ -106,8 +106,8 @@ def _missed(
 ) -> Iterator[tuple[exp.Expr, Compared]]:
     """The values whose rows a comparison with a bound leaves out, although it is to keep them."""
     if reader.in_batches and not bound.macro.endswith("_hour"):
-        for comparison, value in equal_values(macro):
-            yield comparison, Compared(value, strict=True)
+        for equality, value in equal_values(macro):
+            yield equality, Compared(value, strict=True)
     comparison = bound.node.parent
     if comparison is None:
         return
@@ -217,8 +217,8 @@ def _grains_beside(value: exp.Expr, bound: Bound, formats: Mapping[str, str]) ->
         case None | Form.NUMBER | Form.SMALLER_UNITS:
             return (Grain.MICROSECOND,) if bound.is_counted else ()
         case Form.TEXT if bound.form is Form.TEXT:
-            pattern = _pattern(value, formats) or bound.pattern
-            return () if bound.is_counted else (TimeFormat(pattern).grain,)
+            text = _pattern(value, formats) or bound.pattern
+            return () if bound.is_counted else (TimeFormat(text).grain,)
         case Form.TEXT:
             pattern = _pattern(value, formats)
             written = Grain.DAY if bound.form is Form.DATE else Grain.MICROSECOND

@@ -48,23 +48,23 @@ def _rules(dialect: str) -> _Rules:
     if not is_spark(dialect):
         return {**known, **making}
     chosen: _Rules = {each: EXPRESSION_METADATA[each] for each in (exp.Coalesce, exp.If)}
-    times: _Rules = {
-        each: {"annotator": _annotate_time}
-        for each in (exp.Anonymous, *(each for each in _TIMES if not isinstance(each, str)))
-    }
+    of_time: Sequence[type[exp.Expr]] = (exp.Anonymous, *_TIMES)
+    times: _Rules = {each: {"annotator": _annotate_time} for each in of_time}
     by_value: _Rules = {each: {"annotator": _annotate_chosen} for each in (exp.ArgMax, exp.ArgMin)}
     return {**known, **chosen, **times, **by_value, **making}
 
 
 _INSTANT: Final = "timestamp"
 _RANGE: Final = "struct<start: timestamp, end: timestamp>"
-_TIMES: Final[Mapping[type[exp.Expr] | str, str]] = {
+_TIMES: Final[Mapping[type[exp.Expr], str]] = {
     exp.TimestampTrunc: _INSTANT,
     exp.DateTrunc: "date",
     exp.TimestampFromParts: _INSTANT,
     exp.UnixToTime: _INSTANT,
     exp.FromTimeZone: _INSTANT,
     exp.ConvertTimezone: "timestamp_ntz",
+}
+_TIMES_BY_NAME: Final[Mapping[str, str]] = {
     "convert_timezone": "timestamp_ntz",
     "make_date": "date",
     "make_timestamp": _INSTANT,
@@ -88,8 +88,11 @@ _TIMES: Final[Mapping[type[exp.Expr] | str, str]] = {
 
 def _annotate_time(_: object, function: exp.Expr) -> None:
     """Type one of Spark's functions of time; others stay unknown."""
-    key = function.name.lower() if isinstance(function, exp.Anonymous) else type(function)
-    function.type = exp.DataType.build(_TIMES.get(key, "unknown"), dialect="spark")
+    if isinstance(function, exp.Anonymous):
+        found = _TIMES_BY_NAME.get(function.name.lower(), "unknown")
+    else:
+        found = _TIMES[type(function)]
+    function.type = exp.DataType.build(found, dialect="spark")
 
 
 def _annotate_chosen(_: object, function: exp.Expr) -> None:
