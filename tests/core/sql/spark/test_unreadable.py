@@ -44,6 +44,7 @@ REFUSED = [
     ("SELECT a ->> 'b' AS x FROM t", 1),
 ]
 READ = [
+    "SELECT isnull, t.isnull AS b, isnull(a) AS c FROM t",
     "SELECT a, b FROM t",
     "SELECT a AS `country code` FROM t AS `x`",
     "SELECT \"a\" || 'b' AS x, 'AS \"x\", FROM' AS y FROM t",

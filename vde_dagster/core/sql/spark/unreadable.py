@@ -88,6 +88,11 @@ _BEFORE_VALUE: Final = frozenset(
 )
 
 
+_OPERAND: Final = frozenset(
+    {TokenType.IDENTIFIER, TokenType.R_BRACKET, TokenType.R_PAREN, TokenType.VAR}
+)
+
+
 def _of_words(tokens: list[Token]) -> Iterator[Unreadable]:
     """What the syntax tree does not show, by a word and its two neighbours."""
     calls = [""]
@@ -108,7 +113,7 @@ def _of_words(tokens: list[Token]) -> Iterator[Unreadable]:
                 yield _found(word, "lists in brackets", "Write `array(...)`.")
             case TokenType.DARROW:
                 yield _found(word, "`->>`", "Write get_json_object(<text>, '$.<key>').")
-            case TokenType.ISNULL if right != "(":
+            case TokenType.ISNULL if before and before.token_type in _OPERAND:
                 yield _found(word, "ISNULL", "Write `IS NULL`.")
             case TokenType.NUMBER if left == "LIMIT" and right == ",":
                 yield _found(word, "LIMIT with two numbers", "Write `LIMIT n OFFSET m`.")
