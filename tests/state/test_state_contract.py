@@ -158,6 +158,29 @@ def test_a_kept_version_keeps_its_owner_and_a_new_one_gets_its_creator(state: St
     assert state.owners([old.key, new.key]) == {old.key: "prod", new.key: "dev"}
 
 
+def test_what_its_owner_does_not_show_is_owned_by_who_shows_it(state: State) -> None:
+    old, new = snapshot(), snapshot(OTHER)
+    state.store_snapshots([old, new], environment="dev")
+    promote(state, "dev", 0, "p1", old)
+    promote(state, "qa", 0, "p2", old)
+    assert state.owners([old.key, new.key]) == {old.key: "dev", new.key: "dev"}
+    promote(state, "dev", 1, "p3", new)  # it goes on, and qa stays
+    assert state.owners([old.key, new.key]) == {old.key: "qa", new.key: "dev"}
+    promote(state, "qa", 1, "p4", new)
+    promote(state, "ann", 0, "p5", old)  # it comes when nobody shows it any more
+    assert state.owners([old.key, new.key]) == {old.key: "ann", new.key: "dev"}
+
+
+@pytest.mark.parametrize("at_work", ["environment", "version"])
+def test_what_its_owner_may_be_about_to_show_stays_its_own(state: State, at_work: str) -> None:
+    old = snapshot()
+    state.store_snapshots([old], environment="dev")
+    resource = "environment:dev" if at_work == "environment" else version_resource(old.key)
+    state.acquire_lease(resource, holder="a plan of dev", ttl=MINUTE)
+    promote(state, "qa", 0, "p1", old)
+    assert state.owners([old.key]) == {old.key: "dev"}
+
+
 def test_only_what_nobody_shows_fills_or_writes_is_released(state: State, lease: Lease) -> None:
     """Of what an environment owns; what others own stays theirs."""
     names = ("shown", "filled", "begun", "refused", "given_up", "written", "unfilled", "theirs")
