@@ -13,7 +13,8 @@ it is left to the author. So is a macro that something is added to or taken from
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Final
 
 from sqlglot import exp
@@ -108,20 +109,39 @@ def _missed(
     if reader.in_batches and not bound.macro.endswith("_hour"):
         for equality, value in equal_values(macro):
             yield equality, Compared(value, strict=True)
+    is_end = bound.macro.startswith("end_")
+    bound, back = (bound, _NO_TIME) if is_end else _moved_back(bound)
     comparison = bound.node.parent
     if comparison is None:
         return
-    is_end = bound.macro.startswith("end_")
     for compared in (values_before if is_end else values_after)(bound.node, comparison):
         if compared.value.find(exp.Column) is None:
             continue  # it is of no row
         if _is_of_other_text(compared.value, bound, reader.formats) or (
             _is_short(compared, bound, reader.formats)
             if is_end
-            else _is_late(compared, bound, reader)
-            or (compared.strict and _skips_first(compared.value, bound, ends, query, reader))
+            else _is_late(compared, bound, back, reader)
+            or (
+                compared.strict
+                and not back
+                and _skips_first(compared.value, bound, ends, query, reader)
+            )
         ):
             yield comparison, compared
+
+
+_NO_TIME: Final = timedelta()
+
+
+def _moved_back(bound: Bound) -> tuple[Bound, timedelta]:
+    """A start with what is subtracted from it, and how much that is; a month is its longest."""
+    whole = bound.node.parent
+    if isinstance(whole, exp.Sub) and whole.this is bound.node:
+        months, fixed = duration(whole.expression) or (0, _NO_TIME)
+        by = months * Grain.MONTH.longest + fixed
+        if by > _NO_TIME:
+            return replace(bound, node=whole), by
+    return bound, _NO_TIME
 
 
 def by_hours(query: exp.Query, *, may_be_alone: bool) -> Iterator[Finding]:
@@ -158,8 +178,8 @@ def _is_short(compared: Compared, bound: Bound, formats: Mapping[str, str]) -> b
     return any(each < unit or (compared.strict and each == unit) for each in grains)
 
 
-def _is_late(compared: Compared, bound: Bound, reader: Reader) -> bool:
-    """Whether values from the start of an interval on may be before a bound.
+def _is_late(compared: Compared, bound: Bound, back: timedelta, reader: Reader) -> bool:
+    """Whether values from the start of an interval on may be before a bound, moved ``back``.
 
     A coarse value is the first instant of its unit, in which the interval may start. Weeks begin
     at the start of no other unit but days.
@@ -169,7 +189,7 @@ def _is_late(compared: Compared, bound: Bound, reader: Reader) -> bool:
     unit = Grain.DAY if _is_date(compared.value, bound) else bound.unit
     first = max(reader.unit.grain, unit)
     return any(
-        each > first or (each is Grain.WEEK and first is not Grain.WEEK)
+        (each > first or (each is Grain.WEEK and first is not Grain.WEEK)) and back < each.longest
         for each in _grains_beside(compared.value, bound, reader.formats)
     )
 
