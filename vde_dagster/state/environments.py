@@ -20,6 +20,7 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    true,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -252,14 +253,17 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
 def _settle_owners(connection: Connection, shown_now: Environment) -> None:
     """Let versions that are shown be owned by an environment that shows them (rule R9).
 
-    What ``shown_now`` owned and left passes to another one that shows it. What it shows and nobody
-    else writes or shows becomes its own.
+    What ``shown_now`` owned and left passes to another one that shows it. What it shows, and its
+    owner showed once and neither shows nor writes any more, becomes its own. An owner that never
+    showed it may be about to, or to publish what an audit refused.
     """
     name, keys = shown_now.name, {each.key for each in shown_now.snapshots.values()}
     left = {key: to for key, to in _showing(connection, name).items() if key not in keys}
     for to in sorted({*left.values()}):
         set_owner(connection, [key for key in left if left[key] == to], to)
-    theirs = {key: owner for key, owner in owners_of(connection, keys).items() if owner != name}
+    shown_once = _promoted_by_writers(connection, keys, true())
+    owned = owners_of(connection, shown_once)
+    theirs = {key: owner for key, owner in owned.items() if owner != name}
     held = {each.resource for each in leases.held(connection) if not each.is_over} if theirs else ()
     for owner in sorted({*theirs.values()}):
         found = shown(connection, owner)

@@ -63,7 +63,8 @@ def plan_models(project: Project, environment: str | None) -> Plan:
     binding = bind_environment(services, environment) if environment is not None else None
     graph = binding.graph if binding is not None else project.files.graph
     stays = bounds_of(binding.snapshots) if binding is not None else {}
-    return plan_environment(services, graph, environment or PRODUCTION, stays=stays)
+    name = environment or PRODUCTION
+    return plan_environment(services, graph, name, stays=stays, sets_aside=False)
 
 
 def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ...]:

@@ -59,6 +59,7 @@ def plan_environment(
     options: PlanOptions = DEFAULT_OPTIONS,
     *,
     paced: bool = False,
+    sets_aside: bool = True,
     given: Mapping[ModelName, ModelSnapshot] | None = None,
     stays: Mapping[ModelName, Bounded] | None = None,
     effective_from: Mapping[ModelName, datetime] | None = None,
@@ -75,6 +76,7 @@ def plan_environment(
         environment: The environment's canonical name.
         options: What was asked for.
         paced: Whether no person asked for it.
+        sets_aside: Whether what needs a lost table is left out of its work.
         given: Models that get these snapshots, with the version that they have.
         stays: The bounds that models keep, see `bounded_models`; None if a person plans.
         effective_from: From when on forward-only changes of these models count, if the option for
@@ -106,7 +108,7 @@ def plan_environment(
         hidden=_hidden(looked.planned.snapshots, basis),
         left_out=models.left_out,
     )
-    return without_lost(plan, services.naming.catalog)
+    return without_lost(plan, services.naming.catalog) if sets_aside else plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
