@@ -111,7 +111,7 @@ def _calls(
                 text = _written(each.rest(), texts) if is_spark(dialect) else None
                 if text is not None:
                     written[key] = text
-                    if texts is Texts.SQL:
+                    if texts is Texts.SQL and text[:1] not in ("(", "["):  # a list is ours
                         for wrong in unreadable(f"SELECT {text}"):
                             message = f"Spark's SQL does not have {wrong.message}"
                             problems.reject(each.place, message, wrong.advice)
