@@ -124,7 +124,7 @@ REFUSED = [
     ("TO_DATE(text, 'yyyyMM') >= @start_date", BY_KEY, "in which the interval may start", ""),
     # what is appended twice
     ("DATE_TRUNC('month', ts) BETWEEN @start_dt - INTERVAL 1 DAY AND @end_dt", BY_KEY, "left out", "@start_dt"),
-    ("seconds >= @start_epoch", APPENDED, "appended again", "Bound it by @start_dt and @end_dt."),
+    ("seconds >= @start_epoch", APPENDED, "appended again", "Bound it by @start_epoch and @end_epoch."),
     ("ts >= @start_dt", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
     ("ts <= @end_dt", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),
     ("ts BETWEEN @start_dt AND @end_date + INTERVAL 1 DAY", APPENDED, "appended again", "BETWEEN @start_dt AND @end_dt"),

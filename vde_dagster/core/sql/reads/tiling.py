@@ -76,7 +76,9 @@ def lost_between(
         names = {each.name.lower() for each in beside.find_all(exp.Column)}
         known = (axis for axes in tables.values() for axis in axes if axis.column.lower() in names)
         axis = next(known, None)
-        advice = "Bound it by @start_dt and @end_dt." if axis is None else _advice(axis, cutting)
+        form = borders[0].name.lower().partition("_")[2]
+        both = f"Bound it by @start_{form} and @end_{form}."
+        advice = both if axis is None else _advice(axis, cutting)
         yield Finding(message=_twice(cutting), advice=advice, line=line_of(borders[0]))
         return
     for block in tracer.blocks.blocks:
