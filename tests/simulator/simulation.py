@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tests.app.generated_models import OTHERS, Form, Made
 from tests.app.memory_world import (
@@ -25,6 +25,7 @@ from tests.simulator.at_once import at_once
 from tests.simulator.commands import Command, Models, People, command, run
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.reference import Row, Shown, expected
+from tests.simulator.remembered import Remembered
 from tests.simulator.steps import Act, AtOnce, Correct, Edit, History, Land, Step, Tidy
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.pausing import resume_models
@@ -35,6 +36,7 @@ from vde_dagster.app.staleness.version_behind import FORBIDDEN
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
+from vde_dagster.ports.state import State
 
 TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}
 SHOWN_COLUMNS: Final = ("id", "at", "amount")
@@ -67,6 +69,7 @@ class Simulation:
     _number: int = 0
 
     def __post_init__(self) -> None:
+        self.world.state = cast(State, Remembered(self.world.state))
         made_of = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
         self.world.catalog.create_table(TABLES[str(OTHERS)], made_of)
         self.rows = {source: [] for source in TABLES}

@@ -123,7 +123,12 @@ def stored_graph(
 
     Those in ``cache`` are not read again. Models begin later where their version is bounded.
     """
-    with known_models(cache) as known:
-        models = (known.model(each.source, read_model) for each in snapshots.values())
-        graph = build_graph(models, known=known, are_stored=True)
+    sources = {name: each.source for name, each in snapshots.items()}
+
+    def read() -> Graph:
+        with known_models(cache) as known:
+            models = (known.model(each, read_model) for each in sources.values())
+            return build_graph(models, known=known, are_stored=True)
+
+    graph = read() if cache is None else cache.graph(sources, read)
     return bounded_graph(graph, since_of(snapshots))

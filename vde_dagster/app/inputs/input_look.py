@@ -44,7 +44,11 @@ class InputLook:
     @cached_property
     def reads(self) -> Reads:
         """What the model reads, for any interval. Most looks end without asking for it."""
-        return read_by_times(reads_of(self.graph, self.node.name), self.bounds)
+        graph, name = self.graph, self.node.name
+        read = reads_of(graph, name)
+        if not self.bounds:
+            return read
+        return graph.once("reads by times", name, lambda: read_by_times(read, self.bounds))
 
     def by_times(self) -> InputLook:
         """The same look, with the time columns by which the model reads its sources."""

@@ -90,4 +90,4 @@ def graph_of(
     )
     if not same:
         return stored_graph(before, cache)
-    return Graph({node.name: node for node in graph if node.name in before})
+    return Graph({node.name: node for node in graph if node.name in before}, graph.derived)

@@ -91,11 +91,15 @@ class SourceTime:
     reads: Reads
 
 
-def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
+def source_times(graph: Graph, node: Node) -> Mapping[ModelName, SourceTime]:
     """The tables without intervals of which a model reads a bounded time, and by which column.
 
     They are sources, and versions of kinds that are not loaded by a time column.
     """
+    return graph.once("source times", node.name, lambda: _source_times(graph, graph[node.name]))
+
+
+def _source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
     query = query_over_tables(graph, node.name)
     if query is None:
         known = reads_of(graph, node.name)

@@ -76,7 +76,7 @@ def is_lasting(source: ModelSource) -> bool:
     Python models and macros are code that runs when a model is read, and may do anything. Most
     macros read nothing but their arguments.
     """
-    return source.path.suffix == ".sql" and all(
+    return source.path.suffix != ".py" and all(
         _is_closed(text) for path, text in source.attachments.items() if is_macro_file(path)
     )
 

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.deriving import Derived
-from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.json_forms import Plain
 from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.model.model import (
@@ -43,6 +43,10 @@ from vde_dagster.project.settings import variables_of
 FILE_NAME: Final = "parsed_models.sqlite"
 
 _COLUMNS: Final = tuple[Column, ...]
+_RECENT: Final = 16
+"""How many graphs are kept in memory: a process looks at a few environments again and again."""
+
+Sources = Mapping[ModelName, ModelSource]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,23 @@ class ModelCache:
     path: Path
     code: str = field(default_factory=code_digest)
     private: frozenset[str] = frozenset()
+    _graphs: list[tuple[Sources, Graph]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+
+    def graph(self, sources: Sources, read: Callable[[], Graph]) -> Graph:
+        """The graph of these sources: the one that this process has, else as it is read now.
+
+        So what was found out about its models is known, too. Code that runs when a model is read
+        may do anything, so a graph with such a model is read each time.
+        """
+        for known, graph in tuple(self._graphs):
+            if known == sources:
+                return graph
+        graph = read()
+        if all(is_lasting(each) for each in sources.values()):
+            self._graphs[:] = [(sources, graph), *self._graphs[: _RECENT - 1]]
+        return graph
 
     @contextmanager
     def known(self) -> Iterator[KnownModels]:

@@ -9,7 +9,7 @@ which. See docs/architecture.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -79,6 +79,9 @@ class Reads:
     """A query's conditions on each parent's rows, for any interval that it is evaluated for."""
 
     demands: Mapping[ModelName, tuple[TimeAxis | None, Formula]]
+    _windows: dict[tuple[ModelName, IntervalUnit], Windows | None] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def ranges(self, moments: Moments | None = None) -> dict[ModelName, InputRange]:
         """The range that is read of each parent.
@@ -211,7 +214,12 @@ def windows(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Windows | No
     """
     if parent not in reads.demands:
         return Windows(parts=(), exact=True)
-    _, demand = reads.demands[parent]
+    if (parent, unit) not in reads._windows:
+        reads._windows[parent, unit] = _windows(reads.demands[parent][1], unit)
+    return reads._windows[parent, unit]
+
+
+def _windows(demand: Formula, unit: IntervalUnit) -> Windows | None:
     found: set[tuple[Window, ...]] = set()
     exact = True
     for start in ONE_OF_EACH_LENGTH.get(unit, (EPOCH,)):
