@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -40,6 +40,8 @@ from vde_dagster.ports.state import State
 
 TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}
 SHOWN_COLUMNS: Final = ("id", "at", "amount")
+_ALL_AFTER: Final = 5
+"""After how many steps every environment is looked at."""
 _ROUNDS: Final = 3
 """How often everything is run at the end, with what is advised carried out in between."""
 
@@ -54,7 +56,8 @@ class Simulation:
 
     ``rows`` are those that landed, by source, up to the hour ``until``. ``earlier`` is every
     project that there was. The rows of models that are ``loose`` depend on when they were computed.
-    ``told`` counts how commands ended, and ``log`` says it one by one.
+    ``told`` counts how commands ended, and ``log`` says it one by one. A ``thorough`` simulation
+    looks at every environment after each step.
     """
 
     people: People
@@ -66,7 +69,9 @@ class Simulation:
     told: Counter[str] = field(default_factory=Counter)
     log: list[str] = field(default_factory=list)
     _first: dict[str, object] = field(default_factory=dict)
+    is_thorough: bool = False
     _number: int = 0
+    _steps: int = 0
 
     def __post_init__(self) -> None:
         self.world.state = cast(State, Remembered(self.world.state))
@@ -83,6 +88,7 @@ class Simulation:
             Wrong: Something is not as it has to be.
         """
         self.world.clock.advance(timedelta(minutes=1))
+        self._steps += 1
         match step:
             case Land():
                 self._land(step)
@@ -99,7 +105,25 @@ class Simulation:
                 self._at_once(AtOnce(acts=(step,), seed=0))
             case AtOnce():
                 self._at_once(step)
-        self.check()
+        self.check(self._touched(step))
+
+    def _touched(self, step: Step) -> Collection[str]:
+        """The environments to look at after a step: all of them after every fifth one.
+
+        After the others only those that a command names, or one of them where a source moved. An
+        edit of files is seen by nobody.
+        """
+        every = sorted(self.people.shows)
+        if self.is_thorough or self._steps % _ALL_AFTER == 0:
+            return every
+        match step:
+            case Edit():
+                return ()
+            case Act() | AtOnce():
+                acts = step.acts if isinstance(step, AtOnce) else (step,)
+                return {each for act in acts for each in (act.environment, act.other)}
+            case _:
+                return every[self._steps % len(every) :][:1] if every else ()
 
     def _land(self, step: Land) -> None:
         self.until += step.hours
@@ -211,9 +235,9 @@ class Simulation:
                 return models
         raise Wrong(f"{environment} shows no project that there ever was")
 
-    def check(self) -> None:
-        """What each environment shows is as from scratch, or is told to be behind."""
-        for environment in sorted(self.people.shows):
+    def check(self, environments: Collection[str]) -> None:
+        """What each of these environments shows is as from scratch, or is told to be behind."""
+        for environment in sorted(self.people.shows.keys() & {*environments}):
             status = self._status(environment)
             if status is not None:
                 self._check_rows(environment, status)
@@ -263,7 +287,7 @@ class Simulation:
             for environment in sorted(self.people.shows):
                 self._last(environment, _resuming(environment))
                 self._last(environment, _running(environment))
-            self.check()
+            self.check(self.people.shows)
             behind = [text for each in sorted(self.people.shows) for text in self._behind(each)]
             if not behind:
                 return
