@@ -19,11 +19,15 @@ _REMEMBERED: Final = frozenset(
 """Questions whose answers depend on nothing but what is stored: on no clock and no lease."""
 
 
+_OF_LEASES: Final = frozenset({"acquire_lease", "lease_holder", "release_lease", "renew_lease"})
+"""Calls that write nothing but leases."""
+
+
 class Remembered:
     """A `vde_dagster.ports.state.State` whose answers are remembered until the next other call.
 
-    Half of a step's time went into the same statements over the same rows. A call that is not one
-    of these questions may write, so all answers are forgotten before and after it.
+    Half of a step's time went into the same statements over the same rows. A call that is neither
+    one of these questions nor about leases may write, so all answers are forgotten around it.
     """
 
     def __init__(self, state: State) -> None:
@@ -32,6 +36,8 @@ class Remembered:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._state, name)
+        if name in _OF_LEASES:
+            return method
         return self._question(name, method) if name in _REMEMBERED else self._other(method)
 
     def _question(self, name: str, method: Any) -> Any:

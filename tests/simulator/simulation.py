@@ -121,7 +121,8 @@ class Simulation:
                 return ()
             case Act() | AtOnce():
                 acts = step.acts if isinstance(step, AtOnce) else (step,)
-                return {each for act in acts for each in (act.environment, act.other)}
+                moved = {act.other for act in acts if act.what == "promote"}
+                return moved | {act.environment for act in acts}
             case _:
                 return every[self._steps % len(every) :][:1] if every else ()
 

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Select,
     Subquery,
     Table,
     and_,
@@ -56,8 +57,6 @@ _SHOWN: Final = ("version", "decided_by", "drifted")
 """What an environment may show of a snapshot in place of the stored values."""
 _BOUND: Final = ("bounded_from", "instead_of", "preview")
 """What only an environment says of a snapshot."""
-_IS_UNBOUNDED: Final = _promoted.c.bounded_from.is_(None)
-"""A bounded version has the rows of one definition, whatever the one in whose place it is has."""
 _SNAPSHOTS: Final = (
     select(
         *(each for each in schema.snapshots.c if each.name not in _SHOWN),
@@ -119,30 +118,41 @@ def revision(connection: Connection, name: str) -> int:
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions that production or their owner ever showed for another definition."""
-    return _promoted_by_writers(connection, keys, _promoted.c.drifted & _IS_UNBOUNDED)
+    return _keys_of(connection, _DRIFTED, keys)
 
 
 def adopted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions that production or their owner adopted for another definition."""
-    by_data = _promoted.c.decided_by == DecidedBy.DATA.value
-    return _promoted_by_writers(connection, keys, by_data & _IS_UNBOUNDED)
+    return _keys_of(connection, _ADOPTED, keys)
 
 
-def _promoted_by_writers(
-    connection: Connection, keys: Iterable[VersionKey], how: ColumnElement[bool]
-) -> frozenset[VersionKey]:
+def _promoted_by_writers(how: ColumnElement[bool]) -> Select[Any]:
     owners, version = schema.owners, _promoted.c.version
     owned = exists().where(
         owners.c.model == _promoted.c.model,
         owners.c.version == version,
         owners.c.environment == _promoted.c.environment,
     )
-    query = (
+    return (
         select(_promoted.c.model, version)
         .where(pairs(_promoted.c.model, version), how)
         .where(or_(_promoted.c.environment == PRODUCTION, owned))
         .distinct()
     )
+
+
+# A bounded version has the rows of one definition, whatever the one in whose place it is has.
+_IS_UNBOUNDED: Final = _promoted.c.bounded_from.is_(None)
+_DRIFTED: Final = _promoted_by_writers(_promoted.c.drifted & _IS_UNBOUNDED)
+_ADOPTED: Final = _promoted_by_writers(
+    (_promoted.c.decided_by == DecidedBy.DATA.value) & _IS_UNBOUNDED
+)
+_SHOWN_ONCE: Final = _promoted_by_writers(true())
+
+
+def _keys_of(
+    connection: Connection, query: Select[Any], keys: Iterable[VersionKey]
+) -> frozenset[VersionKey]:
     rows = of_pairs(connection, query, codec.encode_keys(keys))
     return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
 
@@ -261,7 +271,7 @@ def _settle_owners(connection: Connection, shown_now: Environment) -> None:
     left = {key: to for key, to in _showing(connection, name).items() if key not in keys}
     for to in sorted({*left.values()}):
         set_owner(connection, [key for key in left if left[key] == to], to)
-    shown_once = _promoted_by_writers(connection, keys, true())
+    shown_once = _keys_of(connection, _SHOWN_ONCE, keys)
     owned = owners_of(connection, shown_once)
     theirs = {key: owner for key, owner in owned.items() if owner != name}
     held = {each.resource for each in leases.held(connection) if not each.is_over} if theirs else ()
