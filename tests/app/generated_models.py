@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tests.app.memory_world import DEFAULTS, RAW_COLUMNS, SOURCE, graph_of
+from tests.app.memory_world import DEFAULTS, RAW_COLUMNS, SOURCE, START, graph_of
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
@@ -26,6 +26,19 @@ from vde_dagster.project.model_files import external_source
 OTHERS: Final = ModelName("raw", "others")
 HOUR: Final = timedelta(hours=1)
 _WITHIN: Final = "{at} BETWEEN @start_dt AND @end_dt"
+SIGNAL: Final = """
+import os
+from datetime import datetime
+
+from vde_dagster import signal
+
+
+@signal()
+def landed(batch):
+    until = datetime.fromisoformat(os.environ["VDE_TEST_LANDED"])
+    return [(start, end) for start, end in batch if end <= until]
+"""
+"""A signal that holds intervals back which end after what the process's environment says."""
 
 
 class Form(Enum):
@@ -48,6 +61,8 @@ class Form(Enum):
     BY_KEY = "a row for each key"
     BY_PARTITION = "rows by partition"
     UNMANAGED = "rows that are added"
+    ADDED_LATE = "rows that are added, late ones by sessions"
+    SEED = "rows of a file"
     HISTORY = "a history"
 
 
@@ -56,10 +71,19 @@ LOOKED_THROUGH: Final = {Form.VIEW, Form.EMBEDDED}
 WHOLE_TABLES: Final = {Form.FULL, Form.FULL_UNTIL}
 ONLY_AT_THE_END: Final = {Form.HISTORY, Form.KEPT}
 """Forms whose rows depend on when they were computed, so that nothing else reads them here."""
-KEEPING_BY_THEMSELVES: Final = {Form.BY_PARTITION, Form.UNMANAGED, Form.HISTORY}
+KEEPING_BY_THEMSELVES: Final = {*(Form.BY_PARTITION, Form.UNMANAGED, Form.HISTORY, Form.ADDED_LATE)}
 """Forms of forward-only kinds: only rows computed after an edit are by the new definition."""
 
-_BY_TIME: Final = set(Form) - SEQUENTIAL - LOOKED_THROUGH - WHOLE_TABLES - {Form.HISTORY}
+BY_SESSIONS: Final = {Form.SESSIONS, Form.ADDED_LATE}
+"""Forms that append late rows of a source, so that what is rewritten there is not followed."""
+
+_BY_TIME: Final = (
+    set(Form)
+    - SEQUENTIAL
+    - LOOKED_THROUGH
+    - WHOLE_TABLES
+    - {Form.HISTORY, Form.ADDED_LATE, Form.SEED}
+)
 _TWO_PARENTS: Final = {Form.JOIN, Form.UNION, Form.LOOKUP}
 _CORE: Final[Mapping[Form, str]] = {
     Form.COPY: "SELECT id, at, amount FROM {p} WHERE " + _WITHIN,
@@ -104,6 +128,7 @@ _KINDS: Final[Mapping[Form, str]] = {
     Form.BY_KEY: "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
     Form.BY_PARTITION: "INCREMENTAL_BY_PARTITION",
     Form.UNMANAGED: "INCREMENTAL_UNMANAGED",
+    Form.ADDED_LATE: "INCREMENTAL_UNMANAGED",
     Form.HISTORY: "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))",
 }
 
@@ -113,7 +138,9 @@ class Made:
     """A generated model.
 
     ``hours`` is how far RECENT looks back, ``lookback`` how many intervals are computed again, and
-    ``plus`` and ``columns`` are what edits have changed so far.
+    ``plus`` and ``columns`` are what edits have changed so far. ``late`` is whether late rows are
+    followed by sessions in stateful mode, and an audit refuses amounts above ``most``. A signal
+    holds it back where it ``waits``.
     """
 
     name: str
@@ -124,6 +151,9 @@ class Made:
     lookback: int = 0
     plus: int = 0
     columns: int = 0
+    late: bool = False
+    most: int | None = None
+    waits: bool = False
 
     @property
     def key(self) -> ModelName:
@@ -141,15 +171,35 @@ class Made:
         return self.form in _BY_TIME
 
     @property
+    def files(self) -> dict[str, str]:
+        """The files that belong to its MODEL file, by path."""
+        if self.form is Form.SEED:
+            lines = (
+                f"{id_},{START + id_ * HOUR:%Y-%m-%d %H:%M:%S},{amount}"
+                for id_, amount in self.rows
+            )
+            return {f"{self.name}.csv": "\n".join(("id,at,amount", *lines)) + "\n"}
+        return {"signals/waiting.py": SIGNAL} if self.waits else {}
+
+    @property
+    def rows(self) -> tuple[tuple[int, int], ...]:
+        """Ids and amounts of the rows of a SEED's file."""
+        return tuple((id_, 10 * id_ + self.plus) for id_ in range(1 + self.plus % 3, 6))
+
+    @property
     def text(self) -> str:
         """Its MODEL file."""
+        if self.form is Form.SEED:
+            columns = "id bigint, at timestamp, amount bigint"
+            path = f"kind SEED (path '{self.name}.csv')"
+            return f"MODEL (name gen.{self.name}, {path}, columns ({columns}))"
         core = _CORE.get(self.form, _CORE[Form.COPY])
         if self.form is Form.EMBEDDED:
             core = _CORE[Form.VIEW]
         names = {"p": self.parents[0], "q": self.parents[-1]}
         query = core.format(**names, n=self.hours, unit=self.unit.name, at="at")
         more = "".join(f", CAST({at} AS BIGINT) AS more{at}" for at in range(self.columns))
-        if self.form is Form.SESSIONS:
+        if self.form in BY_SESSIONS:
             amount = f"amount + {self.plus} AS amount{more}"
             return f"{self._header};\n{query.replace('amount', amount, 1)}"
         outer = "SELECT id, at, CAST(amount + {} AS BIGINT) AS amount{} FROM ({}) AS core"
@@ -161,8 +211,15 @@ class Made:
         more = f", cron '{'@daily' if self.daily else '@hourly'}'"
         if self.form is Form.BY_PARTITION:
             more += f", partitioned_by {'days' if self.daily else 'hours'}(at)"
-        if self.form is Form.SESSIONS:
+        if self.form in BY_SESSIONS:
             more += f", late_data (mode stateless, sources ({self.parents[0]}))"
+        if self.late:
+            tracked = ", ".join(f"{each} (tracked_by at)" for each in dict.fromkeys(self.parents))
+            more += f", late_data (mode stateful, sources ({tracked}))"
+        if self.most is not None:
+            more += f", audits (accepted_range (column := amount, max_v := {self.most}))"
+        if self.waits:
+            more += ", signals (landed ())"
         if self.form in LOOKED_THROUGH:
             more = ""
         return f"MODEL (name gen.{self.name}, kind {kind}{more})"
@@ -191,7 +248,8 @@ def project(models: tuple[Made, ...]) -> Graph:
         place=Place(path=Path("external_models.yaml")),
         defaults=DEFAULTS,
     )
-    return graph_of({each.name: each.text for each in models}, others)
+    files = {each.name: each.files for each in models}
+    return graph_of({each.name: each.text for each in models}, others, files=files)
 
 
 Times = Mapping[str, Sequence[Interval]]

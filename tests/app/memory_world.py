@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -302,10 +302,16 @@ def hour_of(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
-def graph_of(texts: dict[str, str], *sources: ModelSource, **columns: str) -> Graph:
+def graph_of(
+    texts: dict[str, str],
+    *sources: ModelSource,
+    files: Mapping[str, Mapping[str, str]] | None = None,
+    **columns: str,
+) -> Graph:
     """The project of these MODEL texts over the one source, and others.
 
-    ``columns`` are other types of columns of the one source.
+    ``columns`` are other types of columns of the one source, and ``files`` those that belong to a
+    MODEL text, by the name of that.
     """
     source = external_source(
         SOURCE,
@@ -314,7 +320,12 @@ def graph_of(texts: dict[str, str], *sources: ModelSource, **columns: str) -> Gr
         defaults=DEFAULTS,
     )
     written = [
-        ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=DEFAULTS.as_texts())
+        ModelSource(
+            path=Path(f"models/{name}.sql"),
+            text=text,
+            defaults=DEFAULTS.as_texts(),
+            attachments=(files or {}).get(name, {}),
+        )
         for name, text in texts.items()
     ]
     with known_models(read_before()) as known:

@@ -1,36 +1,130 @@
-"""The commands that a text advises, carried out as they are written."""
+"""What a text advises, carried out as it is written: commands, and tables to drop."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from functools import partial
+from io import StringIO
+from pathlib import Path
 from typing import Any, Final
 
-from tests.simulator.commands import Command, People, apply_files, run
+from tests.simulator.commands import Command, Models, People, apply_files, publish, run
+from tests.worlds.catalog import MemoryCatalog
+from vde_dagster.app.apply.pausing import resume_models
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.operations import look_at_operations
+from vde_dagster.app.inspect.status import status_of
+from vde_dagster.app.recover.repairing import repair
+from vde_dagster.app.services import Services
+from vde_dagster.cli.status_view import Looked, print_status
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import parse_instant
 
+_DROP: Final = re.compile(r"[Dd]rop (vde__\S+?)[ ;,]")
+_LOOKS: Final = ("status", "history", "audits", "late", "diff", "unlock")
+"""Commands that change nothing here: leases of dead processes are over before anybody unlocks."""
 _COMMAND: Final = re.compile(r"`vde ([^`]+)`")
 
 
-def advised(people: People, text: str) -> Iterator[tuple[str, Command]]:
-    """The commands that a text names and that change something, with their words."""
+def advised(people: People, text: str, files: Models = ()) -> Iterator[tuple[str, Command]]:
+    """What a text names that changes something, with its words.
+
+    Plans are by these files; without any they are by those that their environment shows.
+
+    Raises:
+        ValueError: A command is advised that is not known here.
+    """
+    for written in dict.fromkeys(_DROP.findall(text)):
+        yield f"drop {written}", Command(do=partial(_dropping, table=written))
     for written in dict.fromkeys(_COMMAND.findall(text)):
         words = shlex.split(written)
         environment = words[1] if len(words) > 1 else "prod"
-        if words[0] == "run":
-            yield written, _run(environment)
-        elif words[0] == "plan":
-            yield written, _plan(people, environment, _options(words[2:]))
+        match words[0]:
+            case "run":
+                yield written, _run(environment)
+            case "plan":
+                yield written, _plan(people, environment, files, _options(words[2:]))
+            case "repair":
+                yield written, Command(do=partial(_repairing, name=words[1], where=_where(words)))
+            case "resume":
+                yield written, Command(do=partial(_resuming, name=words[1], where=_where(words)))
+            case "catch-up":
+                reload = "--reload" in words
+                do = partial(_catching_up, name=words[1], where=_where(words), reload=reload)
+                yield written, Command(do=do)
+            case "publish":
+                audits = [word for at, word in enumerate(words) if words[at - 1] == "--accept"]
+                do = partial(publish, people=people, work_id=words[1], audits=audits)
+                yield written, Command(do=do)
+            case word if word not in _LOOKS:
+                raise ValueError(f"`vde {written}` is advised, and is none that is known here")
+
+
+def status_text(services: Services, environment: str) -> str:
+    """What `vde status` prints."""
+    plan = plan_run(services, environment)
+    looked = Looked(
+        status=status_of(services, plan),
+        operations=look_at_operations(services, plan),
+        graph=plan.graph,
+        folder=Path(),
+    )
+    with redirect_stdout(StringIO()) as printed:
+        print_status(looked)
+    return printed.getvalue()
+
+
+def with_whole_commands(words: str, refusal: str) -> str:
+    """A refusal whose options ("plan with --accept-loss") are added to the command it is about."""
+    options = re.findall(r"plan with `?(--accept-loss|--allow-empty)", refusal)
+    return "\n".join([refusal, *(f"`vde {words} {option}`" for option in options)])
+
+
+def _where(words: Sequence[str]) -> str:
+    return words[words.index("--env") + 1] if "--env" in words else "prod"
+
+
+def _bound(services: Services, where: str) -> Binding:
+    binding = bind_environment(services, where)
+    if binding is None:
+        raise ValueError(f"{where} is advised, and there is no such environment")
+    return binding
+
+
+def _dropping(services: Services, table: str) -> None:
+    catalog = services.catalog
+    assert isinstance(catalog, MemoryCatalog)
+    name = TableName(*table.split("."))
+    if name in catalog.tables:
+        catalog.drop_table(name)
+
+
+def _repairing(services: Services, name: str, where: str) -> None:
+    found = repair(services, _bound(services, where), ModelName(*name.split(".")))
+    if not found.is_sound:
+        raise Refused(f"{name} is not repaired", advice=found.advice)
+
+
+def _resuming(services: Services, name: str, where: str) -> None:
+    resume_models(services, where, [ModelName(*name.split("."))])
+
+
+def _catching_up(services: Services, name: str, where: str, reload: bool) -> None:
+    catch_up(services, _bound(services, where), ModelName(*name.split(".")), reload=reload)
 
 
 def _run(environment: str) -> Command:
     return Command(do=lambda services: run(services, environment))
 
 
-def _plan(people: People, environment: str, options: dict[str, Any]) -> Command:
-    """By the files of what the environment shows, if it shows anything."""
-    models = people.shows.get(environment, people.models)
+def _plan(people: People, environment: str, files: Models, options: dict[str, Any]) -> Command:
+    models = files or people.shows.get(environment, people.models)
     return Command(
         do=lambda services: apply_files(services, models, environment, **options),
         moves=environment,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from tests.app.generated_models import Form, Made, project
+from tests.app.generated_models import BY_SESSIONS, Made, project
 from tests.simulator.steps import Act
+from vde_dagster.app.apply.accepting import Accepting, publish_refused
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.pausing import pause_models, resume_models
@@ -153,7 +154,27 @@ def _catch_up(people: People, act: Act) -> Command:
         if binding is not None and made.key in binding.graph:
             catch_up(services, binding, made.key)
 
-    return Command(do=do) if made.form is Form.SESSIONS else NOTHING
+    return Command(do=do) if _has_sessions(made) else NOTHING
+
+
+def _publish(people: People, act: Act) -> Command:
+    """What audits refused, all the same."""
+
+    def do(services: Services) -> None:
+        binding = bind_environment(services, act.environment)
+        keys = [] if binding is None else [binding.key(node.name) for node in binding.graph]
+        for work in services.state.failed(keys).values():
+            if work.refused_branch:
+                audits = [each.name for each in work.audits if each.stops]
+                publish(services, people, work.intent.work_id, audits)
+
+    return Command(do=do)
+
+
+def publish(services: Services, people: People, work_id: str, audits: Sequence[str]) -> None:
+    """`vde publish`."""
+    wanted = Accepting(work_id=work_id, audits=tuple(audits), reason="it is right")
+    publish_refused(services, lambda: project(people.models), wanted)
 
 
 def _evaluate(people: People, act: Act) -> Command:
@@ -170,14 +191,18 @@ def _evaluate(people: People, act: Act) -> Command:
             interval = entries[act.model % len(entries)].interval
             evaluate_range(services, binding, made.key, interval, force=act.model % 2 == 0)
 
-    is_by_time = made.is_by_time and made.form is not Form.SESSIONS
+    is_by_time = made.is_by_time and not _has_sessions(made)
     return Command(do=do) if is_by_time else NOTHING
 
 
 def _chosen(people: People, act: Act, *, late: bool = False) -> Made:
     models = people.shows.get(act.environment, people.models)
-    found = [each for each in models if each.form is Form.SESSIONS] if late else []
+    found = [each for each in models if _has_sessions(each)] if late else []
     return (found or models)[act.model % len(found or models)]
+
+
+def _has_sessions(made: Made) -> bool:
+    return made.form in BY_SESSIONS or made.late
 
 
 def _running(wanted: Wanted) -> Callable[[People, Act], Command]:
@@ -200,5 +225,6 @@ _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "resume": _resume,
     "catch up": _catch_up,
     "evaluate": _evaluate,
+    "publish": _publish,
     "clean up": lambda *_: Command(do=lambda services: clean_up(services, _TIMES)),
 }

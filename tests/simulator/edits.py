@@ -9,16 +9,17 @@ from typing import Final
 
 from tests.app.generated_models import (
     KEEPING_BY_THEMSELVES,
+    LOOKED_THROUGH,
     ONLY_AT_THE_END,
     SEQUENTIAL,
     Form,
     Made,
     downstream,
     edited,
-    generated,
     is_bounded,
 )
-from tests.simulator.steps import SOURCES, Edit
+from tests.simulator.projects import SOURCES, invented
+from tests.simulator.steps import Edit
 
 Models = tuple[Made, ...]
 _SIMPLE: Final = (Form.COPY, Form.RECENT, Form.SUMS, Form.FULL_UNTIL, Form.FULL, Form.VIEW)
@@ -45,7 +46,8 @@ def meanings(models: Sequence[Made]) -> Iterator[tuple[Made, object]]:
     """Each model with what it and all that it reads compute."""
     known: dict[str, object] = {}
     for made in models:
-        meaning = (replace(made, columns=0), *(known.get(each, each) for each in made.parents))
+        bare = replace(made, columns=0, most=None, waits=False)
+        meaning = (bare, *(known.get(each, each) for each in made.parents))
         known[f"gen.{made.name}"] = meaning
         yield made, meaning
 
@@ -62,7 +64,7 @@ def _removed(models: Models, made: Made, _: Random) -> Models:
 def _added(models: Models, _: Made, chance: Random) -> Models:
     known = {f"gen.{each.name}": each for each in models}
     late = any(each.form is Form.SESSIONS for each in models)
-    for new in generated(chance):
+    for new in invented(chance):
         read = [known[each] for each in new.parents if each in known]
         is_fitting = (
             f"gen.{new.name}" not in known
@@ -79,9 +81,37 @@ def _added(models: Models, _: Made, chance: Random) -> Models:
 def _of_another_form(models: Models, made: Made, chance: Random) -> Models:
     readers = [each for each in downstream(made, models) if each.name != made.name]
     is_read_by_time = any(each.form in SEQUENTIAL for each in readers)
-    if made.form not in _SIMPLE or is_read_by_time:
+    if made.form not in _SIMPLE or is_read_by_time or made.late:
         return models
-    return _replaced(models, made, replace(made, form=chance.choice(_SIMPLE), hours=2, lookback=0))
+    form = chance.choice(_SIMPLE)
+    bare = replace(made, form=form, hours=2, lookback=0, waits=False, most=None)
+    return _replaced(models, made, bare)
+
+
+def _renamed(models: Models, made: Made, _: Random) -> Models:
+    """One model under another name, also where others read it."""
+    name = f"{made.name}r"
+    if any(each.name == name for each in models):
+        return models
+    old, new = f"gen.{made.name}", f"gen.{name}"
+    renamed = _replaced(models, made, replace(made, name=name))
+    return tuple(
+        replace(each, parents=tuple(new if one == old else one for one in each.parents))
+        for each in renamed
+    )
+
+
+def _of_late_rows(models: Models, made: Made, _: Random) -> Models:
+    tracked = {*SOURCES, *(f"gen.{each.name}" for each in models if each.is_by_time)}
+    if made.form not in (Form.COPY, Form.SUMS, Form.JOIN) or not tracked.issuperset(made.parents):
+        return models
+    return _replaced(models, made, replace(made, late=not made.late, lookback=0))
+
+
+def _audited(models: Models, made: Made, chance: Random) -> Models:
+    if made.form in LOOKED_THROUGH or made.form is Form.SEED:
+        return models
+    return _replaced(models, made, replace(made, most=chance.choice((None, None, 60, 90, 300))))
 
 
 _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
@@ -90,4 +120,7 @@ _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
     "remove": _removed,
     "add": _added,
     "form": _of_another_form,
+    "rename": _renamed,
+    "late": _of_late_rows,
+    "audit": _audited,
 }

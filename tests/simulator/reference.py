@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
-from tests.app.generated_models import LOOKED_THROUGH, ONLY_AT_THE_END, WHOLE_TABLES, Form, Made
+from tests.app.generated_models import LOOKED_THROUGH, WHOLE_TABLES, Form, Made
 from tests.app.memory_world import START
 
 Row = tuple[int, datetime, int]
 K = TypeVar("K", bound=Hashable)
 HOUR: Final = timedelta(hours=1)
+FOREVER: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +30,35 @@ class Shown:
 
 
 def expected(
-    models: Sequence[Made], sources: Mapping[str, Shown], loose: Collection[str] = ()
+    models: Sequence[Made],
+    sources: Mapping[str, Shown],
+    loose: Collection[str] = (),
+    *,
+    landed: datetime = FOREVER,
 ) -> dict[str, Shown]:
     """What each model shows once all is computed, by its name; models come parents first.
 
-    Of those in ``loose`` the rows depend on when they were computed.
+    Of those in ``loose`` the rows depend on when they were computed. Signals let pass what ends by
+    the time ``landed``.
     """
     tables = dict(sources)
     for model in models:
-        shown = _shown(model, [tables[each] for each in model.parents])
+        shown = _shown(model, [tables[each] for each in model.parents], landed)
         tables[f"gen.{model.name}"] = Shown(None, shown.end) if model.name in loose else shown
     return tables
 
 
-def _shown(model: Made, parents: Sequence[Shown]) -> Shown:
+def _shown(model: Made, parents: Sequence[Shown], landed: datetime) -> Shown:
+    if model.form is Form.SEED:
+        rows = ((id_, START + id_ * HOUR, amount) for id_, amount in model.rows)
+        return Shown(tuple(rows), FOREVER)
     by_time = parents[:1] if model.form is Form.LOOKUP else parents
-    reached = min(each.end for each in by_time)
+    reached = min([each.end for each in by_time] + [landed] * model.waits)
     end = _floor(model, reached)
     given = [each.rows for each in parents]
     # whoever reads a whole table or a view reads it as it is, whatever its own cadence
     shown_to = reached if model.form in LOOKED_THROUGH | WHOLE_TABLES else end
-    if model.form in ONLY_AT_THE_END or any(each is None for each in given):
+    if any(each is None for each in given):
         return Shown(None, shown_to)
     made = _rows(model, given[0] or (), given[-1] or (), end)
     return Shown(tuple((id_, at, amount + model.plus) for id_, at, amount in made), shown_to)
@@ -83,6 +92,9 @@ def _rows(  # noqa: PLR0912 - a case for each form
             by_id = _grouped((row[0], row) for row in q)
             for id_, at, amount in mine:
                 yield id_, at, amount + max((row[2] for row in by_id.get(id_, ())), default=0)
+        case Form.HISTORY:  # the rows that are valid now
+            for key, rows in _grouped((row[0] % 3, row) for row in p).items():
+                yield key, max(row[1] for row in rows), sum(row[2] for row in rows)
         case Form.BY_KEY:
             last: dict[int, Row] = {}
             for _, rows in sorted(_grouped((_floor(model, row[1]), row) for row in mine).items()):

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from tests.app.generated_models import OTHERS, Form, Made, generated
-from tests.app.memory_world import SOURCE
+from tests.app.generated_models import BY_SESSIONS, Made
+from tests.simulator.projects import SOURCES, invented
 
 ENVIRONMENTS: Final = ("prod", "dev", "qa")
-SOURCES: Final = (str(SOURCE), str(OTHERS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +53,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """Somebody gives a command, which may die before or after one of its calls of a port.
+    """Somebody gives a command, to which a fault may happen before or after a call of a port.
 
     ``other`` is a second environment, or the number of a model, where the command has one.
+    ``meanwhile`` is what somebody else does in a sleep.
     """
 
     what: str
@@ -65,6 +65,43 @@ class Act:
     model: int = 0
     cut_at: int = 0
     after: bool = False
+    fault: str = "dies"
+    meanwhile: Act | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """What signals say from now on: all that is there has landed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jump:
+    """The clock of the machines jumps, or goes back a little where ``minutes`` are negative."""
+
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meddle:
+    """Another program does something to what an environment shows of a model."""
+
+    environment: str
+    model: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heed:
+    """Somebody reads the status of an environment, and does all that it advises."""
+
+    environment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Dagster's daemon asks an environment's sensor, and does the runs that it wants."""
+
+    environment: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +112,7 @@ class AtOnce:
     seed: int
 
 
-Step = Land | Correct | Tidy | Edit | Act | AtOnce
+Step = Land | Correct | Tidy | Edit | Signal | Jump | Meddle | Heed | Tick | Act | AtOnce
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +123,10 @@ class History:
     steps: tuple[Step, ...]
 
 
-EDITS: Final = ("breaking", "breaking", "column", "revert", "revert", "add", "remove", "form")
+EDITS: Final = (
+    *("breaking", "breaking", "column", "revert", "revert", "add", "remove", "form"),
+    *("late", "audit", "rename"),
+)
 ACTS: Final = (
     *("plan",) * 6,
     *("run",) * 6,
@@ -94,15 +134,20 @@ ACTS: Final = (
     *("promote",) * 3,
     *("rollback",) * 2,
     *("restate", "catch up", "save", "apply saved", "pause", "resume", "clean up"),
-    *("forward", "remove", "evaluate"),
+    *("forward", "remove", "evaluate", "publish"),
 )
+MEDDLINGS: Final = (
+    *("append", "delete", "roll back", "drop table", "drop view", "drop physical view"),
+    *("compact", "expire"),
+)
+FAULTS: Final = ("dies", "dies", "loses an answer", "has no space", "is locked out", "sleeps")
 
 
 def history(seed: int, *, length: int = 40) -> History:
     """The history of a seed; it begins with rows and a plan of production."""
     chance = Random(seed)
-    models = generated(chance)
-    sessions = any(each.form is Form.SESSIONS for each in models)
+    models = invented(chance)
+    sessions = any(each.form in BY_SESSIONS for each in models)
     first = tuple(
         Land(
             source=source,
@@ -117,7 +162,12 @@ def history(seed: int, *, length: int = 40) -> History:
 
 def _step(chance: Random, *, sessions: bool) -> Step:
     source = chance.choice(SOURCES)
-    kinds = (*("land", "late") * 2, "fix", "tidy", *("edit",) * 3, *("act",) * 9, "at once")
+    kinds = (
+        *("land", "late") * 2,
+        *("fix", "tidy", "at once", "jump", "meddle", "heed", "signal", "tick"),
+        *("edit",) * 3,
+        *("act",) * 9,
+    )
     made: Step
     match chance.choice(kinds):
         case "land":
@@ -134,6 +184,20 @@ def _step(chance: Random, *, sessions: bool) -> Step:
         case "edit":
             how, number = chance.choice(EDITS), chance.randrange(10**6)
             made = Edit(model=chance.randrange(99), how=how, chance=number)
+        case "signal":
+            made = Signal()
+        case "jump":
+            made = Jump(minutes=chance.choice((-1, -5, 25, 60, 24 * 60, 9 * 24 * 60)))
+        case "meddle":
+            made = Meddle(
+                environment=chance.choice(ENVIRONMENTS),
+                model=chance.randrange(99),
+                how=chance.choice(MEDDLINGS),
+            )
+        case "tick":
+            made = Tick(environment=chance.choice(ENVIRONMENTS))
+        case "heed":
+            made = Heed(environment=chance.choice(ENVIRONMENTS))
         case "at once":
             acts = tuple(_act(chance) for _ in range(2))
             made = AtOnce(acts=acts, seed=chance.randrange(10**6))
@@ -148,13 +212,29 @@ def _landing(source: str, hours: Sequence[float], chance: Random, until: int) ->
 
 
 def _act(chance: Random) -> Act:
-    """A command, of which every fifth one dies."""
-    made = Act(
+    """A command, of which every fourth one has a fault ahead."""
+    made = _command(chance)
+    if chance.random() < 0.75:
+        return made
+    fault = chance.choice(FAULTS)
+    meanwhile = None
+    if fault == "sleeps":
+        others = _command(chance)
+        where = made.environment if chance.random() < 0.7 else others.environment
+        meanwhile = replace(others, environment=where)
+    return replace(
+        made,
+        cut_at=chance.randrange(1, 100),
+        after=chance.random() < 0.5,
+        fault=fault,
+        meanwhile=meanwhile,
+    )
+
+
+def _command(chance: Random) -> Act:
+    return Act(
         what=chance.choice(ACTS),
         environment=chance.choice((*ENVIRONMENTS, "prod", "dev")),
         other=chance.choice(ENVIRONMENTS),
         model=chance.randrange(99),
     )
-    if chance.random() < 0.8:
-        return made
-    return replace(made, cut_at=chance.randrange(1, 100), after=chance.random() < 0.5)

@@ -404,6 +404,12 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             del self.tables[name]
             self.lost_metadata.discard(name)
 
+    def drop_view(self, name: TableName) -> None:
+        """Drop a view, of an environment or a physical one."""
+        with self.lock:
+            self._views.pop(name, None)
+            self.queries.pop(name, None)
+
     def rename_column(self, name: TableName, column: str, new: str) -> None:
         """Rename a column, without a snapshot."""
         with self.lock:

@@ -1,0 +1,59 @@
+"""What has to be true of the state and the catalog after each step, beside what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tests.simulator.commands import run
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.inspect.status import EnvironmentStatus
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import VdeError
+
+
+def wrong_digests(services: Services, environment: str, lost: Collection[str]) -> Iterator[str]:
+    """The versions of an environment whose rows are not those of the D-SHAs in the ledger.
+
+    ``lost`` are the tables that other programs changed.
+    """
+    binding = bind_environment(services, environment)
+    for verified in verify(services, binding) if binding is not None else ():
+        if not verified.holds and str(verified.key.table) not in lost:
+            why = verified.foreign_write or verified.mismatches or "there is no table"
+            yield f"the rows of {verified.key.table} are not as recorded: {why}"
+
+
+def gone(status: EnvironmentStatus, lost: Collection[str]) -> Iterator[str]:
+    """The tables and views that are not there any more, and that no other program dropped."""
+    for each in status.models:
+        if each.lost is not None and each.lost.table not in lost:
+            yield f"{each.lost.table} is gone, and nobody dropped it: {each.lost.damage}"
+
+
+def computed_for_nothing(services: Services, environment: str) -> Iterator[str]:
+    """What a run computes right after another one that ended well."""
+    if plan_run(services, environment).is_empty:
+        return
+    staged: list[str] = []
+
+    class Engine:
+        def __getattr__(self, method: str) -> Any:
+            found = getattr(services.engine, method)
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if method == "stage":
+                    staged.append(f"{args[0].target.table} {[e.write for e in args[0].parts]}")
+                return found(*args, **kwargs)
+
+            return call
+
+    counted: Mapping[str, Any] = {"engine": Engine()}
+    try:
+        run(replace(services, **counted), environment)
+    except VdeError as error:
+        yield f"a run was refused right after another one: {error}"
+    yield from (f"{each} is computed once more" for each in staged)

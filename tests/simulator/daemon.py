@@ -1,0 +1,63 @@
+"""Dagster's daemon in a history: a tick of an environment's sensor, and the runs it asks for."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import dagster as dg
+
+from tests.app.generated_models import OTHERS
+from tests.app.memory_world import RAW_COLUMNS, SOURCE, MemoryWorld
+from tests.orchestration.automated_world import AutomatedWorld
+from tests.simulator.commands import Models
+from vde_dagster.orchestration.jobs import CATCH_UP_JOB
+
+
+@dataclass
+class Daemon:
+    """A project's folder and Dagster's instance, which outlive every tick."""
+
+    world: MemoryWorld
+    _folder: TemporaryDirectory[str] = field(default_factory=TemporaryDirectory)
+
+    @cached_property
+    def instance(self) -> dg.DagsterInstance:
+        """Dagster's storage, in memory."""
+        return dg.DagsterInstance.ephemeral()
+
+    def tick(self, environment: str, files: Models) -> tuple[str, list[str]]:
+        """What a tick of an environment's sensor says, and how each run that it asked for ended."""
+        automated = AutomatedWorld(Path(self._folder.name), self.instance, self.world)
+        automated.write({made.name: made.text for made in files})
+        sources = [{"name": str(e), "columns": RAW_COLUMNS} for e in (SOURCE, OTHERS)]
+        (automated.folder / "external_models.yaml").write_text(json.dumps(sources))
+        for made in files:
+            for name, text in made.files.items():
+                place = automated.folder if "/" in name else automated.folder / "models"
+                (place / name).parent.mkdir(exist_ok=True)
+                (place / name).write_text(text, encoding="utf-8")
+        definitions = automated.definitions(environment)
+        sensor = definitions.resolve_sensor_def(f"vde_automation_{environment}")
+        with dg.build_sensor_context(instance=self.instance, definitions=definitions) as context:
+            answer = sensor.evaluate_tick(context)
+        ended = []
+        for request in answer.run_requests or ():
+            job = definitions.resolve_job_def(request.job_name or CATCH_UP_JOB)
+            logging.disable(logging.CRITICAL)
+            try:
+                done = job.execute_in_process(
+                    run_config=request.run_config,
+                    tags=dict(request.tags),
+                    instance=self.instance,
+                    raise_on_error=False,
+                )
+            finally:
+                logging.disable(logging.NOTSET)
+            failures = [each for each in done.all_events if each.is_failure]
+            ended.append("" if done.success else str([each.message for each in failures])[:600])
+        return answer.skip_message or "", ended

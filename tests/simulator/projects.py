@@ -1,0 +1,58 @@
+"""Generated projects: models of all forms, some with seeds, audits, signals and late data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from tests.app.generated_models import (
+    LOOKED_THROUGH,
+    OTHERS,
+    WHOLE_TABLES,
+    Form,
+    Made,
+    generated,
+)
+from tests.app.memory_world import SOURCE
+
+SOURCES: Final = (str(SOURCE), str(OTHERS))
+SEED: Final = "s0"
+_FOLLOWING: Final = {Form.COPY, Form.SUMS, Form.JOIN, Form.UNION, Form.RECENT}
+"""Forms that may follow late rows by sessions in stateful mode."""
+_MOST: Final = (60, 90, 97, 300)
+
+
+def invented(chance: Random) -> tuple[Made, ...]:
+    """The models of a new project, parents first."""
+    models = [*generated(chance)]
+    if chance.random() < 0.4:
+        reading = [at for at, made in enumerate(models) if _may_read_seed(made)]
+        if reading:
+            at = chance.choice(reading)
+            parents = (*models[at].parents[:-1], f"gen.{SEED}")
+            models[at] = replace(models[at], parents=parents)
+            models.insert(0, Made(name=SEED, form=Form.SEED, parents=()))
+    return tuple(_adorned(made, models, chance) for made in models)
+
+
+def _may_read_seed(made: Made) -> bool:
+    return made.form in (Form.LOOKUP, Form.FULL)
+
+
+def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
+    """A model with some of the properties that its form may have."""
+    if made.form is Form.SEED or made.form in LOOKED_THROUGH:
+        return made
+    if made.form is Form.UNMANAGED and made.parents[0] in SOURCES and chance.random() < 0.6:
+        made = replace(made, form=Form.ADDED_LATE)
+    tracked = {*SOURCES, *(f"gen.{each.name}" for each in models if each.is_by_time)}
+    may_follow = made.form in _FOLLOWING and tracked.issuperset(made.parents)
+    if may_follow and chance.random() < 0.35:
+        made = replace(made, late=True, lookback=0)
+    if chance.random() < 0.12:
+        made = replace(made, most=chance.choice(_MOST))
+    if made.form not in WHOLE_TABLES and chance.random() < 0.12:
+        made = replace(made, waits=True)
+    return made
