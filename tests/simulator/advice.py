@@ -146,6 +146,8 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
                 options["restate"] = (*options.get("restate", ()), next(rest))
             case "--start" | "--end":
                 options[word[2:]] = parse_instant(next(rest))
+            case "--auto-apply":
+                pass
             case "--allow-empty" | "--accept-loss":
                 options[word[2:].replace("-", "_")] = True
             case _:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
-from tests.app.generated_models import LOOKED_THROUGH, WHOLE_TABLES, Form, Made
+from tests.app.generated_models import LOOKED_THROUGH, SEQUENTIAL, WHOLE_TABLES, Form, Made
 from tests.app.memory_world import START
 
 Row = tuple[int, datetime, int]
 K = TypeVar("K", bound=Hashable)
 HOUR: Final = timedelta(hours=1)
+_WITHOUT_TIME: Final = {*SEQUENTIAL, Form.ADDED_LATE}
+"""Forms whose tables have no time by which they are read: they are read as they are, too."""
 FOREVER: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -57,7 +59,7 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime) -> Shown:
     end = _floor(model, reached)
     given = [each.rows for each in parents]
     # whoever reads a whole table or a view reads it as it is, whatever its own cadence
-    shown_to = reached if model.form in LOOKED_THROUGH | WHOLE_TABLES else end
+    shown_to = reached if model.form in LOOKED_THROUGH | WHOLE_TABLES | _WITHOUT_TIME else end
     if any(each is None for each in given):
         return Shown(None, shown_to)
     made = _rows(model, given[0] or (), given[-1] or (), end)
