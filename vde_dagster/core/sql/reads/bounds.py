@@ -141,7 +141,9 @@ def every(parts: Iterable[Formula]) -> Formula:
 def either(parts: Iterable[Formula]) -> Formula:
     """The formula that one of the parts is met."""
     left = tuple(parts)
-    return ANYTHING if ANYTHING in left else Either(left)
+    if ANYTHING in left:
+        return ANYTHING
+    return left[0] if len(left) == 1 else Either(left)
 
 
 def opposite(formula: Formula) -> Formula:

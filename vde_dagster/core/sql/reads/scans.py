@@ -14,7 +14,8 @@ changes the result:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -96,6 +97,9 @@ class Tracer:
     root: exp.Query
     kept: Kept | None
     known: dict[tuple[int, frozenset[tuple[int, Axis]]], Formula] = field(default_factory=dict)
+    conditions: dict[tuple[int, str], _ByColumn] = field(default_factory=dict)
+    outputs: dict[int, _ByColumn | None] = field(default_factory=dict)
+    names: dict[tuple[int, tuple[str, ...]], dict[int, str]] = field(default_factory=dict)
 
     def scan(self, block: Block, alias: str, column: TimeColumn | None) -> Formula:
         """What a scan's rows must meet."""
@@ -107,9 +111,21 @@ class Tracer:
         """What rows must meet that a block reads under one alias."""
         if not block.sound:
             return ANYTHING
-        select = block.clauses
-        conditions = [can_be_true(each, axes) for each in _conditions(select, alias)]
-        return every([*conditions, self._demand(select.node, _passed_on(select, axes))])
+        select, key = block.clauses, (id(block), alias)
+        if key not in self.conditions:
+            self.conditions[key] = _ByColumn.of(enumerate(_conditions(select, alias)))
+        about = self.conditions[key].about((None, *axes))
+        conditions = [can_be_true(each, axes) for _, each in about]
+        return every([*conditions, self._demand(select.node, self._passed_on(select, axes))])
+
+    def _passed_on(self, select: SelectClauses, axes: Axes) -> dict[int, Axis]:
+        """The output columns that are axes, if conditions on them are conditions on input rows."""
+        if id(select) not in self.outputs:
+            self.outputs[id(select)] = _outputs(select)
+        outputs = self.outputs[id(select)]
+        about = () if outputs is None else outputs.about(axes)
+        passed = ((position, axis_of(each, axes)) for position, each in about)
+        return {position: axis for position, axis in passed if axis is not None}
 
     def _demand(self, body: Body, outputs: Mapping[int, Axis]) -> Formula:
         """The conditions on a query's rows, whose columns at some positions are axes."""
@@ -131,13 +147,24 @@ class Tracer:
             }
             return self._demand(use.operation, passed)
         if use.block is not None:
-            names = _names(body, use.columns)
+            names = self._names(body, use.columns)
             axes = {(use.alias, names[at]): axis for at, axis in outputs.items() if at in names}
             return self._rows(use.block, use.alias, axes) if axes else ANYTHING
         return self._kept(body, outputs) if body is self.root else ANYTHING
 
+    def _names(self, body: Body, listed: tuple[str, ...]) -> Mapping[int, str]:
+        """The columns of a query by position, where their names are certain and unique."""
+        key = (id(body), listed)
+        if key not in self.names:
+            own = [each.lower() for each in body.named_selects]
+            is_certain = not ("*" in own or any(each.is_star for each in body.selects))
+            names = [*listed, *own[len(listed) :]] if is_certain else []
+            counts = Counter(names)
+            self.names[key] = {at: name for at, name in enumerate(names) if counts[name] == 1}
+        return self.names[key]
+
     def _kept(self, body: Body, outputs: Mapping[int, Axis]) -> Formula:
-        names = _names(body, ())
+        names = self._names(body, ())
         for position, axis in outputs.items():
             kept = self.kept is not None and names.get(position) == self.kept.name
             if self.kept is not None and kept and axis.format == self.kept.format:
@@ -145,13 +172,28 @@ class Tracer:
         return ANYTHING
 
 
-def _names(body: Body, listed: tuple[str, ...]) -> dict[int, str]:
-    """The columns of a query by position, those left out whose names are not certain or unique."""
-    own = [each.lower() for each in body.named_selects]
-    if "*" in own or any(each.is_star for each in body.selects):
-        return {}
-    names = [*listed, *own[len(listed) :]]
-    return {at: name for at, name in enumerate(names) if names.count(name) == 1}
+@dataclass(frozen=True, slots=True)
+class _ByColumn:
+    """Expressions by the columns in them; those that may be true or false without one by None."""
+
+    parts: Mapping[int, exp.Expr]
+    places: Mapping[tuple[str, str] | None, Sequence[int]]
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[int, exp.Expr]]) -> _ByColumn:
+        """Look at each expression, with its position, once."""
+        every, places = dict(parts), defaultdict[tuple[str, str] | None, list[int]](list)
+        for place, part in every.items():
+            for node in part.find_all(exp.Column, exp.Boolean, exp.Null):
+                is_column = isinstance(node, exp.Column)
+                key = (node.table.lower(), node.name.lower()) if is_column else None
+                places[key].append(place)
+        return cls(every, places)
+
+    def about(self, columns: Iterable[tuple[str, str] | None]) -> Iterator[tuple[int, exp.Expr]]:
+        """The expressions with one of some columns, with their positions, in order."""
+        for place in sorted({at for key in columns for at in self.places.get(key, ())}):
+            yield place, self.parts[place]
 
 
 def _conditions(select: SelectClauses, alias: str) -> Iterator[exp.Expr]:
@@ -186,17 +228,16 @@ def _aliases(item: FromItem) -> set[str]:
     return own
 
 
-def _passed_on(select: SelectClauses, axes: Axes) -> dict[int, Axis]:
-    """The output columns that are axes, if conditions on them are conditions on input rows."""
+def _outputs(select: SelectClauses) -> _ByColumn | None:
+    """The outputs on which conditions are conditions on input rows; None if no condition is one."""
     counts = bool(select.ending.limits) or select.qualify is not None
     if counts or select.distinct_on is not None or _has_window(select.node):
-        return {}
-    passed: dict[int, Axis] = {}
-    for position, projection in enumerate(select.projections):
-        axis = axis_of(projection, axes)
-        if axis is not None and (select.group is None or _is_grouped(projection, select.group)):
-            passed[position] = axis
-    return passed
+        return None
+    outputs = enumerate(select.projections)
+    if select.group is None:
+        return _ByColumn.of(outputs)
+    keys = _keys_of(select.group)
+    return _ByColumn.of((at, each) for at, each in outputs if each.unalias().unnest() in keys)
 
 
 def _has_window(select: exp.Select) -> bool:
@@ -204,7 +245,7 @@ def _has_window(select: exp.Select) -> bool:
     return any(isinstance(node, exp.Window) for node in inside)
 
 
-def _is_grouped(projection: exp.Expr, group: GroupClause) -> bool:
-    """Whether a column is a key of a plain GROUP BY, in which every group has one value of it."""
-    keys = [each.unnest() for each in group.keys]
-    return group.is_plain and not group.is_all and projection.unalias().unnest() in keys
+def _keys_of(group: GroupClause) -> frozenset[exp.Expr]:
+    """The keys of a plain GROUP BY, of each of which every group has one value."""
+    is_known = group.is_plain and not group.is_all
+    return frozenset(each.unnest() for each in group.keys) if is_known else frozenset()

@@ -10,7 +10,7 @@ and in none of the other is a row that is lost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Final
@@ -126,25 +126,23 @@ def _why_lost(formula: Formula, cutting: Cutting) -> str:
     """How rows are lost for certain; empty if none are."""
     unit = _named(cutting)
     alone, together = f"each {unit} is evaluated alone", f"several {unit}s are evaluated at once"
-    groups = _groups_for(formula, cutting.unit)
-    if any(_lost(formula, group, alone=True) for group in groups):
+    scan = _Scan(formula)
+    groups, many = _groups(cutting.unit)
+    if any(scan.met(group[0]) == () for group in groups):
+        groups = (*groups, many)  # one unit alone reads nothing
+    if any(scan.lost(group, alone=True) for group in groups):
         return f"the bounds leave out rows if {alone}, which are read if {together}"
-    if cutting.in_batches and any(_lost(formula, group, alone=False) for group in groups):
+    if cutting.in_batches and any(scan.lost(group, alone=False) for group in groups):
         return f"the bounds leave out rows if {together}, which are read if {alone}"
     return ""
-
-
-def _groups_for(formula: Formula, unit: IntervalUnit) -> Sequence[Sequence[Interval]]:
-    """Neighbouring units: in pairs, or many of them if one alone reads nothing."""
-    pairs, many = _groups(unit)
-    return pairs if all(_meeting(formula, pair[0]) != () for pair in pairs) else (*pairs, many)
 
 
 @lru_cache(maxsize=1024)
 def _overlap(formula: Formula, cutting: Cutting) -> bool:
     """Whether the bounds of neighbouring units have rows in common for certain."""
     pairs, _ = _groups(cutting.unit)
-    return any(common(*(_certain(formula, unit) for unit in pair)) for pair in pairs)
+    scan = _Scan(formula)
+    return any(common(*(scan.certain(unit) for unit in pair)) for pair in pairs)
 
 
 def _twice(cutting: Cutting) -> str:
@@ -167,27 +165,36 @@ def _advice(axis: TimeAxis, cutting: Cutting) -> str:
     return f"{whole}{moved}{batches if cutting.in_batches and cutting.may_be_alone else '.'}"
 
 
-def _lost(formula: Formula, units: Sequence[Interval], *, alone: bool) -> bool:
-    """Whether rows are lost among units: alone of what they read together, or together of that."""
-    whole = Interval(units[0].start, units[-1].end)
-    if alone:
-        taken = [_meeting(formula, unit) for unit in units]
-        return bool(_without(_certain(formula, whole), taken))
-    read = _meeting(formula, whole)
-    return any(_without(_certain(formula, unit), [read]) for unit in units)
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """What is read for intervals under a formula, each worked out once."""
 
+    formula: Formula
+    known: dict[tuple[Interval, bool], InstantSet] = field(default_factory=dict)
 
-def _meeting(formula: Formula, interval: Interval) -> InstantSet:
-    return instants_meeting(formula, Moments.between(interval, interval))
+    def met(self, interval: Interval, *, truth: bool = True) -> InstantSet:
+        """The instants whose rows can meet the formula, or can fail to."""
+        key = (interval, truth)
+        if key not in self.known:
+            formula = self.formula if truth else opposite(self.formula)
+            self.known[key] = instants_meeting(formula, Moments.between(interval, interval))
+        return self.known[key]
 
+    def certain(self, interval: Interval) -> tuple[Interval, ...]:
+        """Instants whose rows meet the formula for certain, as far as it says anything of them."""
+        met, unmet = self.met(interval), self.met(interval, truth=False)
+        every = Interval(BEGINNING, FOREVER)
+        if unmet is None:
+            return ()
+        return common(subtract([every], unmet), [every] if met is None else met)
 
-def _certain(formula: Formula, interval: Interval) -> tuple[Interval, ...]:
-    """Instants whose rows meet a formula for certain, as far as it says anything of them."""
-    met, unmet = _meeting(formula, interval), _meeting(opposite(formula), interval)
-    every = Interval(BEGINNING, FOREVER)
-    if unmet is None:
-        return ()
-    return common(subtract([every], unmet), [every] if met is None else met)
+    def lost(self, units: Sequence[Interval], *, alone: bool) -> bool:
+        """Whether units lose rows: alone of what they read together, or together of that."""
+        whole = Interval(units[0].start, units[-1].end)
+        if alone:
+            return bool(_without(self.certain(whole), [self.met(unit) for unit in units]))
+        read = [self.met(whole)]
+        return any(_without(self.certain(unit), read) for unit in units)
 
 
 def _without(certain: Sequence[Interval], taken: Sequence[InstantSet]) -> tuple[Interval, ...]:
