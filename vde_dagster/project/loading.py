@@ -14,7 +14,8 @@ from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.audits.bounds import unaudited_rows
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.checks import place_in, unpinned_reads
-from vde_dagster.core.graph.graph import Graph, resolve
+from vde_dagster.core.graph.graph import Graph, resolve, too_deep
+from vde_dagster.core.graph.losses import losses
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.configuration import Configuration, find_configuration
@@ -140,8 +141,8 @@ def _load(
     resolved = resolve(enabled, flawed=flawed, unread=unread, disabled=disabled, known=known)
     graph = resolved.graph
     problems += [*resolved.problems, *_wrong_audits(graph)]
-    certain = Graph({node.name: node for node in graph if node.name not in resolved.uncertain})
-    problems += [*_losses(certain), *wrong_sessions(certain), *_unpinned_reads(certain)]
+    certain = Graph({node.name: node for node in graph if node.name not in resolved.undeclared})
+    problems += [*_losses(certain, known), *wrong_sessions(certain), *_unpinned_reads(certain)]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
     patterns, catalog = configuration.forward_only, configuration.catalog.name
@@ -162,14 +163,19 @@ def _wrong_audits(graph: Graph) -> list[Problem]:
     ]
 
 
-def _losses(graph: Graph) -> list[Problem]:
+def _losses(graph: Graph, known: KnownModels | None) -> Iterator[Problem]:
     """Time bounds that would leave out rows of an interval."""
-    lost = [
-        Problem(place=place_in(node.model, found.line), message=found.message, advice=found.advice)
-        for node in graph
-        for found in node.losses
-    ]
-    return lost + [problem for node in graph for problem in unaudited_rows(graph, node)]
+    for node in graph:
+        try:
+            found = losses(graph, node) if known is None else known.losses(graph, node)
+        except RecursionError:
+            yield too_deep(node.model)
+            continue
+        for each in found:
+            place = place_in(node.model, each.line)
+            yield Problem(place=place, message=each.message, advice=each.advice)
+    for node in graph:
+        yield from unaudited_rows(graph, node)
 
 
 def _unpinned_reads(graph: Graph) -> Iterator[Problem]:

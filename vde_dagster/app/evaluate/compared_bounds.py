@@ -22,6 +22,7 @@ from vde_dagster.core.graph.checks import place_in
 from vde_dagster.core.graph.compared_texts import ComparedText, compared_texts, looked_at
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.known_columns import with_columns
+from vde_dagster.core.graph.losses import losses
 from vde_dagster.core.graph.render_model import inlined_models
 from vde_dagster.core.ledger.unit_of_work import SqlRows
 from vde_dagster.core.model.model import Query
@@ -43,7 +44,7 @@ def check_bounds(services: Services, binding: Binding, node: Node, prepared: Pre
     sources = dict(reading.sources)
     graph = with_columns(binding.graph, node, _columns(services, binding, reading))
     for reader in (*inlined_models(graph, node, views=True), graph[node.name]):
-        for finding in reader.losses:
+        for finding in losses(graph, reader):
             place = place_in(reader.model, finding.line)
             raise Refused(f"{place}: {finding.message}", advice=finding.advice)
     texts = [each for each in compared_texts(graph, node.name) if each.table != node.name]

@@ -10,17 +10,14 @@ from vde_dagster.core.audits.arguments import parsed
 from vde_dagster.core.audits.values import THIS_MODEL
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.losses import Upstream, losses_of_audit
+from vde_dagster.core.graph.losses import losses_of_audit
 from vde_dagster.core.sql.canonical import QueryInvalid
 
 
 def unaudited_rows(graph: Graph, node: Node) -> Iterator[Problem]:
     """The bounds in a model's audits, its own ones' queries and conditions, that miss rows."""
     own = {each.call: each for each in node.model.own_audits}
-    tables = {
-        each.name: Upstream(columns=each.columns, axis=each.time_axis)
-        for each in (node, *(graph[parent] for parent in node.model.parents))
-    }
+    tables = (node, *(graph[parent] for parent in node.model.parents))
     for call in node.model.audits:
         place = call.place or node.model.place
         if call in own:

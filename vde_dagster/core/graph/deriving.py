@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Finding
-from vde_dagster.core.graph.losses import Upstream, losses
 from vde_dagster.core.model.fingerprint import fingerprint
 from vde_dagster.core.model.fit import misfits, unlaid
 from vde_dagster.core.model.model import Model, Query, SeedRows
@@ -27,20 +25,18 @@ if TYPE_CHECKING:
 class Derived:
     """What follows from a model and the columns of what it reads.
 
-    ``data`` and ``metadata`` are these parts of its fingerprint. ``losses`` are the time bounds of
-    its query that leave out rows of an interval.
+    ``data`` and ``metadata`` are these parts of its fingerprint.
     """
 
     canonical: CanonicalQuery | None
     columns: tuple[Column, ...]
     data: str
     metadata: str
-    losses: tuple[Finding, ...] = ()
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong with it that a project's files are refused for."""
-        return not self.losses and not (self.canonical and self.canonical.refusals)
+        return self.canonical is None or not self.canonical.refusals
 
 
 def derive(
@@ -78,29 +74,7 @@ def derive(
     if laid:
         raise QueryInvalid(*laid)
     own = fingerprint(model, canonical, ())
-    return Derived(
-        canonical=canonical,
-        columns=columns,
-        data=own.data,
-        metadata=own.metadata,
-        losses=_losses(model, canonical, columns, nodes),
-    )
-
-
-def _losses(
-    model: Model,
-    canonical: CanonicalQuery | None,
-    columns: Sequence[Column],
-    nodes: Mapping[ModelName, Node],
-) -> tuple[Finding, ...]:
-    """The time bounds of a query that leave out rows of an interval."""
-    if canonical is None or canonical.refusals:
-        return ()
-    upstream = {
-        parent: Upstream(columns=nodes[parent].columns, axis=nodes[parent].time_axis)
-        for parent in model.parents
-    }
-    return tuple(losses(model, canonical.expression, columns, upstream))
+    return Derived(canonical=canonical, columns=columns, data=own.data, metadata=own.metadata)
 
 
 def _schemas(model: Model, nodes: Mapping[ModelName, Node]) -> dict[ModelName, tuple[Column, ...]]:

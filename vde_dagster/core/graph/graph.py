@@ -43,8 +43,6 @@ class Node:
 
     ``bounded_from`` is the instant before which nothing is needed, of the model and of what it
     reads; None for none. Then the model starts no earlier, and ``own_start`` is where it would.
-
-    ``losses`` are the time bounds of its query that leave out rows of an interval.
     """
 
     model: Model
@@ -53,7 +51,6 @@ class Node:
     fingerprint: Fingerprint
     bounded_from: datetime | None = None
     own_start: datetime | None = None
-    losses: tuple[Finding, ...] = ()
 
     @property
     def name(self) -> ModelName:
@@ -182,12 +179,12 @@ class Resolved:
     """Models as a graph, as far as they fit together, and all that is wrong with them.
 
     Where something is wrong, a source without columns stands in the graph for each model that
-    others read and that is missing, or is wrong itself; ``uncertain`` are those that depend on it.
+    others read and that is missing, or is wrong itself; ``undeclared`` are those that depend on it.
     """
 
     graph: Graph
     problems: tuple[Problem, ...]
-    uncertain: frozenset[ModelName]
+    undeclared: Container[ModelName]
 
 
 def build_graph(
@@ -268,11 +265,8 @@ def resolve(
         except QueryInvalid as error:
             problems += [_problem(model, finding) for finding in error.findings]
         except RecursionError:
-            message = f"{name}: its query or code is nested too deeply"
-            advice = "Split it in several models, or a long chain of operators in several columns."
-            problems.append(Problem(place=model.place, message=message, advice=advice))
-    uncertain = frozenset(undeclared)
-    return Resolved(graph=Graph(nodes), problems=tuple(problems), uncertain=uncertain)
+            problems.append(too_deep(model))
+    return Resolved(graph=Graph(nodes), problems=tuple(problems), undeclared=undeclared)
 
 
 def _stand_in(name: ModelName, place: Place) -> Node:
@@ -282,6 +276,13 @@ def _stand_in(name: ModelName, place: Place) -> Node:
         name=name, kind=External(), body=None, source=source, place=place, start=EPOCH, columns=()
     )
     return Node(model=model, canonical=None, columns=(), fingerprint=fingerprint(model, None, ()))
+
+
+def too_deep(model: Model) -> Problem:
+    """What is said of a model whose query is too deep for a look at it."""
+    message = f"{model.name}: its query or code is nested too deeply"
+    advice = "Split it in several models, or a long chain of operators in several columns."
+    return Problem(place=model.place, message=message, advice=advice)
 
 
 def _problem(model: Model, finding: Finding) -> Problem:
@@ -324,7 +325,6 @@ def _node(
         model=model,
         canonical=derived.canonical,
         columns=derived.columns,
-        losses=derived.losses,
         fingerprint=_fingerprint(derived, [nodes[parent].fingerprint for parent in model.parents]),
     )
 

@@ -29,9 +29,7 @@ def with_columns(graph: Graph, node: Node, columns: Mapping[ModelName, Sequence[
         nodes[name] = replace(nodes[name], columns=there)
     for reader in (*inlined_models(graph, node, views=True), node):
         derived = derive(reader.model, nodes, undeclared=True, is_flawed=True)
-        nodes[reader.name] = replace(
-            reader, canonical=derived.canonical, columns=derived.columns, losses=derived.losses
-        )
+        nodes[reader.name] = replace(reader, canonical=derived.canonical, columns=derived.columns)
     return Graph(nodes)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
 
 from sqlglot import exp
 
-from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.kinds.facts import Loading
 from vde_dagster.core.model.model import Model
-from vde_dagster.core.model.writes import TimeAxisSpec
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.compared_bounds import is_border
 from vde_dagster.core.sql.interval_ends import Reader, by_hours, cut_off
@@ -23,31 +21,19 @@ from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import IntervalUnit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
-    """The columns of what a query reads, and how its rows belong to intervals."""
-
-    columns: Sequence[Column]
-    axis: TimeAxisSpec | None
+def losses(graph: Graph, node: Node) -> tuple[Finding, ...]:
+    """The bounds of a model's query that leave out rows, each with the bound to write instead."""
+    return graph.once("losses", node.name, lambda: tuple(_losses(graph, node)))
 
 
-def losses(
-    model: Model,
-    query: exp.Query,
-    columns: Sequence[Column],
-    upstream: Mapping[ModelName, Upstream],
-) -> Iterator[Finding]:
-    """The bounds that leave out rows, each with the bound to write instead.
-
-    Args:
-        model: The model.
-        query: Its query in canonical form, with its time macros.
-        columns: What its readers see.
-        upstream: What it reads.
-    """
-    schemas = {name: each.columns for name, each in upstream.items()}
+def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
+    if node.canonical is None or node.canonical.refusals:
+        return
+    model, query = node.model, node.canonical.expression
+    upstream = [graph[parent] for parent in model.parents]
+    schemas = {each.name: each.columns for each in upstream}
     in_batches = model.kind.is_by_interval and model.batch_size != 1
-    spec = model.kind.time_axis(columns, model.unit)
+    spec = node.time_axis
     alone = any(each.name == "batch_size" for each in fields(model.kind))
     appended = model.kind.loading is Loading.APPENDED
     reader = Reader(
@@ -66,20 +52,18 @@ def losses(
         yield from by_hours(query, may_be_alone=alone)
     yield from lost_between(
         query,
-        {name: list(_axes(each, model.unit)) for name, each in upstream.items()},
+        {each.name: list(_axes(each, model.unit)) for each in upstream},
         Cutting(
             unit=model.unit,
             in_batches=in_batches,
             may_be_alone=alone,
             is_appended=appended,
         ),
-        kept=_kept(spec, columns),
+        kept=_kept(node),
     )
 
 
-def losses_of_audit(
-    model: Model, query: exp.Query, tables: Mapping[ModelName, Upstream]
-) -> Iterator[Finding]:
+def losses_of_audit(model: Model, query: exp.Query, tables: Iterable[Node]) -> Iterator[Finding]:
     """The bounds by which an audit does not look at rows of the interval.
 
     Args:
@@ -92,7 +76,7 @@ def losses_of_audit(
     """
     if not any(is_border(name) for name, _ in macros_in(query)):
         return
-    schemas = {name: each.columns for name, each in tables.items()}
+    schemas = {each.name: each.columns for each in tables}
     canonical = canonicalize(
         query, dialect="spark", schemas=schemas, undeclared=True, is_stored=True
     )
@@ -100,26 +84,27 @@ def losses_of_audit(
     yield from cut_off(canonical.expression, schemas, reader)
 
 
-def _formats(upstream: Mapping[ModelName, Upstream]) -> dict[str, str]:
+def _formats(tables: Iterable[Node]) -> dict[str, str]:
     """How columns of text write a time, where a model declares that."""
     return {
-        each.axis.column.lower(): each.axis.format
-        for each in upstream.values()
-        if each.axis is not None and each.axis.type == "string" and each.axis.format
+        axis.column.lower(): axis.format
+        for axis in (each.time_axis for each in tables)
+        if axis is not None and axis.type == "string" and axis.format
     }
 
 
-def _kept(spec: TimeAxisSpec | None, columns: Sequence[Column]) -> TimeAxis | None:
+def _kept(node: Node) -> TimeAxis | None:
+    spec = node.time_axis
     if spec is None:
         return None
-    types = {each.name.lower(): each.type for each in columns}
+    types = {each.name.lower(): each.type for each in node.columns}
     kind = types.get(spec.column, "unknown")
     return TimeAxis(column=spec.column, unit=spec.unit, type=kind, format=spec.format)
 
 
-def _axes(upstream: Upstream, unit: IntervalUnit) -> Iterator[TimeAxis]:
+def _axes(upstream: Node, unit: IntervalUnit) -> Iterator[TimeAxis]:
     """The columns that may hold a time."""
-    own = upstream.axis
+    own = upstream.time_axis
     for column in upstream.columns:
         is_own = own is not None and own.column == column.name.lower()
         form = own.format if own is not None and is_own else ""

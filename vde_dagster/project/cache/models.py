@@ -18,8 +18,10 @@ from typing import Final, cast
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Finding
 from vde_dagster.core.graph.deriving import Derived
 from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.losses import losses
 from vde_dagster.core.json_forms import Plain
 from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.model.model import (
@@ -141,6 +143,17 @@ class KnownModels:
         key = self._key(model, upstream, undeclared=undeclared)
         if key is not None:
             self._put_derived(key, derived)
+
+    def losses(self, graph: Graph, node: Node) -> tuple[Finding, ...]:
+        """The time bounds that leave out rows; a query without any is not looked at again."""
+        derived = self._key(node.model, graph.nodes, undeclared=False)
+        key = None if derived is None else f"bounds of {derived}"
+        if key is not None and self.entries is not None and self.entries.get(key) is not None:
+            return ()
+        found = losses(graph, node)
+        if key is not None and not found:
+            self._put(key, lambda: [b""])
+        return found
 
     def _get_derived(self, key: str) -> Derived | None:
         kept = self.entries.get(key) if self.entries is not None else None
