@@ -77,3 +77,12 @@ def test_a_plan_that_moves_views_alone_asks_no_engine(engine: AtWork, tmp_path: 
     done = call("plan", "dev", "--auto-apply", "--project", tmp_path)
     assert done.exit_code == 0, done.stderr
     assert not engine.asked.acquire(blocking=False)
+
+
+def test_what_an_audit_only_warns_of_is_said(engine: AtWork, tmp_path: Path) -> None:
+    (total,) = tmp_path.glob("models/**/total.sql")
+    audit = "audits (number_of_rows (threshold := 5, blocking := false))"
+    total.write_text(total.read_text().replace("cron '@daily'", f"cron '@daily', {audit}"))
+    done = call("plan", "prod", "--auto-apply", "--project", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert "the audit number_of_rows (blocking := false, threshold := 5) failed: " in done.stderr

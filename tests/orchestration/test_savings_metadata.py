@@ -46,3 +46,9 @@ def test_what_was_saved_is_reported_as_far_as_it_is_known(
         key.removeprefix("vde/saved_"): each for key, each in metadata.items() if "saved" in key
     }
     assert found == reported
+
+
+def test_warnings_of_all_units_of_work_are_reported() -> None:
+    told = [replace(DONE, warnings=each) for each in (("one", "two"), (), ("three",))]
+    assert work_metadata(told)["vde/warnings"] == "one\ntwo\nthree"
+    assert "vde/warnings" not in work_metadata([DONE])

@@ -48,7 +48,7 @@ def _in_lines() -> Iterator[_Shown]:
         if line and next(looks) % LINE_LOOKS == 0:
             note(line)
 
-    yield lambda done: note(_line(done)), seen
+    yield lambda done: note("\n".join([_line(done), *done.warnings])), seen
 
 
 @contextmanager
@@ -70,6 +70,8 @@ def _on_terminal(plan: Plan, screen: Console) -> Iterator[_Shown]:
         def report(done: Evaluated) -> None:
             message = f"{done.key.model}{' (reused)' if done.reused else ''}"
             bar.update(task, advance=len(done.entries), description=message)
+            for warning in done.warnings:
+                screen.print(warning, style="yellow", markup=False, soft_wrap=True)
 
         def seen(found: EngineProgress) -> None:
             line = progress_text(found, most=1)

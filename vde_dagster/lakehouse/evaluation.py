@@ -346,9 +346,8 @@ def python_frame(
         if lost_java(error):
             raise  # nothing that the function did
         _raise_users(error, rows)
-    place = f"{rows.path}: {rows.function}"
-    frame = _frame_of(spark, result, columns, place=place)
-    require_own_frame(spark, frame, place=place)
+    frame = _frame_of(spark, result, columns, place=rows.place)
+    require_own_frame(spark, frame, place=rows.place)
     return frame
 
 

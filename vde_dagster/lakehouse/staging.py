@@ -15,7 +15,14 @@ from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, PythonRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import (
+    AsOf,
+    FrameRows,
+    PlannedWrite,
+    PythonRows,
+    Staged,
+    Staging,
+)
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
@@ -32,7 +39,7 @@ from vde_dagster.lakehouse.tables import (
     simple_name,
     table_definition,
 )
-from vde_dagster.lakehouse.times import check_outside
+from vde_dagster.lakehouse.times import check_times, with_times
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.history import ends_history
 from vde_dagster.lakehouse.writes.intervals import rows_within
@@ -118,9 +125,7 @@ class Stage:
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
         # A table that is rebuilt in several batches is audited as a whole.
-        audits = self._audit(
-            branch, [branch.rows] if staging.rebuilds else [each.rows for each in written]
-        )
+        audits = self._audit(branch, written, whole=staging.rebuilds)
         if not any(each.stops for each in audits):
             self._run(staging.after, branch.rows, "behind")
         return Staged(
@@ -155,7 +160,7 @@ class Stage:
                 written.append(_write(branch, rows, part))
             sums.append(written[-1].sums)
             moved = part.is_moved(written[-1].sums)
-        audits = self._audit(branch, [each.rows for each in written])
+        audits = self._audit(branch, written)
         if not any(each.stops for each in audits):
             self._run(staging.after, branch.rows, "behind")
         return Staged(
@@ -223,13 +228,15 @@ class Stage:
             self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
 
     def _audit(
-        self, branch: Branch, staged: Sequence[Callable[[], DataFrame]]
+        self, branch: Branch, written: Sequence[Written], *, whole: bool = False
     ) -> tuple[AuditResult, ...]:
-        """What the audits find among the rows of all batches."""
+        """What is found among the rows of all batches, or among those of the whole table."""
         staging = self._staging
+        findings = tuple(finding for each in written for finding in each.findings)
         if not staging.audits:
-            return ()
-        rows = reduce(lambda left, right: left.unionByName(right), (each() for each in staged))
+            return findings
+        staged = [branch.rows()] if whole else [each.rows() for each in written]
+        rows = reduce(lambda left, right: left.unionByName(right), staged)
         with ExitStack() as views:
             inputs = {
                 name: views.enter_context(
@@ -237,7 +244,7 @@ class Stage:
                 ).name
                 for number, (name, each) in enumerate(staging.audit_inputs.items())
             }
-            return run_audits(self._spark, rows, staging.audits, inputs)
+            return (*run_audits(self._spark, rows, staging.audits, inputs), *findings)
 
     def _run_before(self, returned: tuple[Column, ...]) -> None:
         """Run the pre-statements; if they read the model itself, they see its published rows."""
@@ -308,15 +315,17 @@ class Stage:
 
 
 def _write(branch: Branch, rows: DataFrame, part: PlannedWrite) -> Written:
-    """Write the rows of a batch; a function whose rows are all outside of it is told of it."""
-    written = write_rows(branch, rows, part.write)
+    """Write the rows of a batch, with what is found of a function's that are all outside of it."""
     match part:
         case PlannedWrite(
-            rows=PythonRows(path=path, function=function),
+            rows=PythonRows(place=place) | FrameRows(place=place),
             write=OverwriteIntervals(intervals=intervals, axis=axis)
             | AppendToIntervals(intervals=intervals, axis=axis),
-        ) if not total(written.sums.values()).rows:
-            check_outside(rows, axis, intervals, place=f"{path}: {function}")
+        ):
+            timed, times = with_times(rows, axis)
+            written = write_rows(branch, timed, part.write)
+            if total(written.sums.values()).rows:
+                return written
+            return replace(written, findings=check_times(times, axis, intervals, place=place))
         case _:
-            pass
-    return written
+            return write_rows(branch, rows, part.write)

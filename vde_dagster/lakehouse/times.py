@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
+from vde_dagster.core.audits.results import outside
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.lakehouse.digest import Figures, watched
 from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_LOG: Final = logging.getLogger(__name__)
+    from vde_dagster.core.audits.values import AuditResult
 
 
 def inside(axis: TimeAxisSpec, intervals: Iterable[Interval]) -> exp.Expr:
@@ -42,40 +43,53 @@ def rows_inside(rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interva
     return rows.where(spark_column(inside(axis, intervals)))
 
 
-def check_outside(
-    rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interval], *, place: str
-) -> None:
-    """Say of rows none of which is in the intervals where their times are instead.
+def with_times(rows: DataFrame, axis: TimeAxisSpec) -> tuple[DataFrame, Figures]:
+    """The rows, and what is known of their times once they are written."""
+    column = F.col(quoted(axis.column))
+    text = column.cast("string")
+    end = r"\z" if axis.type == "bigint" else ""  # a text is ordered by how it begins
+    written = text.rlike(rf"\A{_format(axis).expression}{end}")
+    is_time = written if axis.is_formatted else column.isNotNull()
+    named = {"returned": F.count(F.lit(1)), "timed": F.count_if(is_time)}
+    named |= {"first": F.min(text), "last": F.max(text)}
+    return watched(rows, *(figure.alias(name) for name, figure in named.items()))
+
+
+def check_times(
+    times: Figures, axis: TimeAxisSpec, intervals: Iterable[Interval], *, place: str
+) -> tuple[AuditResult, ...]:
+    """What is to be said of rows none of which is in the intervals.
 
     Args:
-        rows: What a function returned for the intervals.
+        times: What is known of what a function returned for the intervals.
         axis: The time column.
         intervals: They are loaded without any row.
         place: The function, for people.
 
     Raises:
-        EvaluationFailed: There are rows, and none of them has a time at all.
+        EvaluationFailed: There are rows, and none of them has a time at all; or Spark does not say
+            whether there are any.
     """
-    column = F.col(quoted(axis.column))
-    text = column.cast("string")
-    pattern = TimeFormat(axis.format or ISO_DATE)
-    end = r"\z" if axis.type == "bigint" else ""  # a text is ordered by how it begins
-    written = text.rlike(rf"\A{pattern.expression}{end}")
-    is_time = written if axis.is_formatted else column.isNotNull()
-    counted = rows.agg(F.count(F.lit(1)), F.count_if(is_time), F.min(text), F.max(text)).first()
-    returned, timed, first, last = counted if counted is not None else (0, 0, None, None)
+    found = times.found()
     wanted = ", ".join(map(str, merge(intervals)))
-    if returned and not timed:
-        form = f" in the format {pattern.pattern!r}" if axis.is_formatted else ""
+    if found is None:
         raise EvaluationFailed(
-            f"{place} returns {returned:,} rows for {wanted}, and {axis.column} is a time{form} in "
-            f"none of them, but {first!r}, for example. Nothing was loaded",
+            f"Spark did not report which rows {place} returns for {wanted}. Nothing was loaded",
+            advice="Evaluate it again.",
+        )
+    if not found.get("returned"):
+        return ()
+    first, last = found["first"], found["last"]
+    if not found["timed"]:
+        form = f" in the format {_format(axis).pattern!r}" if axis.is_formatted else ""
+        raise EvaluationFailed(
+            f"{place} returns {found['returned']:,} rows for {wanted}, and {axis.column} is a time"
+            f"{form} in none of them, but {first!r}, for example. Nothing was loaded",
             advice=f"let the function write a time into {axis.column}, or change the format of "
             "`time_column`.",
         )
-    if returned:
-        _LOG.warning(
-            "%s returns %s rows for %s, and none of them lies there: %s goes from %s to %s. The "
-            "interval is loaded without rows.",
-            *(place, f"{returned:,}", wanted, axis.column, first, last),
-        )
+    return (outside(place, axis.column, wanted, first=first, last=last),)
+
+
+def _format(axis: TimeAxisSpec) -> TimeFormat:
+    return TimeFormat(axis.format or ISO_DATE)

@@ -105,7 +105,7 @@ def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
 
 
 def work_metadata(done: Sequence[Evaluated]) -> Metadata:
-    """The metadata of units of work themselves: time, what was kept and why, late rows."""
+    """The metadata of units of work themselves: time, what was kept, why, warnings, late rows."""
     metadata: Metadata = {
         "vde/seconds": round(sum(each.seconds for each in done), 3),
         "vde/rows_written": sum(each.rows for each in done),
@@ -113,6 +113,8 @@ def work_metadata(done: Sequence[Evaluated]) -> Metadata:
     }
     if reasons := "; ".join(dict.fromkeys(each.reason for each in done if each.reason)):
         metadata["vde/reason"] = reasons
+    if warnings := "\n".join(warning for each in done for warning in each.warnings):
+        metadata["vde/warnings"] = warnings
     saved = [each.saved for each in done if each.saved is not None]
     if saved:
         metadata |= savings_metadata(total_saved(saved))

@@ -71,6 +71,16 @@ def test_audits_see_what_was_processed_and_nothing_that_was_there(
     assert newest.state is UnitOfWorkState.DONE
 
 
+def test_what_only_warns_is_told_to_whoever_computes() -> None:
+    world = MemoryWorld()
+    world.land((1, 20), (2, 3), until=24)
+    kind, more, _ = KINDS[0]
+    done = build(world.services(), graph_of({"kept": text(kind, more, only_warns=True)}))
+    (warning,) = [each for unit in done for each in unit.warnings]
+    assert "accepted_range_non_blocking" in warning
+    assert "1 row fails" in warning
+
+
 def test_a_full_table_is_looked_at_as_a_whole() -> None:
     """The first load of a version."""
     world = MemoryWorld()

@@ -17,8 +17,9 @@ class Evaluated:
 
     ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` sums
     up what was kept, since computing it again would give the same rows. ``reason`` says why it was
-    kept or computed. ``session`` is set for a catch-up session. ``work_id`` is that of an earlier
-    unit of work if nothing had to be recorded.
+    kept or computed. ``warnings`` are the messages of audits that only warn. ``session`` is set for
+    a catch-up session. ``work_id`` is that of an earlier unit of work if nothing had to be
+    recorded.
     """
 
     work_id: str
@@ -31,5 +32,6 @@ class Evaluated:
     session: Load | None = None
     saved: Saved | None = None
     reason: str = ""
+    warnings: tuple[str, ...] = ()
     reused: bool = False
     """Whether nothing was computed at all, so that the engine was not used."""

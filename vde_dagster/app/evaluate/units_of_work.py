@@ -160,6 +160,7 @@ def _tried(
         session=prepared.session,
         saved=saved_by(node, list(kept.values())) if kept else None,
         reason=reason,
+        warnings=tuple(each.message for each in staged.audits if not each.passed),
     )
 
 

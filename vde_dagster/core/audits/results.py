@@ -65,6 +65,27 @@ def failed(
     )
 
 
+def outside(place: str, column: str, intervals: str, *, first: object, last: object) -> AuditResult:
+    """What is found of a function's rows, none of which is in the intervals that it is asked for.
+
+    Args:
+        place: The function.
+        column: The time column.
+        intervals: They are loaded without rows.
+        first: The first time of the rows, as text is ordered.
+        last: The last one.
+    """
+    return AuditResult(
+        name="rows_in_interval",
+        blocking=False,
+        failing=1,
+        columns=("first", "last"),
+        sample=((scalar(first), scalar(last)),),
+        message=f"{place} returns rows for {intervals}, and none of them lies there: {column} goes "
+        f"from {first} to {last}. The interval is loaded without rows.",
+    )
+
+
 def as_accepted(result: AuditResult) -> AuditResult:
     """What an audit found among rows that a person accepted against it: they are published."""
     if not result.stops:

@@ -106,6 +106,11 @@ class PythonRows:
     variables: Mapping[str, object] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def place(self) -> str:
+        """The function, for people."""
+        return f"{self.path}: {self.function}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvRows:

@@ -3,7 +3,7 @@
 There are two ways to the same sums:
 
 - `observed` takes them while the rows are written, in the same job. If Spark runs a part of that
-  job twice, `Observed.sums` finds that other rows were counted than committed, and returns None.
+  job twice, `Figures.sums` finds that other rows were counted than committed, and returns None.
 - `row_sums` reads the staged rows again, and can sum groups of rows separately.
 """
 
@@ -13,7 +13,7 @@ import queue
 import threading
 import uuid
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -59,40 +59,40 @@ def row_sums(
     return found or ({None: RowSum()} if group is None else {})
 
 
-class Observed:
-    """The sum of the rows that passed by while they were written."""
+class Figures:
+    """Aggregates of the rows that passed by while they were written, by name."""
 
     def __init__(self, observation: Observation) -> None:
         self._observation = observation
 
+    def found(self) -> Mapping[str, Any] | None:
+        """What was observed; None if Spark does not report it in time. Without rows it may be {}.
+
+        The figures come with an event, and Spark drops events when it has too many of them. Call
+        this after the write returned, never after one that failed: it would wait in vain.
+        """
+        figures: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        asking = threading.Thread(target=lambda: figures.put(self._observation.get), daemon=True)
+        asking.start()
+        try:
+            return figures.get(timeout=_MOST_SECONDS)
+        except queue.Empty:
+            return None
+
     def sums(self, committed_rows: int) -> Mapping[object, RowSum] | None:
         """The sum of all rows, under the key None; or None if other rows were committed.
 
-        In that case use `row_sums` over what was committed. Call this after the write returned,
-        never after one that failed: it would wait for ever.
+        In that case use `row_sums` over what was committed.
 
         Args:
             committed_rows: How many rows the commit added, as its Iceberg snapshot's summary says.
         """
-        found = self._found()
+        figures = self.found()
+        found = _row_sum(figures) if figures and "rows" in figures else None
         return {None: found} if found is not None and found.rows == committed_rows else None
 
-    def _found(self) -> RowSum | None:
-        """What was observed; None if Spark does not report it in time.
 
-        The figures come with an event, and Spark drops events when it has too many of them.
-        """
-        counts: queue.SimpleQueue[Mapping[str, int | None]] = queue.SimpleQueue()
-        asking = threading.Thread(target=lambda: counts.put(self._observation.get), daemon=True)
-        asking.start()
-        try:
-            found = counts.get(timeout=_MOST_SECONDS)
-        except queue.Empty:
-            return None
-        return _row_sum(found) if "rows" in found else None
-
-
-def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
+def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Figures]:
     """The same rows, and an object that has their sum once they are written.
 
     Spark may run a part of a plan twice: what feeds a range distribution (``WRITE ORDERED BY``), a
@@ -111,18 +111,18 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
     # computed as columns before it, and dropped after it.
     names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
     hashed = frame.select("*", upper.alias(names[0]), lower.alias(names[1]))
-    observation = _observation_of(frame)
-    watched = hashed.observe(observation, *_sums(*(f"`{name}`" for name in names)))
-    return watched.drop(*names), Observed(observation)
+    seen, figures = watched(hashed, *_sums(*(f"`{name}`" for name in names)))
+    return seen.drop(*names), figures
 
 
-def _observation_of(frame: DataFrame) -> Observation:
-    """A new observation, of the class that the frame's session takes: Spark Connect has its own."""
-    if is_remote(frame):
+def watched(frame: DataFrame, *figures: Column) -> tuple[DataFrame, Figures]:
+    """The same rows, and an object that has these aggregates of them once they are written."""
+    observation = Observation()
+    if is_remote(frame):  # Spark Connect has a class of its own
         from pyspark.sql.connect.observation import Observation as RemoteObservation
 
-        return cast("Observation", RemoteObservation())
-    return Observation()
+        observation = cast("Observation", RemoteObservation())
+    return frame.observe(observation, *figures), Figures(observation)
 
 
 def _halves(frame: DataFrame, algorithm: str) -> tuple[Column, Column]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.time.intervals import Interval
@@ -25,11 +26,12 @@ class Written:
     """The staged rows of what was processed, and the sums of the intervals.
 
     Whoever wants the rows calls for a frame of them: to make one takes Spark as long as a small
-    query.
+    query. ``findings`` are what is to be said of them besides what audits find.
     """
 
     rows: Callable[[], DataFrame]
     sums: Mapping[Interval, RowSum]
+    findings: tuple[AuditResult, ...] = ()
 
 
 def put(
