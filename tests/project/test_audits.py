@@ -178,6 +178,11 @@ WRONG = [
     ("not_null (columns := (id), condition := shopp = 'a')", "names the column shopp", "Did you mean shop?"),
     ("source_to_target_count (source := raw.row)", "counts raw.row, which m.x does not read", "Did you mean raw.rows?"),
     ("not_null (columns := (id), condition := id ISNULL)", "Spark's SQL does not have ISNULL", "IS NULL"),
+    ("not_null (columns := (id), condition := (id ISNULL))", "Spark's SQL does not have ISNULL", "IS NULL"),
+    ("forall (criteria := (id > 0, (shop ISNULL)))", "Spark's SQL does not have ISNULL", "IS NULL"),
+    ("forall (criteria := [id > 0, shop ISNULL])", "Spark's SQL does not have ISNULL", "IS NULL"),
+    ("not_null (columns := (id), condition := id IN (1, 2,))", "a comma behind the last", "Take it out"),
+    ("not_null (columns := (id), condition := [id, 1][0] = id)", "lists in brackets", "array(...)"),
     ("above", "the audit above (audits/a.sql:1) needs the argument 'column'", "give it a default"),
     ("above (column := id, limit_v := 1)", "the audit above has no argument 'limit_v'", "Known: bound, column."),
 ]  # fmt: skip
@@ -190,6 +195,24 @@ def test_a_wrong_call_is_reported_at_its_line_with_advice(
     (problem,) = reported(tmp_path, f"number_of_rows,\n  {call}", a=ABOVE)
     assert (str(problem.place), words in problem.message) == ("models/m/x.sql:3", True), problem
     assert advice in problem.advice
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "not_null (columns := (id, shop))",
+        "not_null (columns := [id, shop])",
+        "not_null (columns := (id, shop,))",
+        "not_null (columns := [id,])",
+        "forall (criteria := [id > 0, (shop IS NULL)])",
+        "forall (criteria := (id > 0))",
+        "accepted_values (column := id, is_in := [1, 2, 3])",
+        "not_null (columns := (id), condition := (id > 0) AND (shop IS NULL))",
+        "not_null (columns := (id), condition := ARRAY(id, 1)[0] = 1)",
+    ],
+)
+def test_lists_of_arguments_are_ours(tmp_path: Path, call: str) -> None:
+    loaded(tmp_path, call)
 
 
 def test_all_wrong_calls_are_reported_at_once(tmp_path: Path) -> None:

@@ -45,7 +45,6 @@ from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pyspark.sql import SparkSession
 
 _WRAPPERS: Final = (
@@ -359,17 +358,18 @@ def _frame_of(
 
     if isinstance(result, DataFrame):
         return result
-    if isinstance(result, pa.Table):
-        return spark.createDataFrame(result)
-    if _is_pandas(result):
-        from vde_dagster.lakehouse.pandas_rows import from_pandas
+    is_pandas = _is_pandas(result)
+    if not is_pandas and any(hasattr(result, f"__arrow_c_{how}__") for how in ("stream", "array")):
+        result = pa.table(result)  # of Arrow itself, of polars, DuckDB, ...
+    if is_pandas or isinstance(result, pa.Table):
+        from vde_dagster.lakehouse.declared_rows import declared_rows
 
-        return from_pandas(spark, cast("pd.DataFrame", result), columns, place=place)
+        return declared_rows(spark, cast("pa.Table", result), columns, place=place)
     of = f"{type(result).__module__.partition('.')[0]}.{type(result).__qualname__}"
     raise EvaluationFailed(
         f"{place} returns {of.removeprefix('builtins.')}",
-        advice="return a Spark DataFrame, a pandas one or a pyarrow.Table. A polars frame has "
-        "to_arrow(), a list of rows spark.createDataFrame().",
+        advice="return a Spark DataFrame, or a frame of pandas, Arrow or polars. Rows in a list "
+        "are one by pd.DataFrame(rows).",
     )
 
 

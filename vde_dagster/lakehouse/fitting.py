@@ -22,6 +22,7 @@ from vde_dagster.core.model.partition_types import layout_problems
 from vde_dagster.lakehouse.storable import (
     can_store,
     loses_values,
+    may_lose_values,
     returned_of,
     stored_type,
     unstorable,
@@ -30,6 +31,7 @@ from vde_dagster.lakehouse.stored_values import as_type
 from vde_dagster.lakehouse.tables import quoted, simple_name
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
     from vde_dagster.core.ledger.unit_of_work import Staging
@@ -62,19 +64,41 @@ def check(found: Sequence[StructType], staging: Staging, table: StructType | Non
     raise EvaluationFailed(f"{place}its rows cannot be written; nothing was computed.{listed}")
 
 
-def as_declared(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
-    """A frame that passed `check`, with exactly the declared columns, in their order and types."""
+def as_declared(
+    frame: DataFrame, columns: tuple[Column, ...], *, exactly: bool = False
+) -> DataFrame:
+    """A frame that passed `check`, with exactly the declared columns, in their order and types.
+
+    A query's values are rounded as Spark does when it stores them; where they have to be stored
+    ``exactly``, the evaluation fails at a value that its declared type does not hold.
+    """
     if not columns or _is_alike(frame, declared_schema(frame.schema, columns)):
         return frame
     there = {each.name.lower(): each.dataType for each in frame.schema.fields}
-    return frame.select(
-        *[
-            as_type(frame[quoted(each.name)], there[each.name.lower()], _type(each)).alias(
-                each.name
-            )
-            for each in columns
-        ]
+    stored = []
+    for each in columns:
+        value, found, wanted = frame[quoted(each.name)], there[each.name.lower()], _type(each)
+        if exactly and may_lose_values(found, wanted):
+            stored.append(_exact_value(each.name, value, found, wanted).alias(each.name))
+        else:
+            stored.append(as_type(value, found, wanted).alias(each.name))
+    return frame.select(*stored)
+
+
+def _exact_value(name: str, value: SparkColumn, found: DataType, wanted: DataType) -> SparkColumn:
+    """A column as another type; the evaluation fails at a value that this one does not hold."""
+    nested = isinstance(found, StructType | ArrayType | MapType)
+    stored = as_type(value, found, wanted) if nested else value.try_cast(wanted)
+    back = as_type(stored, wanted, stored_type(simple_name(found)))  # its parts may be NULL
+    text = value.cast("string")
+    has_map = "map<" in found.simpleString()  # Spark compares none
+    same = back.cast("string").eqNullSafe(text) if has_map else back.eqNullSafe(value)
+    problem = (
+        F.lit(f"{name} ({wanted.simpleString()}): it does not hold the {found.simpleString()} "),
+        text,
+        F.lit("; round or cast it in the function, or declare another type in `columns`"),
     )
+    return F.when(same, stored).otherwise(F.raise_error(F.concat(*problem)))
 
 
 def as_table(frame: DataFrame, table: StructType) -> DataFrame:

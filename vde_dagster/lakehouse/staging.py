@@ -121,7 +121,7 @@ class Stage:
         branch = self._prepare(schemas, table)
         schema = self._spark.table(branch.table).schema
         written = [
-            _write(branch, as_table(as_declared(frame, staging.columns), schema), part)
+            _write(branch, self._fitted(frame, part, schema), part)
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
         # A table that is rebuilt in several batches is audited as a whole.
@@ -156,8 +156,7 @@ class Stage:
                 continue
             with self._bound(part, rows_within(branch.rows(), part.own_rows), returned) as frame:
                 check([frame.schema], staging, schema)
-                rows = as_table(as_declared(frame, staging.columns), schema)
-                written.append(_write(branch, rows, part))
+                written.append(_write(branch, self._fitted(frame, part, schema), part))
             sums.append(written[-1].sums)
             moved = part.is_moved(written[-1].sums)
         audits = self._audit(branch, written)
@@ -169,6 +168,11 @@ class Stage:
             columns=columns_of(schema),
             audits=audits,
         )
+
+    def _fitted(self, frame: DataFrame, part: PlannedWrite, table: StructType) -> DataFrame:
+        """The rows of a batch with the table's columns: those of a function are never rounded."""
+        exactly = isinstance(part.rows, PythonRows | FrameRows)
+        return as_table(as_declared(frame, self._staging.columns, exactly=exactly), table)
 
     @contextmanager
     def _bound(

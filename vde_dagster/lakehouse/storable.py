@@ -12,6 +12,7 @@ from typing import Final
 
 from pyspark.sql import types as t
 
+from vde_dagster.core.ledger.stored_types import holds
 from vde_dagster.lakehouse.tables import simple_name
 
 _ATOMIC: Final = (
@@ -110,19 +111,44 @@ def loses_values(found: t.DataType, wanted: t.DataType) -> bool:
     If a table has another type than the new rows, something that the model reads has changed, and
     nobody asked for rounding. Numbers that are too large are no such case: their write fails.
     """
+    return any(_loses(*pair) for pair in _leaf_pairs(found, wanted))
+
+
+def may_lose_values(found: t.DataType, wanted: t.DataType) -> bool:
+    """Whether a type that `can_store` lets pass has values that the other one does not hold.
+
+    A FLOAT is the nearest one of a DOUBLE, wherever it is written.
+    """
+    return any(_may_lose(*pair) for pair in _leaf_pairs(found, wanted))
+
+
+def _loses(found: t.DataType, wanted: t.DataType) -> bool:
+    if isinstance(found, t.NumericType) and isinstance(wanted, t.NumericType):
+        return _digits_behind(found) > _digits_behind(wanted)
+    return isinstance(wanted, t.DateType) and not isinstance(found, t.DateType | t.NullType)
+
+
+def _may_lose(found: t.DataType, wanted: t.DataType) -> bool:
+    if isinstance(found, t.DoubleType) and isinstance(wanted, t.FloatType):
+        return False
+    if isinstance(found, t.NumericType) and isinstance(wanted, t.NumericType):
+        return not holds(wanted.simpleString(), found.simpleString())
+    return _loses(found, wanted)
+
+
+def _leaf_pairs(found: t.DataType, wanted: t.DataType) -> Iterator[tuple[t.DataType, t.DataType]]:
+    """The types without parts in two types that `can_store` lets pass, in the same places."""
     match found, wanted:
         case (t.ArrayType(), t.ArrayType()):
-            return loses_values(found.elementType, wanted.elementType)
+            yield from _leaf_pairs(found.elementType, wanted.elementType)
         case (t.MapType(), t.MapType()):
-            return loses_values(found.keyType, wanted.keyType) or loses_values(
-                found.valueType, wanted.valueType
-            )
+            yield from _leaf_pairs(found.keyType, wanted.keyType)
+            yield from _leaf_pairs(found.valueType, wanted.valueType)
         case (t.StructType(), t.StructType()):
-            return any(loses_values(*pair) for pair in _pairs(found, wanted))
-        case (t.NumericType(), t.NumericType()):
-            return _digits_behind(found) > _digits_behind(wanted)
+            for pair in _pairs(found, wanted):
+                yield from _leaf_pairs(*pair)
         case _:
-            return isinstance(wanted, t.DateType) and not isinstance(found, t.DateType | t.NullType)
+            yield found, wanted
 
 
 def _names(of: t.StructType) -> list[str]:

@@ -128,16 +128,25 @@ counts:
         assert given.rows[0][0] == date(2024, 1, 1)
 
 
+RAW_ROWS = """rows:
+      - {id: 1, at: 2024-01-01 10:00:00, amount: 10.5}
+      - {id: 2, AT: 2024-01-02, amount: null}"""
+
+
 def test_an_input_may_be_a_query_that_reads_no_table(tmp_path: Path) -> None:
-    text = GOOD.replace(
-        "rows:\n      - {id: 1, at: 2024-01-01 10:00:00, amount: 10.5}\n"
-        "      - {id: 2, AT: 2024-01-02, amount: null}",
-        "query: SELECT 1 AS id, TIMESTAMP '2024-01-01' AS at, 1.5 AS amount;",
-    )
+    query = "query: SELECT 1 AS id, TIMESTAMP '2024-01-01' AS at, 1.5 AS amount;"
+    text = GOOD.replace(RAW_ROWS, query)
     (found,) = loaded(tmp_path, daily=text)
     given = found.test.inputs[EVENTS]
     assert isinstance(given, GivenQuery)
     assert given.sql.startswith("SELECT 1 AS id")
+
+
+def test_the_query_of_an_input_is_one_that_spark_reads(tmp_path: Path) -> None:
+    query = "query: SELECT 1 AS id, TIMESTAMP '2024-01-01' AS at, 1.5 ISNULL AS amount,"
+    found = refused(tmp_path, GOOD.replace(RAW_ROWS, query))
+    said = "7: the query of raw.events: Spark's SQL does not have"
+    assert found == [f"{said} a comma behind the last of a list", f"{said} ISNULL"]
 
 
 @pytest.mark.parametrize(

@@ -111,15 +111,22 @@ def _calls(
                 text = _written(each.rest(), texts) if is_spark(dialect) else None
                 if text is not None:
                     written[key] = text
-                    if texts is Texts.SQL and text[:1] not in ("(", "["):  # a list is ours
-                        for wrong in unreadable(f"SELECT {text}"):
-                            message = f"Spark's SQL does not have {wrong.message}"
-                            problems.reject(each.place, message, wrong.advice)
+                    for wrong in unreadable(_query(text)) if texts is Texts.SQL else ():
+                        message = f"Spark's SQL does not have {wrong.message}"
+                        problems.reject(each.place, message, wrong.advice)
         given, own = tuple(sorted(arguments.items())), tuple(sorted(written.items()))
         if len(problems.found) > before:
             continue  # with problems here, missing arguments are not reported
         calls.append(Call(name=name.lower(), arguments=given, written=own, place=item.place))
     return tuple(calls)
+
+
+def _query(text: str) -> str:
+    """An argument in a query. How a list is written is ours, what is in it is Spark's."""
+    is_list = isinstance(sqlglot.parse_one(text, dialect="spark"), exp.Array | exp.Tuple)
+    if not is_list or text[0] not in "([":
+        return f"SELECT {text}"
+    return f"SELECT ARRAY({text[1:-1].rstrip().removesuffix(',')}\n)"
 
 
 def read_argument(

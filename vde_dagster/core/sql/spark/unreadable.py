@@ -89,7 +89,15 @@ _BEFORE_VALUE: Final = frozenset(
 
 
 _OPERAND: Final = frozenset(
-    {TokenType.IDENTIFIER, TokenType.R_BRACKET, TokenType.R_PAREN, TokenType.VAR}
+    {
+        TokenType.END,
+        TokenType.IDENTIFIER,
+        TokenType.NUMBER,
+        TokenType.R_BRACKET,
+        TokenType.R_PAREN,
+        TokenType.STRING,
+        TokenType.VAR,
+    }
 )
 
 
