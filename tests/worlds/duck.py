@@ -120,6 +120,6 @@ def failures(subject: str) -> Iterator[None]:
     try:
         yield
     except EvaluationFailed as error:
-        raise EvaluationFailed(f"{subject}: {error.message}", advice=error.advice) from error
+        raise error.within(subject) from error
     except (duckdb.Error, pa.ArrowException) as error:
         raise EvaluationFailed(f"{subject}: {str(error).splitlines()[0]}") from error

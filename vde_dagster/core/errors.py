@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from vde_dagster.core.secrets import without_secrets
 
@@ -51,7 +52,18 @@ class SetupError(Refused):
 
 
 class EvaluationFailed(VdeError):
-    """A model's query or function failed; what was published before is untouched."""
+    """A model's query or function failed; what was published before is untouched.
+
+    ``fragment`` is the part of the SQL that ran at which it failed; empty if that is not known.
+    """
+
+    fragment: str = ""
+
+    def within(self, subject: object) -> Self:
+        """The same failure with what it is a part of before its message."""
+        whole = type(self)(f"{subject}: {self.message}", advice=self.advice)
+        whole.fragment = self.fragment
+        return whole
 
 
 class AuditFailed(EvaluationFailed):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
-from pyspark.errors import PySparkException, PythonException
+from pyspark.errors import PySparkException, PythonException, QueryContextType
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import TokenType, exp, tokenize
@@ -219,15 +219,24 @@ def failures(subject: str) -> Iterator[None]:
     except EvaluationFailed as error:
         if error.message.startswith(subject):
             raise
-        raise EvaluationFailed(f"{subject}: {error.message}", advice=error.advice) from error
+        raise error.within(subject) from error
     except Exception as error:
         # What a user's own function raised is theirs, whatever it says.
         found = fault_of(error) if not isinstance(error, PythonException) else None
         if found is not None:
             raise EvaluationFailed(f"{subject}: {found.message}", advice=found.advice) from error
-        if not (isinstance(error, PySparkException) or _from_java(error)):
+        if not (isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")):
             raise
-        raise EvaluationFailed(f"{subject}: {first_useful_line(error)}") from error
+        raise failed(error).within(subject) from error
+
+
+def failed(error: Exception) -> EvaluationFailed:
+    """A Spark error as one of ours: the line that helps, and the part of the SQL that it names."""
+    contexts = error.getQueryContext() if isinstance(error, PySparkException) else []
+    parts = [each.fragment() for each in contexts if each.contextType() is QueryContextType.SQL]
+    failure = EvaluationFailed(first_useful_line(error))
+    failure.fragment = next(filter(None, parts), "")
+    return failure
 
 
 def first_useful_line(error: Exception) -> str:
@@ -275,10 +284,6 @@ def _causes_on_a_server(error: Exception) -> Iterator[str]:
     for line in (trace or "").splitlines():
         if line.startswith(_CAUSED_BY):  # and then the error's class and its message
             yield line.removeprefix(_CAUSED_BY).partition(": ")[2]
-
-
-def _from_java(error: Exception) -> bool:
-    return type(error).__module__.startswith("py4j.")
 
 
 def _seed_frame(spark: SparkSession, rows: CsvRows, columns: tuple[Column, ...]) -> DataFrame:
@@ -339,10 +344,10 @@ def python_frame(
     try:
         with model_function(rows) as function:
             result = function(context)
-    except (PySparkException, EvaluationFailed):
+    except EvaluationFailed:
         raise
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        if lost_java(error):
+        if lost_java(error) or (isinstance(error, PySparkException) and fault_of(error)):
             raise  # nothing that the function did
         _raise_users(error, rows)
     frame = _frame_of(spark, result, columns, place=rows.place)
@@ -387,4 +392,5 @@ def _raise_users(error: BaseException, rows: PythonRows) -> NoReturn:
     ]
     line = frames[-1].lineno if frames else getattr(error, "lineno", None)
     place = f"{rows.path}:{line}" if line else rows.path
-    raise EvaluationFailed(f"{place}: {error_text(error)}") from error
+    text = first_useful_line(error) if isinstance(error, PySparkException) else error_text(error)
+    raise EvaluationFailed(f"{place}: {text}") from error

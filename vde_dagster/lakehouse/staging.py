@@ -29,7 +29,13 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.auditing import run_audits
 from vde_dagster.lakehouse.branch import Branch
 from vde_dagster.lakehouse.connect import with_views
-from vde_dagster.lakehouse.evaluation import bound_rows, first_useful_line, input_frame, qualified
+from vde_dagster.lakehouse.evaluation import (
+    bound_rows,
+    failed,
+    first_useful_line,
+    input_frame,
+    qualified,
+)
 from vde_dagster.lakehouse.fitting import as_declared, as_table, check, declared_schema, new_columns
 from vde_dagster.lakehouse.tables import (
     columns_of,
@@ -300,10 +306,8 @@ class Stage:
                 try:
                     self._spark.sql(qualified(statement, self._catalog)).collect()
                 except Exception as error:  # whatever Spark raises, it is a user's statement
-                    raise EvaluationFailed(
-                        f"{staging.path}: statement {number} {where} the query failed: "
-                        f"{first_useful_line(error)}"
-                    ) from error
+                    failure = f"statement {number} {where} the query failed"
+                    raise failed(error).within(failure) from error
 
     @contextmanager
     def _view(self, name: str, frame: DataFrame) -> Iterator[None]:

@@ -65,7 +65,7 @@ def make_view(
         def columns() -> tuple[Column, ...]:
             comment = node.model.description
             kept = before[0].columns if stands else None
-            with failing_in_its_file(node.model):
+            with failing_in_its_file(node.model, query):
                 return kept or services.engine.create_view(key.table, query, comment=comment)
 
         change = LedgerChange(

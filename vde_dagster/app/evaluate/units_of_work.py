@@ -29,7 +29,7 @@ from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up, give_up_after, publish, record
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import AuditFailed, EvaluationFailed, VdeError
-from vde_dagster.core.graph.checks import place_of_query
+from vde_dagster.core.graph.failed_places import place_of_failure
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.ledger.entries import (
@@ -38,7 +38,7 @@ from vde_dagster.core.ledger.entries import (
     touched,
 )
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, SqlRows, Staged, Staging
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.retries import pause_before
 from vde_dagster.core.model.snapshot import VersionKey
@@ -122,7 +122,7 @@ def _tried(
     intent = _intent(binding, prepared, staging, services.execution_time)
     services.state.record_intent(intent, lease=lease)
     check_pins_stay(services, staging, lease=lease)
-    with failing_in_its_file(node.model):
+    with failing_in_its_file(node.model, *_sql_of(staging)):
         staged = _staged(services, binding, staging, lease)
     written = changes_of(prepared, staged, _rebase(services, key, prepared, staged, base=base))
     kept = prepared.reuse.kept if prepared.reuse is not None else {}
@@ -185,15 +185,23 @@ def _staged(services: Services, binding: Binding, staging: Staging, lease: Lease
 
 
 @contextmanager
-def failing_in_its_file(model: Model) -> Iterator[None]:
-    """Puts the file and line of a model's query before the message of what fails within."""
+def failing_in_its_file(model: Model, *ran: str) -> Iterator[None]:
+    """Puts the file and line before the message of what fails within, while this SQL runs."""
     try:
         yield
     except EvaluationFailed as error:
-        place = place_of_query(model)
+        place = place_of_failure(model, error.fragment, ran)
         if str(place.path) in error.message:
             raise
-        raise type(error)(f"{place}: {error.message}", advice=error.advice) from error
+        raise error.within(place) from error
+
+
+def _sql_of(staging: Staging) -> Iterator[str]:
+    """The statements of a unit of work, and its query: all parts have the same."""
+    yield from staging.before
+    if isinstance(rows := staging.parts[0].rows, SqlRows):
+        yield rows.sql
+    yield from staging.after
 
 
 def _why(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:

@@ -168,12 +168,6 @@ def place_in(model: Model, line: int | None) -> Place:
     return Place(path=model.place.path, line=line)
 
 
-def place_of_query(model: Model) -> Place:
-    """Where a model's query begins; the model's own place where it has none."""
-    line = line_of(model.body.expression) if isinstance(model.body, Query) else None
-    return place_in(model, line)
-
-
 def _place_of_read(model: Model, parent: ModelName) -> Place:
     """Where a model's query first reads a parent; the model's own where no query does."""
     if not isinstance(model.body, Query):
