@@ -14,6 +14,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.file_writing import read_as_written, replace_text
+from vde_dagster.project.loading import load_project
 from vde_dagster.project.sources.external_entries import ColumnChange, SourceTable
 from vde_dagster.project.sources.external_models import HEADER, Refreshed, refresh
 
@@ -149,7 +150,7 @@ BLOCK = "  columns:\n    a: bigint\n    b: string\n"
         ("- {name: raw.t}\n", f"- {{name: raw.t, columns: {FLOW}}}\n"),
         ("[{name: raw.t}]\n", f"[{{name: raw.t, columns: {FLOW}}}]\n"),
         ("- name: raw.t", f"- name: raw.t\n{BLOCK}"),
-        ("- name: raw.t # x\n  owner: y\n", f"- name: raw.t # x\n{BLOCK}  owner: y\n"),
+        ("- name: raw.t # x\n  description: y\n", f"- name: raw.t # x\n{BLOCK}  description: y\n"),
         ("- name: raw.t\n  columns:\n", f"- name: raw.t\n{BLOCK}"),
         ("- name: raw.t\n  columns: {}\n", f"- name: raw.t\n  columns: {FLOW}\n"),
         ("- name: raw.t\n  columns:\n    a:\n", f"- name: raw.t\n{BLOCK}"),
@@ -208,6 +209,23 @@ def test_what_cannot_be_edited_line_by_line_is_refused(text: str) -> None:
 def test_what_is_no_list_of_sources_is_a_problem_of_the_project(text: str) -> None:
     with pytest.raises(ProjectInvalid):
         refreshed(text, t=table("a bigint"))
+
+
+def test_an_unknown_key_is_told_with_its_line(tmp_path: Path) -> None:
+    text = "- name: raw.t\n  columns: {a: bigint}\n- name: raw.u\n  colums: {a: bigint}\n"
+    with pytest.raises(ProjectInvalid) as refreshing:
+        refreshed(text, t=table("a bigint"))
+    (told,) = refreshing.value.problems
+    assert str(told.place).endswith(":4")
+    assert told.message == "a source has the unknown key 'colums'"
+    assert told.advice.startswith("Did you mean 'columns'? ")
+    (tmp_path / "vde.yaml").write_text("name: p\n", encoding="utf-8")
+    (tmp_path / "external_models.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ProjectInvalid) as loading:
+        load_project(tmp_path)
+    assert (4, told.message, told.advice) in [
+        (each.place.line, each.message, each.advice) for each in loading.value.problems
+    ]
 
 
 def test_a_description_that_looks_like_a_variable_is_a_comment() -> None:

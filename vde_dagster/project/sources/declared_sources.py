@@ -13,6 +13,7 @@ from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source
 from vde_dagster.project.properties.column_properties import column_type
+from vde_dagster.project.sources.external_entries import ENTRY_KEYS
 from vde_dagster.project.unread import Unread
 from vde_dagster.project.yaml_document import Entry, Reader
 
@@ -44,7 +45,7 @@ def declared_sources(
 def _external(
     entry: Entry, reader: Reader, defaults: Defaults, unread: Unread
 ) -> ModelSource | None:
-    reader.known(entry, ("columns", "description", "name"), "a source")
+    reader.known(entry, ENTRY_KEYS, "a source")
     written = entry.children.get("name")
     if written is None:
         advice = "Add a line like `name: raw.orders`."

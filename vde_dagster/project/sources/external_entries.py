@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 from sqlglot import exp, parse_one
@@ -14,6 +15,9 @@ from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.project.yaml_document import Reader
+
+ENTRY_KEYS: Final = ("columns", "description", "name")
+"""What an entry says of a source."""
 
 WrittenColumns = tuple[tuple[str, str], ...]
 """Columns of an entry in order, as they are written."""
@@ -52,10 +56,12 @@ def read_root(text: str, path: Path) -> yaml.SequenceNode | None:
     """The root list of a file's text; None if there is none yet.
 
     Raises:
-        ProjectInvalid: The text is no YAML, or no list of sources.
+        ProjectInvalid: The text is no YAML, or no list of sources, or one has an unknown key.
     """
     reader = Reader()
     document = reader.document(text, path)
+    for entry in document.items if document is not None else ():
+        reader.known(entry, ENTRY_KEYS, "a source")
     if document is None or reader.problems:
         raise ProjectInvalid(reader.problems)
     node = yaml.compose(text, Loader=yaml.SafeLoader)
