@@ -61,7 +61,6 @@ def caused(outer: Exception, cause: Exception) -> Exception:
         (PySparkException(f"{REST}.NotAuthorizedException: no"), Fault.NOT_ALLOWED, ""),
         (PySparkException("S3Exception: (Service: S3, Status Code: 403, "), Fault.NOT_ALLOWED, ""),
         (NotInstalledError("pip"), Fault.NOT_INSTALLED, ""),
-        (ValueError("'sqll' is not a valid CatalogType"), Fault.CATALOG_TYPE, "sqll"),
         (PermissionError(errno.EACCES, "denied", "/w/a"), Fault.NO_PERMISSION, "/w/a"),
         (OperationalError("x", {}, Exception("database is locked")), Fault.LOCKED, ""),
         (PySparkException("java.lang.OutOfMemoryError: Java heap"), Fault.JVM_MEMORY, ""),

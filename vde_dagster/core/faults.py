@@ -52,12 +52,12 @@ class Fault(Enum):
     DISK_FULL = (
         "a disk is full",
         (
-            "Make room on the disks of the warehouse, of the state, and of Spark's scratch folder "
-            "(`spark.local.dir`), and run the same again."
+            "Make room on the disks of the warehouse, of the state, of Dagster's home, and of "
+            "Spark's scratch folder (`spark.local.dir`), and run the same again."
         ),
     )
     DISK_ERROR = (
-        "the disk of the catalog's or the state's database is full, or does not work",
+        "the disk of the catalog's, the state's or Dagster's database is full, or does not work",
         "Make room on it, or see what is wrong with it, and run the same again.",
     )
     NO_ANSWER = (
@@ -85,10 +85,6 @@ class Fault(Enum):
     LOCKED = (
         "another process kept the database of the catalog or of the state locked",
         "Run the same again once it is done.",
-    )
-    CATALOG_TYPE = (
-        "there is no type of catalog of this name",
-        "Write `type: sql` or `type: rest` under `catalog.properties` in vde.yaml.",
     )
     NOT_INSTALLED = (
         "a package that this catalog needs is not installed",
@@ -118,7 +114,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFault:
-    """A fault with the host, the file or the name that it is about; empty where none is known."""
+    """A fault with the host or the file that it is about; empty where none is known."""
 
     fault: Fault
     detail: str = ""
@@ -232,7 +228,6 @@ _TEXTS: Final[dict[Fault, re.Pattern[str]]] = {
         r"ForbiddenException: |\(Service: S3, Status Code: 40[13]\b"
     ),
     Fault.LOCKED: re.compile(r"database is locked|SQLITE_BUSY"),
-    Fault.CATALOG_TYPE: re.compile(r"'([^']*)' is not a valid CatalogType"),
     Fault.METADATA_GONE: _GONE,
     Fault.FILE_GONE: _GONE,
 }
@@ -297,7 +292,7 @@ _METADATA: Final = re.compile(rf"{_PATH}/metadata/[^\s'\"()/]+\.(?:json|avro|sta
 
 
 def _detail(fault: Fault, links: list[_Link]) -> str:
-    """The host and port, the file or the name that a fault is about; empty where none is known."""
+    """The host and port or the file that a fault is about; empty where none is known."""
     for text, file in ((each.text, each.file) for each in links):
         match fault:
             case Fault.NO_PERMISSION if file:
@@ -310,9 +305,6 @@ def _detail(fault: Fault, links: list[_Link]) -> str:
                 files = _FILE if fault is Fault.FILE_GONE else _METADATA
                 if found := files.search(text):
                     return found[0]
-            case Fault.CATALOG_TYPE:
-                if found := _TEXTS[fault].search(text):
-                    return found[1]
             case _:
                 continue
     return ""

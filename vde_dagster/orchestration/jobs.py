@@ -6,10 +6,11 @@ which report each written interval themselves.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TextIO, cast
 from uuid import uuid4
 
 import dagster as dg
@@ -166,7 +167,7 @@ def _execute(
         RuntimeError: It failed, and no op of it did.
     """
     home = dagster_home(project.configuration)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
+    with dg.DagsterInstance.from_config(str(home)) as instance, _without_raw_errors():
         result = job.execute_in_process(
             run_config=_QUIET,
             instance=instance,
@@ -176,6 +177,32 @@ def _execute(
         )
     if not (result.success or errors.raised):
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
+
+
+@contextmanager
+def _without_raw_errors() -> Iterator[None]:
+    """Leave out what Dagster prints of an event that it cannot write, such as on a full disk.
+
+    Dagster also raises that, or writes it to the run's log
+    (`dagster._core.instance.types._EventListenerLogHandler`).
+    """
+    with redirect_stderr(cast(TextIO, _WithoutRawErrors(sys.stderr))):
+        yield
+
+
+class _WithoutRawErrors:
+    """A stream without the texts of `_without_raw_errors`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, unless it is one of those."""
+        raw = text.startswith("Exception while writing logger call to event log")
+        return len(text) if raw else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
 
 
 def catch_up_config(*names: ModelName) -> dict[str, object]:
