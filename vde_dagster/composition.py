@@ -173,10 +173,18 @@ class VdeProject:
 
     def iceberg_catalog(self) -> PyIcebergCatalog:
         """The project's catalog as pyiceberg knows it, for those who write sources."""
+        from sqlalchemy import make_url
+
         from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+        from vde_dagster.state.sqlite_file import path_of, whole_at_exit
 
         settings = self.configuration.catalog
-        return open_iceberg_catalog(settings.name, settings.properties or self._embedded())
+        properties = settings.properties or self._embedded()
+        opened = open_iceberg_catalog(settings.name, properties)
+        uri = properties.get("uri", "")
+        if uri.startswith("sqlite:") and (file := path_of(make_url(uri))) is not None:
+            whole_at_exit(file)
+        return opened
 
     def open_spark(self, *, reading: Iterable[TableName] = ()) -> SparkSession:
         """A Spark session on the project's catalog, and on those of these views of environments.

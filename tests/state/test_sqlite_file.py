@@ -267,6 +267,31 @@ def test_a_copy_of_the_file_alone_is_whole_when_the_process_has_ended(
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+CATALOG_WRITER: Final = """
+import sys
+from pathlib import Path
+from vde_dagster.composition import VdeProject
+
+VdeProject.load(Path(sys.argv[1])).iceberg_catalog().create_namespace(sys.argv[2])
+"""
+
+
+def test_a_copy_of_a_catalogs_own_file_is_whole_when_the_process_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "vde.yaml").write_text(
+        "name: apart\ncatalog:\n  properties: {type: sql, uri: 'sqlite:///c.db', warehouse: w}\n",
+        encoding="utf-8",
+    )
+    write = [sys.executable, "-c", CATALOG_WRITER, str(tmp_path)]
+    subprocess.run([*write, "first"], check=True)
+    names = "SELECT DISTINCT namespace FROM iceberg_namespace_properties ORDER BY 1"
+    with closing(sqlite3.connect(tmp_path / "c.db")) as idle:
+        assert idle.execute(names).fetchall() == [("first",)]
+        subprocess.run([*write, "second"], check=True)
+        shutil.copyfile(tmp_path / "c.db", tmp_path / "copied.db")
+    with closing(sqlite3.connect(tmp_path / "copied.db")) as connection:
+        assert connection.execute(names).fetchall() == [("first",), ("second",)]
+
+
 def test_a_log_that_another_process_reads_is_left_to_it(tmp_path: Path) -> None:
     path = made(tmp_path / "lake.db")
     with closing(sqlite3.connect(path)) as reader:
