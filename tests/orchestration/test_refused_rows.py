@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
@@ -14,7 +15,7 @@ from tests.cli.test_status import advised
 from tests.orchestration.automated_world import AutomatedWorld, in_production
 from vde_dagster.app.evaluate.refusals import waiting_for_person
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration import assets, attempts
+from vde_dagster.orchestration import attempts
 from vde_dagster.orchestration.status_checks import StatusCheck, found_in
 
 if TYPE_CHECKING:
@@ -221,12 +222,13 @@ def test_what_the_sensor_of_managed_tables_leaves_is_rebuilt_by_the_command_that
     monkeypatch.setattr(attempts, "SECONDS", 0)
     called = "accepted_range (column := amount, max_v := 50)"
     text = managed()["kept"].replace(called, "settled")
-    shop = in_production(tmp_path, instance, {"kept": f"{text};\n{SETTLED}"})
     # Dagster dates its runs by its own clock, which does not follow that of the world.
-    monkeypatch.setattr(assets, "_asked_at", lambda _: shop.world.clock.now())
+    settled = datetime.now(UTC) + timedelta(hours=1)
+    audit = SETTLED.replace("2024-01-03 06:00:00", f"{settled:%Y-%m-%d %H:%M:%S}")
+    shop = in_production(tmp_path, instance, {"kept": f"{text};\n{audit}"})
     shop.world.land((7.5, 100), until=48)
     refresh(shop, fails=True)
-    shop.world.clock.advance(hour_of(55) - shop.world.clock.now())
+    shop.world.clock.advance(settled - shop.world.clock.now())
     reported = shop.skipped(MANAGED)
     assert "settled refused its rows, and neither what they follow from nor its audits" in reported
     (command,) = advised(reported)

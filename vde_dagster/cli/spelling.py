@@ -25,10 +25,16 @@ _COMMAND: Final = re.compile(r"`vde ([^`]+)`")
 
 
 def whole(text: str, folder: Path) -> str:
-    """A text whose commands, such as `vde run prod`, can be copied: they name the project."""
+    """A text whose commands, such as `vde run prod`, can be copied: they name the project.
+
+    What no shell can read stays as it is: a person may have written the text.
+    """
 
     def command(found: re.Match[str]) -> str:
-        words: list[str | Path] = [*shlex.split(found[1])]
+        try:
+            words: list[str | Path] = [*shlex.split(found[1])]
+        except ValueError:  # a quote without an end
+            return found[0]
         if "--project" not in words:
             words += there(folder)
         return f"`{vde(*words)}`"

@@ -17,6 +17,7 @@ from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, StoppableClock
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import EvaluationFailed, VdeError
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.scheduling import Concurrency, Schedule, Task
@@ -62,7 +63,9 @@ class Threads:
         concurrency = Concurrency(models=models, fail_fast=fail_fast)
         schedule = Schedule(concurrency=concurrency, waiting=tasks)
         self.clock = StoppableClock(ManualClock())
-        self.threads = StageThreads(schedule, self._units, self.engine, self.clock, self._report)
+        self.threads = StageThreads(
+            schedule, self._units, self.engine, self.clock, self._report, goes_on=self._goes_on
+        )
 
     def units(self) -> list[str]:
         return [each.work_id for each in self.threads.units()]
@@ -76,6 +79,9 @@ class Threads:
     def _units(self, model: ModelName) -> Iterator[Evaluated]:
         for unit in self._evaluate[model.name]():
             yield evaluated(model, unit)
+
+    def _goes_on(self, model: ModelName, error: BaseException) -> bool:
+        return isinstance(error, RowsWouldGo) and model == named("k")
 
     def _report(self, unit: Evaluated) -> None:
         self.reported.append(unit.work_id)
@@ -129,6 +135,24 @@ def test_as_many_models_run_at_once_as_may() -> None:
     found = Threads(3, a=("", meets), b=("", meets), c=("", meets))
     assert sorted(found.units()) == ["models 1", "models 2", "models 3"]
     assert found.outcomes() == {"a": None, "b": None, "c": None}
+
+
+@pytest.mark.parametrize("fail_fast", [False, True])
+def test_what_awaits_refused_rows_begins_only_where_whoever_walks_says_so(fail_fast: bool) -> None:
+    kept, moved = (
+        RowsWouldGo(named(name), (ALWAYS,), why="", command="", rest_goes_on=True, work_id=name)
+        for name in "km"
+    )
+    found = Threads(
+        2,
+        fail_fast,
+        k=("", failing(kept)),
+        b=("k", units("b1")),
+        m=("", failing(moved)),
+        c=("m", units("c1")),
+    )
+    assert found.units() == ([] if fail_fast else ["b1"])
+    assert "c" not in found.outcomes()
 
 
 def test_there_are_no_more_threads_than_models() -> None:

@@ -374,6 +374,22 @@ def test_work_of_a_killed_run_on_what_nobody_shows_is_ended(cut: str) -> None:
     assert world.rows("mart.shown") == TENFOLD
 
 
+def test_work_that_cannot_be_ended_keeps_nothing_else_from_being_done() -> None:
+    world = shop_in_production()
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_name="publish")), graph_of(EDITED), "prod")
+    (key,) = {each.key for each in world.state.references().open_work}
+    world.reboot()
+    wired: dict[str, Any] = {"catalog": Stuck(world.catalog, key.table)}
+    cleaned = clean_up(replace(world.services(), **wired), TIMES)
+    assert [(each.table, each.reason) for each in cleaned.failed] == [
+        (key.table, f"{key.table} cannot be read")
+    ]
+    assert world.state.references().open_work
+    passed(world, 1)
+    assert not world.state.references().open_work
+
+
 def test_work_on_what_is_shown_is_left_to_its_environment() -> None:
     world = shop_in_production()
     world.land((80, 1), until=96)
@@ -583,8 +599,8 @@ def test_a_drop_that_was_cut_is_finished_by_the_plan_that_needs_the_version() ->
         assert world.rows("mart.shown") == AMOUNTS
 
 
-class Undeletable:
-    """A catalog, and one table whose files cannot be deleted."""
+class Stuck:
+    """A catalog, and one table that cannot be read, and whose files cannot be deleted."""
 
     def __init__(self, catalog: object, name: TableName) -> None:
         self._catalog, self._name = catalog, name
@@ -597,6 +613,11 @@ class Undeletable:
             raise Refused(f"files of {name} cannot be deleted")
         return self.__getattr__("drop_physical")(name, **of)
 
+    def publish(self, name: TableName, **of: Any) -> None:
+        if name == self._name:
+            raise Refused(f"{name} cannot be read")
+        self.__getattr__("publish")(name, **of)
+
 
 def test_files_that_cannot_be_deleted_keep_nothing_else_from_being_done() -> None:
     world = promoted_and_removed()
@@ -604,7 +625,7 @@ def test_files_that_cannot_be_deleted_keep_nothing_else_from_being_done() -> Non
     world.clock.advance(1.1 * DAY)
     services = world.services()
     key = min(look(services, TIMES).swept.due)
-    wired: dict[str, Any] = {"catalog": Undeletable(world.catalog, key.table)}
+    wired: dict[str, Any] = {"catalog": Stuck(world.catalog, key.table)}
     stuck = replace(services, **wired)
     first = clean_up(stuck, TIMES)
     assert [str(each.table) for each in first.failed] == [str(key.table)]

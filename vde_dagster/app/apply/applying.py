@@ -197,6 +197,7 @@ class Walk:
                 self.work.services.engine,
                 self.clock,
                 self.report,
+                goes_on=self._goes_on,
             )
 
     @property

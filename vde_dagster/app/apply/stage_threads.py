@@ -16,7 +16,6 @@ from typing import Final, assert_never
 
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.ledger.rows_lost import rest_goes_on
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.scheduling import Schedule, Task
 from vde_dagster.ports.clock import Clock
@@ -95,6 +94,7 @@ class StageThreads:
         engine: Computes rows for all of them.
         clock: What they wait on.
         report: Called with each unit of work, by the thread that gets it.
+        goes_on: Whether what awaits a model need not wait though its evaluation raised this.
     """
 
     def __init__(
@@ -104,7 +104,10 @@ class StageThreads:
         engine: Engine,
         clock: StoppableClock,
         report: Callable[[Evaluated], None],
+        *,
+        goes_on: Callable[[ModelName, BaseException], bool],
     ) -> None:
+        self._goes_on = goes_on
         self._evaluate = evaluate
         self._engine = engine
         self._clock = clock
@@ -235,8 +238,8 @@ class StageThreads:
         while (task := self._taken()) is not None:
             error = self._evaluated(task.model)
             with self._changed:
-                fails = self._schedule.concurrency.fail_fast or not rest_goes_on(error)
-                succeeded = error is None or not fails
+                fails_fast = self._schedule.concurrency.fail_fast
+                succeeded = error is None or (not fails_fast and self._goes_on(task.model, error))
                 self._schedule = self._schedule.ended(task.model, succeeded=succeeded)
                 if error is not None and not isinstance(error, VdeError):
                     self._schedule = self._schedule.stopped()

@@ -72,7 +72,7 @@ def clean_up(services: Services, times: Times) -> Cleaned:
         finished = [
             each.key
             for each in services.state.drops()
-            if tried.drop(each.key, partial(_finished, services, each))
+            if tried.done(each.key, partial(_finished, services, each))
         ]
         before = look(services, times)
         _finish_work(services, before, tried)
@@ -104,10 +104,10 @@ class _Tried:
     busy: list[str] = field(default_factory=list)
     failed: list[Left] = field(default_factory=list)
 
-    def drop(self, key: VersionKey, dropping: Callable[[], bool]) -> bool:
-        """Whether a version is dropped."""
+    def done(self, key: VersionKey, doing: Callable[[], bool]) -> bool:
+        """Whether something is done with a version."""
         try:
-            return dropping()
+            return doing()
         except Conflict:
             self.busy.append(str(key.table))
         except Refused as error:
@@ -128,12 +128,14 @@ def _finish_work(services: Services, seen: Look, tried: _Tried) -> None:
     shown = {key for e in seen.found.revisions if e.until is None for key in e.versions}
     holder = holder_of(services.ids, "the janitor")
     for key in sorted({each.key for each in seen.found.open_work} - shown):
-        resource = version_resource(key)
-        try:
-            with leased(services.state, resource, holder=holder, ttl=services.lease_ttl) as lease:
-                recover(services, key, lease)
-        except Conflict:
-            tried.busy.append(str(key.table))
+        tried.done(key, partial(_recovered, services, key, holder))
+
+
+def _recovered(services: Services, key: VersionKey, holder: str) -> bool:
+    resource = version_resource(key)
+    with leased(services.state, resource, holder=holder, ttl=services.lease_ttl) as lease:
+        recover(services, key, lease)
+    return True
 
 
 def _expire(services: Services, seen: Look, tried: _Tried) -> tuple[str, ...]:
@@ -160,7 +162,7 @@ def _drop_due(
     for key in sorted(due, key=lambda each: (not _is_view(found.stored.get(each)), each)):
         files = found.files(services, key)
         views = readers(key, reading, without=dropped)
-        if tried.drop(key, partial(drop, services, key, found.stored.get(key), views, times)):
+        if tried.done(key, partial(drop, services, key, found.stored.get(key), views, times)):
             dropped[key] = Dropped(key=key, files=files)
     return tuple(dropped.values())
 
