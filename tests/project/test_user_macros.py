@@ -426,6 +426,14 @@ def test_what_the_evaluator_does_not_have_is_an_error_that_says_so(text: str, me
     assert message in problem
 
 
+def test_a_circle_through_a_function_and_a_definition_names_the_function_once() -> None:
+    found, problems = ask("@DEF(a, @defined('a')); SELECT @defined('a') AS x")
+    assert found is None
+    (problem,) = problems
+    assert problem.count("the macro @defined (") == 1
+    assert "calls itself" in problem
+
+
 @pytest.mark.parametrize("name", ["context", "_context", "ctx", "_"])
 def test_a_first_parameter_of_other_tools_is_refused_with_the_signature(name: str) -> None:
     text = HEAD + f"@macro()\ndef clip({name}, column, low=0): return column\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar, cast
@@ -254,19 +255,24 @@ def resolve(
         undeclared.update(absent)
         if is_flawed or not undeclared.isdisjoint(model.parents):
             undeclared.add(name)
-        try:
+        with _fitting(model, problems):
             kept = None if is_flawed else known
             node = _node(model, nodes, kept, undeclared=name in undeclared, is_flawed=is_flawed)
-            refusals = node.canonical.refusals if node.canonical is not None else ()
-            if are_stored or not refusals:
-                nodes[name] = node
-            else:
-                problems += [_problem(model, each) for each in refusals]
-        except QueryInvalid as error:
-            problems += [_problem(model, finding) for finding in error.findings]
-        except RecursionError:
-            problems.append(too_deep(model))
+            if node.canonical is not None and node.canonical.refusals and not are_stored:
+                raise QueryInvalid(*node.canonical.refusals)
+            nodes[name] = node
     return Resolved(graph=Graph(nodes), problems=tuple(problems), undeclared=undeclared)
+
+
+@contextmanager
+def _fitting(model: Model, problems: list[Problem]) -> Iterator[None]:
+    """Add what shows that a model's query does not fit what it reads to the problems."""
+    try:
+        yield
+    except QueryInvalid as error:
+        problems += [_problem(model, finding) for finding in error.findings]
+    except RecursionError:
+        problems.append(too_deep(model))
 
 
 def _stand_in(name: ModelName, place: Place) -> Node:

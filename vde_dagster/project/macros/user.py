@@ -23,6 +23,10 @@ from vde_dagster.project.modules import line_in
 Expand = Callable[[Tokens], list[exp.Expr]]
 
 
+class _FailedIn(MacroError):
+    """A function failed, or what it asked for: the message has its name and place."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMacro:
     """A function of a project's macro file, by the name under which models call it.
@@ -62,14 +66,16 @@ class UserMacro:
             with running_users_code():
                 given = _flat(self.function(*told, *bound.args, **bound.kwargs))
                 found = list(islice(given, MOST_PARTS + 1))
+        except _FailedIn:  # in a macro that this one has expanded
+            raise
         except MacroError as error:  # of the evaluator
             line = line_in(Path(self.path), error) or self.line
             message = f"the macro @{self.name} ({self.path}:{line}): {error.message}"
-            raise MacroError(message, error.advice) from error
+            raise _FailedIn(message, error.advice) from error
         except (Exception, SystemExit) as error:  # whatever a user's function raises
             line = line_in(Path(self.path), error) or self.line
             message = f"the macro @{self.name} failed at {self.path}:{line}: {error_text(error)}"
-            raise MacroError(message, "Fix the macro, or what it is called with.") from error
+            raise _FailedIn(message, "Fix the macro, or what it is called with.") from error
         if len(found) > MOST_PARTS:
             message = f"{self.described} returns more than {MOST_PARTS:,} expressions"
             raise MacroError(message, TOO_LARGE)

@@ -109,11 +109,10 @@ def read_properties(
         _check_kind(kind, storage, values, place, problems)
         if policy is not None:
             check_kind(kind, policy, values["late_data"].place, problems)
-    partial = _flag(values, "allow_partials", problems, default=False)
     schedule = read_schedule(values, defaults, place, problems)
     named = (name or _NAMELESS).within(defaults.catalog)
     tags = read_words(values.get("tags"), "the tag", problems)
-    _check_intervals(kind, schedule, values, problems, partial=partial)
+    _check_intervals(kind, schedule, values, problems)
     columns = read_columns(values.get("columns"), dialect, problems)
     names = {each.name.lower() for each in columns}
     return Properties(
@@ -224,9 +223,8 @@ def _check_intervals(
     schedule: Schedule,
     values: Mapping[str, Value],
     problems: Problems,
-    *,
-    partial: bool,
 ) -> None:
+    partial = _flag(values, "allow_partials", problems, default=False)
     if isinstance(kind, View | Embedded | Seed):  # these have no intervals
         return
     if partial:
