@@ -158,7 +158,7 @@ def test_r8_the_sensor_and_the_check_name_what_a_person_has_to_say(
     assert said in found.text
     serve(shop.world, monkeypatch)
     command = next(each for each in advised(shop.skipped(sensor)) if "--allow-empty" in each)
-    done = call(*command, "--auto-apply", "--project", tmp_path)
+    done = call(*command, "--project", tmp_path)
     assert done.exit_code == 0, done.output
     assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 7]
     assert "no rows any more" not in shop.skipped(sensor)

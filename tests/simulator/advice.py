@@ -24,6 +24,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.cli.status_view import Looked, print_status
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import parse_instant
 
 _DROP: Final = re.compile(r"[Dd]rop (vde__\S+?)[ ;,]")
@@ -47,7 +48,7 @@ def advised(people: People, text: str, files: Models = ()) -> Iterator[tuple[str
         environment = words[1] if len(words) > 1 else "prod"
         match words[0]:
             case "run":
-                yield written, _run(environment)
+                yield written, _run(environment, _options(words[2:]))
             case "plan":
                 yield written, _plan(people, environment, files, _options(words[2:]))
             case "repair":
@@ -119,8 +120,8 @@ def _catching_up(services: Services, name: str, where: str, reload: bool) -> Non
     catch_up(services, _bound(services, where), ModelName(*name.split(".")), reload=reload)
 
 
-def _run(environment: str) -> Command:
-    return Command(do=lambda services: run(services, environment))
+def _run(environment: str, options: dict[str, Any]) -> Command:
+    return Command(do=lambda services: run(services, environment, options=PlanOptions(**options)))
 
 
 def _plan(people: People, environment: str, files: Models, options: dict[str, Any]) -> Command:

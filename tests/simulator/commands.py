@@ -23,7 +23,7 @@ from vde_dagster.app.promote.promotion import finish_promotions, remove_environm
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
-from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
 Models = tuple[Made, ...]
@@ -64,9 +64,14 @@ def apply_files(services: Services, models: Models, environment: str, **options:
     apply_plan(services, plan, lambda _: None)
 
 
-def run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_AND_STALE) -> None:
+def run(
+    services: Services,
+    environment: str,
+    wanted: Wanted = Wanted.DUE_AND_STALE,
+    options: PlanOptions = DEFAULT_OPTIONS,
+) -> None:
     """`vde run`."""
-    plan = plan_run(services, environment, wanted)
+    plan = plan_run(services, environment, wanted, options)
     if plan.is_empty:
         end_without_work(services, plan)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
@@ -13,6 +13,7 @@ from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.bounds import since_of
 from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.time.intervals import EVER, Interval
 from vde_dagster.project.cache.models import ModelCache, known_models
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.model_files import read_model
@@ -23,20 +24,22 @@ class Binding:
     """An environment's models with the versions that they write to and read from.
 
     ``revision`` is that of the environment when it was read, 0 if it has none yet.
-    ``may_empty`` are the models all of whose rows may go, since a person said so (rule R8).
-    Versions that are ``returning`` may not get smaller, if they build on themselves.
-    ``taken`` is the revision that was promoted, where that was no plan of files. ``carried_out`` is
-    the command of what is carried out, where it is no plan of files.
+    ``may_empty`` has the times of models all of whose rows may go, since a person said so (rule
+    R8). Versions that are ``returning`` may not get smaller, if they build on themselves.
+    ``taken`` is the revision that was promoted, where that was no plan of files. ``command`` is
+    what evaluates the models again as they are here, and ``restates`` says whether it can be asked
+    to restate some.
     """
 
     environment: str
     revision: int
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
-    may_empty: frozenset[ModelName] = frozenset()
+    may_empty: Mapping[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
     returning: frozenset[ModelName] = frozenset()
     taken: Revision | None = None
-    carried_out: str = ""
+    command: str = ""
+    restates: bool = True
 
     def key(self, name: ModelName) -> VersionKey:
         """The version of a model."""
@@ -83,27 +86,38 @@ def bind_environment(services: Services, environment: str) -> Binding | None:
         graph=stored_graph(shown.snapshots, services.models),
         snapshots=shown.snapshots,
         taken=shown.taken,
+        command=f"vde run {environment}",
     )
 
 
 def bind_plan(plan: Plan) -> Binding:
     """What a plan's environment will run once the plan is applied."""
-    permits_loss = plan.options.accept_loss or plan.options.allow_empty
     return Binding(
         environment=plan.environment,
         revision=plan.base_revision,
         graph=plan.graph,
         snapshots=plan.snapshots,
-        may_empty=frozenset(
-            change.name
-            for change in plan.changes
-            if plan.options.allow_empty
-            or (permits_loss and not _is_shown(change))
-            or (_comes_back(change) and (permits_loss or not plan.refuses_loss))
-        ),
+        may_empty={each.name: _may_empty(plan, each) for each in plan.changes},
         returning=frozenset(each.name for each in plan.changes if _comes_back(each)),
-        carried_out="" if plan.taken is None else f"vde {' '.join(plan.command)}",
+        command=f"vde {' '.join(plan.command)}",
+        restates=plan.taken is None,
     )
+
+
+def _may_empty(plan: Plan, change: ModelChange) -> tuple[Interval, ...]:
+    """The times of a version all of whose rows may go: of a restatement, what is restated."""
+    options = plan.options
+    permits = options.accept_loss or options.allow_empty
+    if (permits and not _is_shown(change)) or (
+        _comes_back(change) and (permits or not plan.refuses_loss)
+    ):
+        return (EVER,)
+    if not options.allow_empty:
+        return ()
+    if not options.restate:
+        return (EVER,)
+    whole = change.restated and plan.graph[change.name].model.kind.restates_whole
+    return (EVER,) if whole else change.restated
 
 
 def _comes_back(change: ModelChange) -> bool:

@@ -51,6 +51,13 @@ SKIP_TESTS = click.option(
     is_flag=True,
     help="Run no unit tests before the plan, and apply it whatever they would say.",
 )
+RESTATE = click.option(
+    "--restate-model",
+    "restate",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Compute the loaded intervals of these models again, and what reads them. Repeatable.",
+)
 _OPTIONS = (
     click.option(
         "--start",
@@ -66,13 +73,7 @@ _OPTIONS = (
         help="Compute no interval after this instant: a date means the whole day, a time is the "
         "exclusive end.",
     ),
-    click.option(
-        "--restate-model",
-        "restate",
-        multiple=True,
-        metavar="SELECTOR",
-        help="Compute the loaded intervals of these models again, and what reads them. Repeatable.",
-    ),
+    RESTATE,
     click.option(
         "--forward-only",
         is_flag=True,

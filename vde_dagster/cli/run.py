@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options
+from vde_dagster.cli import options, timing
 from vde_dagster.cli.plan import apply, built_facts
+from vde_dagster.cli.plan_flags import ALLOW_EMPTY, RESTATE
 from vde_dagster.cli.printing import console, print_json
+from vde_dagster.core.names import PRODUCTION
 
 if TYPE_CHECKING:
     from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -26,6 +29,20 @@ BUSY: Final = 3
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
+@RESTATE
+@click.option(
+    "--start",
+    type=options.moment,
+    metavar="INSTANT",
+    help="In production: restate nothing before this instant, in UTC.",
+)
+@click.option(
+    "--end",
+    type=timing.end_moment,
+    metavar="INSTANT",
+    help="In production: restate nothing after this instant; a date means the whole day.",
+)
+@ALLOW_EMPTY
 @click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
 @options.CONCURRENCY
 @options.FAIL_FAST
@@ -39,6 +56,10 @@ def command(
     *,
     no_stale: bool,
     only_stale: bool,
+    restate: tuple[str, ...],
+    start: datetime | None,
+    end: datetime | None,
+    allow_empty: bool,
     explain: bool,
     models: int | None,
     fail_fast: bool,
@@ -49,8 +70,8 @@ def command(
 
     Computes intervals that are due, and loaded ones whose inputs are late or changed. If a model's
     new rows equal the old ones, nothing downstream is computed for it. The models are those that
-    ENV shows: edits of the project's files are left to `vde plan`. If there is nothing to do, Spark
-    is not started.
+    ENV shows, also those that are restated: edits of the project's files are left to `vde plan`. If
+    there is nothing to do, Spark is not started.
 
     Exit codes: 0 if all that is ready is computed, 1 if something failed (the rest is done), 3 if a
     plan or another run of ENV is under way or has just changed it, so that nothing was done. It is
@@ -58,15 +79,24 @@ def command(
     """
     if no_stale and only_stale:
         raise click.UsageError("--no-stale and --only-stale exclude each other.")
+    if only_stale and restate:
+        raise click.UsageError("--only-stale computes nothing that is restated: leave one out.")
+    if (start, end) != (None, None) and not (restate and environment == PRODUCTION):
+        raise click.UsageError(
+            f"--start and --end bound what --restate-model computes again in {PRODUCTION}. "
+            "Elsewhere they bound a plan: `vde plan ENV`."
+        )
     from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy
     from vde_dagster.app.inspect.interval_report import waiting_models
     from vde_dagster.app.plan.plan_checks import what_stayed_undone
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.planning.options import PlanOptions
 
     wanted = Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
     project = VdeProject.load(folder)
-    plan = plan_run(project.services, environment, wanted)
+    asked = PlanOptions(restate=restate, start=start, end=end, allow_empty=allow_empty)
+    plan = plan_run(project.services, environment, wanted, asked)
     waiting = waiting_models(project.services, plan)
     if output == "text":
         show_run(plan, waiting)

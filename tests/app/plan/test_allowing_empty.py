@@ -60,7 +60,7 @@ def test_r8_a_full_table_with_rows_is_not_replaced_by_none_whoever_computes_it()
         Refused, match=r"m.large was not loaded: what it reads has no rows any"
     ) as e:
         evaluate(services, bound(services), LARGE, DAY)
-    assert "vde plan prod --restate-model m.large --allow-empty" in e.value.advice
+    assert "vde run prod --restate-model m.large --allow-empty" in e.value.advice
     with pytest.raises(Refused, match="no rows any more"):
         apply_plan(services, plan_run(services, "prod"), lambda _: None)
     with pytest.raises(Refused, match="no rows any more"):

@@ -136,4 +136,4 @@ def test_rows_that_the_source_has_no_longer_are_kept_and_the_way_out_is_named() 
     assert found is not None
     assert found.kept == (day(1),)
     assert "the source does not reach back to all of them any more" in found.why_kept
-    assert "`vde plan prod --restate-model mart.kept --allow-empty`" in found.why_kept
+    assert "`vde run prod --restate-model mart.kept --allow-empty`" in found.why_kept

@@ -114,7 +114,7 @@ def test_rows_of_its_range_that_the_query_no_longer_returns_are_deleted() -> Non
     interval = Interval(hour_of(24), hour_of(48))
     with pytest.raises(RowsWouldGo):  # the whole interval would be empty: rule R8
         evaluate_range(services, bound(services), name, interval)
-    asked = replace(bound(services), may_empty=frozenset({name}))
+    asked = replace(bound(services), may_empty={name: (interval,)})
     evaluate_range(services, asked, name, interval)
     assert world.rows("demo.daily") == [(date(2024, 1, 1), 10)]
 

@@ -18,6 +18,7 @@ from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import new_looks
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.setting_aside import left_as_it_is, without_lost
 from vde_dagster.ports.state import environment_resource
@@ -31,8 +32,15 @@ class Wanted(Enum):
     STALE = "stale"
 
 
-def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_AND_STALE) -> Plan:
+def plan_run(
+    services: Services,
+    environment: str,
+    wanted: Wanted = Wanted.DUE_AND_STALE,
+    options: PlanOptions = DEFAULT_OPTIONS,
+) -> Plan:
     """What a run of an environment does now. Writes nothing, except to finish a promotion.
+
+    The ``options`` may have it restate models, and let rows go.
 
     Raises:
         Refused: There is no such environment, or its promotion was begun and cannot be finished.
@@ -45,7 +53,7 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
             f"{environment}` makes it."
         )
     graph, stays = stored_graph(shown.snapshots, services.models), bounds_of(shown.snapshots)
-    plan = plan_environment(services, graph, environment, paced=True, stays=stays)
+    plan = plan_environment(services, graph, environment, options, paced=True, stays=stays)
     changes = tuple(_narrowed(each, wanted) for each in plan.changes)
     narrowed = replace(plan, changes=changes, paced=True)
     left = tuple(each for each in plan.dropped_tables if each not in narrowed.rebuilds)

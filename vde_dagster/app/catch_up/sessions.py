@@ -46,7 +46,7 @@ from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.time.intervals import Interval, common, meets, merge, subtract
+from vde_dagster.core.time.intervals import EVER, Interval, common, meets, merge, subtract
 from vde_dagster.ports.state import Lease
 
 
@@ -115,7 +115,7 @@ def _caught_up(
                 raise Refused(f"{name} was not loaded: {reason}.", advice=advice)
             case Load():
                 if reload:  # a person said that rows which the sources have not any more may go
-                    binding = replace(binding, may_empty=binding.may_empty | {name})
+                    binding = replace(binding, may_empty={**binding.may_empty, name: (EVER,)})
                 if node.model.stateful is None:
                     return _loaded(services, binding, node, decision, lease)
                 return _all_but_what_waits(

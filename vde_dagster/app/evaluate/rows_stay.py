@@ -16,7 +16,7 @@ from vde_dagster.core.ledger.rows_lost import RowsWouldGo, emptied, made_smaller
 from vde_dagster.core.ledger.unit_of_work import Staged
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.planning.restatement import forbids_restatement
-from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.core.time.intervals import Interval, merge, subtract
 
 
 def rows_lost(
@@ -35,7 +35,8 @@ def rows_lost(
     rebuilt: a session does that, or its version comes back.
     """
     name, key = node.name, binding.key(node.name)
-    if prepared.may_empty or name in binding.may_empty:
+    permitted = binding.may_empty.get(name, ())
+    if prepared.may_empty or not subtract([prepared.interval], permitted):
         return None
     if staged.ends_history:
         why = "what it reads has no rows any more, so that all open rows of its history would end"
@@ -52,6 +53,7 @@ def rows_lost(
         sums = services.state.sums([key]).get(key)
         if sums is not None and sums.rows and not sums.rows + sum(e.rows.rows for e in written):
             lost = (prepared.interval,)
+    lost = subtract(lost, permitted)
     return _waiting(binding, node, prepared, lost, why=why) if lost else None
 
 
@@ -67,12 +69,11 @@ def _waiting(
     returns = node.name in binding.returning
     by_interval = node.time_axis is not None and not prepared.batches
     restates = _restates(binding, node, prepared)
-    command = binding.carried_out or f"vde plan {binding.environment}"
     return RowsWouldGo(
         node.name,
         lost,
         why=why,
-        command=f"{command} --restate-model {node.name}" if restates else command,
+        command=f"{binding.command} --restate-model {node.name}" if restates else binding.command,
         flag="--accept-loss" if returns else "--allow-empty",
         bounded=restates and by_interval and binding.environment == PRODUCTION,
         rest_goes_on=by_interval
@@ -86,7 +87,7 @@ def _restates(binding: Binding, node: Node, prepared: PreparedUnit) -> bool:
 
     What is due is never loaded by restating: a history would be rebuilt from a source without rows.
     """
-    if binding.carried_out or forbids_restatement(node.model):
+    if forbids_restatement(node.model) or not binding.restates:
         return False
     if prepared.session is not None and node.model.stateful is None:
         return False

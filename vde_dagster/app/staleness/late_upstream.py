@@ -253,7 +253,7 @@ def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
     gone = [name for name in lacking if look.inputs.states.is_gone(name)]
     if gone:
         return f"{listed(gone)} does not exist any more. Restore it, or take it out of the model"
-    again = f"`vde plan {planned.environment} --restate-model {node.name} --allow-empty`"
+    again = f"`vde run {planned.environment} --restate-model {node.name} --allow-empty`"
     return f"{UNCOVERED}. To compute it from what is left, run {again}"
 
 

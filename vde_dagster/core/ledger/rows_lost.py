@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.dsha import total
@@ -14,6 +14,8 @@ from vde_dagster.core.ledger.entries import LedgerChange, LedgerEntry, LedgerOpe
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
+_COMMANDS: Final = 3
+"""How many commands a refusal has at most."""
 _Unit = TypeVar("_Unit")
 
 
@@ -24,9 +26,10 @@ class RowsWouldGo(Refused):
         model: The model.
         intervals: What waits, with the rows that it has.
         why: What the evaluation found.
-        command: The command that lets the rows go, without ``bounds`` and flag.
+        command: The command that lets the rows go, without times and flag.
         flag: The flag of that command.
-        bounded: Whether the command is limited to the time of the intervals.
+        bounded: Whether there is such a command for each contiguous range, limited to its time, so
+            that it takes no rows of what lies between.
         rest_goes_on: Whether all but these intervals can be evaluated without them, and nothing
             that reads the model has to wait: it has the rows that it had.
         work_id: The unit of work that was given up, which says what it read.
@@ -47,13 +50,23 @@ class RowsWouldGo(Refused):
         self.model, self.intervals = model, merge(intervals)
         self.why, self.command, self.flag = why, command, flag
         self.bounded, self.rest_goes_on, self.work_id = bounded, rest_goes_on, work_id
-        start, end = self.intervals[0].start, self.intervals[-1].end
-        times = f" --start {start.isoformat()} --end {end.isoformat()}" if bounded else ""
         super().__init__(
             f"{model} was not loaded: {why} for {', '.join(map(str, self.intervals))}, where its "
             "table has some",
-            advice=f"If that is right, plan with `{command}{times} {flag}`.",
+            advice=f"If that is right, {self._commands()}.",
         )
+
+    def _commands(self) -> str:
+        """The commands that let the rows go, one after the other; of many ranges the first few."""
+        times = [
+            f" --start {each.start.isoformat()} --end {each.end.isoformat()}"
+            for each in self.intervals
+            if self.bounded
+        ]
+        said = [f"`{self.command}{each} {self.flag}`" for each in (times or [""])[:_COMMANDS]]
+        left = len(times) - len(said)
+        more = f", and so on for {left:,} more" if left > 0 else ""
+        return f"run {', then '.join(said)}{more}"
 
 
 class WaitingRows:

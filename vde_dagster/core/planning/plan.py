@@ -278,7 +278,7 @@ class Plan:
         """The words of the command of `vde` that makes such a plan, without its options."""
         taken = self.taken
         if taken is None:
-            return "plan", self.environment
+            return "run" if self.paced else "plan", self.environment
         if self.is_rollback:
             return "rollback", self.environment, "--to", str(taken.number)
         return "promote", taken.environment, self.environment
@@ -286,10 +286,8 @@ class Plan:
     @property
     def again(self) -> str:
         """The advice to make such a plan again, where this one does not hold any more."""
-        if self.paced:
-            return f"run again: `vde run {self.environment}`."
         words = " ".join(self.command)
-        return f"plan again: `vde {words}`."
+        return f"{'run' if self.paced else 'plan'} again: `vde {words}`."
 
     @property
     def is_empty(self) -> bool:
