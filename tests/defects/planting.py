@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.defects.catalogue import ROOT, Defect
+from tests.defects.simulating import is_wrong, wrong_history
 
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-m", "not full")
 PATIENCE: Final = 900.0
@@ -30,6 +31,7 @@ class Outcome:
     finder: str | None
     seconds: float
     output: str
+    by_simulator: bool = False
 
 
 def commands(defect: Defect) -> Iterator[Sequence[str]]:
@@ -64,9 +66,17 @@ def copy_code(folder: Path) -> Path:
     return folder
 
 
-def find(defect: Defect, copy: Path) -> Outcome:
-    """Plant a defect in a copy and run what may find it."""
+def find(defect: Defect, copy: Path, *, simulated: float = 0.0) -> Outcome:
+    """Plant a defect in a copy and run what may find it.
+
+    Args:
+        defect: The defect.
+        copy: The code without it, which is what it was afterwards.
+        simulated: For how many seconds generated histories are told before any test is run.
+    """
     begun, output = time.monotonic(), ""
+    if simulated and (outcome := _simulated(defect, copy, simulated)) is not None:
+        return outcome
     with planted(defect, copy):
         for command in commands(defect):
             status, output = run(command, copy)
@@ -74,6 +84,23 @@ def find(defect: Defect, copy: Path) -> Outcome:
                 seconds = time.monotonic() - begun
                 return Outcome(defect=defect, finder=failed[1], seconds=seconds, output=output)
     return Outcome(defect=defect, finder=None, seconds=time.monotonic() - begun, output=output)
+
+
+def _simulated(defect: Defect, copy: Path, seconds: float) -> Outcome | None:
+    """What the simulator finds: a history that ends wrongly with the defect, and rightly without."""
+    begun, first = time.monotonic(), 0
+    while (left := begun + seconds - time.monotonic()) > 0:
+        with planted(defect, copy):
+            history = wrong_history(copy, left, first=first)
+        if history is None:
+            return None
+        took = time.monotonic() - begun
+        if not is_wrong(copy, history, PATIENCE):
+            return Outcome(
+                defect=defect, finder=str(history), seconds=took, output="", by_simulator=True
+            )
+        first = history.seed + 1
+    return None
 
 
 def run(command: Sequence[str], copy: Path) -> tuple[int | None, str]:

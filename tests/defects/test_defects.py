@@ -13,6 +13,7 @@ import pytest
 
 from tests.defects import planting
 from tests.defects.catalogue import ROOT, Defect, DefectInvalid, read_defects
+from tests.defects.simulating import WrongHistory, is_wrong, wrong_history
 
 DEFECTS = list(read_defects())
 RULES = [f"R{number}" for number in range(1, 16)]
@@ -50,6 +51,15 @@ def test_rows_are_added():
 def test_nothing_is_nothing():
     assert totals.total([]) == 0
 """
+SIMULATOR = """import sys
+from vde_dagster import totals
+
+first, count = int(sys.argv[2]), int(sys.argv[4])
+for seed in range(first, first + count):
+    if seed == 1 or totals.total([1, seed]) != 1 + seed:
+        print(f"seed {seed}: not the sum\\n  of two\\nAgain: ./run sim --seed {seed}\\n", flush=True)
+"""
+"""One of its histories ends wrongly in any case."""
 CONFIG = "[tool.pytest.ini_options]\nmarkers = ['full']\npythonpath = ['.']\n"
 LOST = Defect(
     name="totals/lost",
@@ -69,6 +79,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "vde_dagster/__init__.py": "",
         FILE: PRODUCT,
         TEST: TESTS,
+        "tests/simulator/__main__.py": SIMULATOR,
         "pyproject.toml": CONFIG,
     }.items():
         (project / path).parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +110,29 @@ def test_a_defect_that_no_test_fails_for_is_not_found(copy: Path, defect: Defect
     outcome = planting.find(defect, copy)
     assert outcome.finder is None
     assert outcome.output
+
+
+def test_a_history_that_is_wrong_through_the_defect_alone_finds_it_before_any_test(
+    copy: Path,
+) -> None:
+    outcome = planting.find(LOST, copy, simulated=60.0)
+    assert outcome.finder == "./run sim --seed 2: not the sum"
+    assert outcome.by_simulator
+    assert (copy / LOST.file).read_text() == PRODUCT
+
+
+def test_what_no_history_shows_is_left_to_the_tests(copy: Path) -> None:
+    of_nothing = "    found = sum(rows) if rows else None\n"
+    outcome = planting.find(replace(LOST, after=of_nothing), copy, simulated=60.0)
+    assert outcome.finder == f"{TEST}::test_nothing_is_nothing"
+    assert not outcome.by_simulator
+
+
+def test_histories_are_told_no_longer_than_asked_for(copy: Path) -> None:
+    for_ever = replace(LOST, after="    while True:\n        found = 0\n")
+    with planting.planted(for_ever, copy):
+        assert wrong_history(copy, 1.0) is None
+        assert is_wrong(copy, WrongHistory(seed=0, again="", why=""), 1.0)
 
 
 def test_who_takes_too_long_finds_nothing(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,16 @@ def test_a_bounded_version_has_a_name_of_its_own_and_so_have_views_of_it(graph_o
     assert decided(graph) == found
 
 
+def test_r1_a_view_of_a_view_of_what_is_bounded_has_a_name_of_its_own_too(graph_of: Build) -> None:
+    over = {"m.v": model("v", "VIEW", "m.p"), "m.w": model("w", "VIEW", "m.v")}
+    graph = graph_of({"m.p": model("p", BY_KEY, "raw.t", WITHIN), **over})
+    whole = {name: each.snapshot for name, each in resolved(graph).items()}
+    found = decided(graph)
+    views = (V, ModelName("m", "w"))
+    assert all(found[name].version != whole[name].version for name in views)
+    assert unbounded_snapshots(graph, found) == whole
+
+
 def test_it_follows_from_the_instant_and_from_the_bounded_tables_that_are_read(
     graph_of: Build,
 ) -> None:

@@ -164,3 +164,17 @@ def test_metadata_alone_leaves_a_drifted_version_drifted(world: World) -> None:
     owned = world.plan(texts("SELECT a FROM raw.t WHERE a > 2", header=", owner 'me'"))
     assert category(owned, A) is Category.METADATA
     assert owned[A].snapshot.drifted
+
+
+@pytest.mark.parametrize("below", ["VIEW", "FULL"])
+def test_r1_a_view_that_nobody_edited_follows_a_table_that_is_given_back(
+    graph_of: Build, below: str
+) -> None:
+    top = "MODEL (name m.v, kind VIEW);\nSELECT a FROM m.a"
+    graph = graph_of({**texts("SELECT a FROM raw.t", BELOW.replace("FULL", below)), "m.v": top})
+    world = World(lambda _: graph)
+    before = {name: each.snapshot for name, each in world.plan({}).items()}
+    shown = Shown(snapshots=before, graph=graph)
+    after = resolve_snapshots(graph, shown, world.stored, released={A})
+    moved = {name for name, each in after.items() if each.snapshot.version != before[name].version}
+    assert moved == {A, ModelName("m", "v"), *([B] if below == "VIEW" else [])}
