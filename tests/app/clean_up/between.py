@@ -11,13 +11,19 @@ from vde_dagster.app.services import Services
 
 
 class Between:
-    """A process that lets something else happen at its first call of a method."""
+    """A process that lets something else happen at its first call of a method, or a later one."""
 
     def __init__(
-        self, world: MemoryWorld, method: str, *, after: bool, then: Callable[[], object]
+        self,
+        world: MemoryWorld,
+        method: str,
+        *,
+        after: bool,
+        then: Callable[[], object],
+        call: int = 1,
     ) -> None:
         self.world, self.method, self.after, self.then = world, method, after, then
-        self.came = False
+        self.left = call
 
     def services(self) -> Services:
         found = self.world.services()
@@ -29,9 +35,14 @@ class Between:
         return replace(found, **wired)
 
     def happen(self) -> None:
-        if not self.came:
-            self.came = True
+        self.left -= 1
+        if self.left == 0:
             self.then()
+
+    @property
+    def came(self) -> bool:
+        """Whether it has happened."""
+        return self.left <= 0
 
 
 class Halted:

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from _pytest.mark import ParameterSet
 
+from tests.app.clean_up.between import Between
 from tests.app.memory_world import (
     PROJECT,
     RAW,
@@ -264,6 +265,33 @@ def test_r2_inputs_that_go_a_b_a_are_computed_each_time(world: MemoryWorld) -> N
         assert (not did.reused, bool(engine)) == (changed, changed)
         assert world.rows("mart.triple")[0] == (DAYS[0], 3 * amount)
     assert [each.digest for each in entries(world, "prod", TRIPLE_NAME)] == first
+
+
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_r3_the_rows_that_are_read_are_those_that_the_trace_names(
+    world: MemoryWorld, call: int
+) -> None:
+    """Whatever is recorded of a parent between the looks at its ledger and at its table."""
+
+    def name_of_input() -> str:
+        trace = entries(world, "prod", TRIPLE_NAME)[0].trace
+        assert trace is not None
+        return trace.inputs[SALES_NAME]
+
+    known: dict[str, object] = {}
+    for amount in (11, 10):
+        source_now(world, amount, 5, 7)
+        evaluated(world, SALES_NAME, day(1, 3))
+        evaluated(world, TRIPLE_NAME, day(1))
+        known[name_of_input()] = 3 * amount
+    source_now(world, 11, 5, 7)
+    between = Between(
+        world, "heads", after=True, call=call, then=lambda: evaluated(world, SALES_NAME, day(1, 3))
+    )
+    services = between.services()
+    evaluate_range(services, bound(services), TRIPLE_NAME, day(1), force=True)
+    assert between.came
+    assert known[name_of_input()] == world.rows("mart.triple")[0][1]
 
 
 # Sources

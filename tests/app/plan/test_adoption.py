@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cache
 
 import pytest
@@ -39,10 +40,12 @@ from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.applying import apply_plan, promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
+from vde_dagster.app.plan.adoption import has_rows_of
 from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.adoption import compared_parents
 from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_text import totals
@@ -207,6 +210,23 @@ def test_what_was_adopted_is_given_back_when_it_has_other_rows(world: MemoryWorl
     assert world.rows("mart__dev.total") == [(66,)]
     assert world.rows("mart.total") == [(66 + 1500,)]
     assert asked(world.services(), graph_of(SAME), "dev").is_empty
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_r6_rows_that_are_to_be_computed_again_are_none_to_adopt_a_table_for(
+    world: MemoryWorld, name: ModelName
+) -> None:
+    services = world.services()
+    found = bound(services)
+
+    def is_equal() -> bool:
+        return has_rows_of(services, found.graph, found.snapshots, found.key(name))
+
+    assert is_equal()
+    (parent,) = compared_parents(found.graph, name)
+    lease = services.state.acquire_lease("x", holder="h", ttl=timedelta(minutes=5))
+    services.state.outdate({found.key(parent): [day(2)]}, reason="restated", lease=lease)
+    assert not is_equal()
 
 
 def test_what_was_adopted_stays_so_while_new_rows_are_equal(world: MemoryWorld) -> None:
