@@ -87,7 +87,7 @@ def find(defect: Defect, copy: Path, *, simulated: float = 0.0) -> Outcome:
 
 
 def _simulated(defect: Defect, copy: Path, seconds: float) -> Outcome | None:
-    """What the simulator finds: a history that ends wrongly with the defect, and rightly without."""
+    """What the simulator finds: a history that ends wrongly with a defect, and rightly without."""
     begun, first = time.monotonic(), 0
     while (left := begun + seconds - time.monotonic()) > 0:
         with planted(defect, copy):

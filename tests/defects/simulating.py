@@ -1,4 +1,4 @@
-"""Asks the simulator for a defect: tells generated histories in a copy of the code for some time."""
+"""Asks the simulator for a defect: tells generated histories in a copy of the code for a while."""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ from vde_dagster import totals
 first, count = int(sys.argv[2]), int(sys.argv[4])
 for seed in range(first, first + count):
     if seed == 1 or totals.total([1, seed]) != 1 + seed:
-        print(f"seed {seed}: not the sum\\n  of two\\nAgain: ./run sim --seed {seed}\\n", flush=True)
+        print(f"seed {seed}: not the sum\\n  of two", flush=True)
+        print(f"Again: ./run sim --seed {seed}\\n", flush=True)
 """
 """One of its histories ends wrongly in any case."""
 CONFIG = "[tool.pytest.ini_options]\nmarkers = ['full']\npythonpath = ['.']\n"
