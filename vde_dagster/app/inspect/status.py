@@ -6,31 +6,22 @@ environment repairs: what another environment computes, what stays stale, and dr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.binding import Binding, bind_environment, bind_plan
+from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.managed import Freshness, managed_tables
 from vde_dagster.app.evaluate.refusals import waiting_for_person
-from vde_dagster.app.inputs.staying import StaleLook, stale_looks
 from vde_dagster.app.inspect.interval_report import waiting_models
 from vde_dagster.app.plan.fillers import Filler, fillers
 from vde_dagster.app.plan.waiting import Wait
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import why_stale
-from vde_dagster.app.staleness.since import stale_since
-from vde_dagster.app.staleness.stale_inputs import late_rows
-from vde_dagster.app.staleness.version_behind import FORBIDDEN
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import LostTable, Plan, Staleness
-from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.time.intervals import Interval, merge
-from vde_dagster.ports.state import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +98,6 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
     """The same, of what a run of the environment would do now."""
     environment, binding = plan.environment, bind_plan(plan)
     theirs = _filled_elsewhere(services, binding)
-    elsewhere = dict(_stale_elsewhere(services, plan, binding, theirs))
     waits = dict(waiting_models(services, plan))
     managed = {each.name: each for each in managed_tables(services, binding) if each.is_stale}
     lost = {each.name: each for each in (*plan.lost_tables, *plan.dropped_tables)}
@@ -118,7 +108,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
             version=plan.snapshots[change.name].version,
             owner=theirs[change.name].environment if change.name in theirs else None,
             due=merge((*change.missing, *change.restated)),
-            staleness=change.staleness or elsewhere.get(change.name),
+            staleness=change.staleness,
             waits=waits.get(change.name, ()),
             managed=managed.get(change.name),
             lost=lost.get(change.name),
@@ -148,62 +138,3 @@ def _filled_elsewhere(services: Services, binding: Binding) -> dict[ModelName, F
     keys = {name: each.key for name, each in binding.snapshots.items()}
     found = fillers(services, binding.environment, keys.values())
     return {name: found[key] for name, key in keys.items() if key in found}
-
-
-def _stale_elsewhere(
-    services: Services, plan: Plan, binding: Binding, theirs: Mapping[ModelName, Filler]
-) -> Iterator[tuple[ModelName, Staleness]]:
-    """What is stale in versions that other environments compute: a plan leaves it to them.
-
-    It is stale if it is for its owner, whose runs compute it from the tables that the owner shows:
-    this environment may show it with others. Only of what its owner does not show that is unknown.
-    """
-    shown = services.state.environment(plan.environment)
-    if not theirs or shown is None:
-        return
-    owners = {each.environment for each in theirs.values() if each.shows}
-    bindings = {name: bind_environment(services, name) for name in sorted(owners)}
-    for owner in ("", *bindings):
-        found = bindings.get(owner) or binding
-        names = [name for name, each in theirs.items() if owner == _shown_by(each)]
-        yield from _stale_as_seen(services, found, theirs, names, shown)
-
-
-def _shown_by(filler: Filler) -> str:
-    return filler.environment if filler.shows else ""
-
-
-def _stale_as_seen(
-    services: Services,
-    binding: Binding,
-    theirs: Mapping[ModelName, Filler],
-    names: Collection[ModelName],
-    shown: Environment,
-) -> Iterator[tuple[ModelName, Staleness]]:
-    """What is stale in some versions, by the tables that an environment shows."""
-    if not names:
-        return
-    graph, snapshots = binding.graph, binding.snapshots
-    loaded = services.state.holdings(each.key for each in snapshots.values())
-    looks = stale_looks(services, graph, snapshots, loaded)
-    computed = [name for name in names if graph[name].model.stateless is None]
-    for name, look, _ in looks.found(computed):
-        if look.stale:
-            forbidden = forbids_restatement(graph[name].model)
-            why = FORBIDDEN if forbidden else theirs[name].computes
-            yield name, _left_as_it_is(look, why, shown.promoted_at)
-    for name in sorted(set(names) - set(computed)):
-        recorded = loaded.get(binding.key(name), NOTHING).recorded
-        late = late_rows(services, binding, looks.states, graph[name], recorded)
-        if late is not None:
-            why = theirs[name].computes
-            yield name, Staleness(reason=late.reason, kept=late.intervals, why_kept=why)
-
-
-def _left_as_it_is(look: StaleLook, why: str, promoted_at: datetime) -> Staleness:
-    return Staleness(
-        reason=why_stale(look),
-        kept=merge(each.entry.interval for each in look.stale),
-        why_kept=why,
-        since=stale_since(look, promoted_at=promoted_at),
-    )

@@ -11,6 +11,7 @@ from vde_dagster.app.plan.bounding import bounded_models
 from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for
 from vde_dagster.app.plan.rebuilding import rebuilding
 from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_models
+from vde_dagster.app.plan.stale_elsewhere import stale_elsewhere
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import followed, late_upstream
 from vde_dagster.app.staleness.pace import Pace, pace_of
@@ -205,7 +206,8 @@ def _findings(
     again = rebuilding(services, planned, gone, options, restated.ranges)
     every = both(both(restated, lag.restated), again.restated)
     work = with_restated(graph, due, every)
-    follows = followed(planned, late_upstream(services, planned), work, options, pace)
+    direct = late_upstream(services, planned) | dict(stale_elsewhere(services, planned))
+    follows = followed(planned, direct, work, options, pace)
     behind = downstream(services, planned, work, follows)
     lag, work = with_lag(lag, behind), with_restated(graph, work, behind.restated)
     returning = {each.name for each in planned.returning}
