@@ -20,12 +20,13 @@ FILLS = "the environment prod fills this version and does not show it"
 
 @pytest.fixture
 def changing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InMemory:
-    """An audit refuses what production would show; then the audit is corrected in the file."""
+    """An audit refuses a part of what production would show; then the audit is corrected."""
     made = InMemory(write_files(tmp_path / "changing"), MemoryWorld()).serve(monkeypatch)
     made.land((0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
     edit(made.folder / DAILY, "cron '@daily'", f"cron '@daily', audits ({audit(100)})")
     assert vde(made, "plan", "--auto-apply").exit_code == 0
     edit(made.folder / DAILY, *DOUBLED)
+    edit(made.folder / DAILY, "(time_column day)", "(time_column day, batch_size 1)")
     refused = vde(made, "plan", "--auto-apply")
     assert refused.exit_code == 1
     assert "the audit accepted_range" in refused.stderr

@@ -284,9 +284,10 @@ def _settle_owners(connection: Connection, shown_now: Environment) -> None:
 
 
 def release_unfilled(connection: Connection, name: str) -> None:
-    """Release what an environment owns, nobody shows or writes, and nothing was staged of.
+    """Release what an environment owns, nobody shows or writes, and nothing was loaded of.
 
-    Rows that an audit refused were: somebody may publish them all the same.
+    Rows that an audit refused may still be accepted: they are published as long as the version's
+    table is what it was, and whoever publishes first owns it.
     """
     owners, latest = schema.owners, _revisions_now()
     is_latest = and_(*(latest.c[each] == _promoted.c[each] for each in _REVISION))
@@ -294,10 +295,7 @@ def release_unfilled(connection: Connection, name: str) -> None:
     needed = (
         shows.where(*_same_version(_promoted)),
         select(schema.ledger.c.model).where(*_same_version(schema.ledger)),
-        select(schema.work.c.model).where(
-            *_same_version(schema.work),
-            or_(schema.IS_OPEN, schema.work.c.publication_json.is_not(None)),
-        ),
+        select(schema.work.c.model).where(*_same_version(schema.work), schema.IS_OPEN),
     )
     unneeded = select(owners).where(
         owners.c.environment == name, *(~exists(each.correlate(owners)) for each in needed)

@@ -6,9 +6,10 @@ import pytest
 
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, graph_of
 from tests.app.shop_world import SALES, SHOP, asked, done, shop_in_production
+from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
-from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.core.errors import AuditFailed, Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
@@ -96,3 +97,61 @@ def test_it_is_not_released_while_a_process_writes_it() -> None:
         done(services, FAILS, "prod")
     assert owner(world, SALES_NAME, FAILS) == "prod"
     services.state.release_lease(lease)
+
+
+def audited(most: int) -> Graph:
+    """The sales doubled, of which an audit refuses what is more than ``most``."""
+    audit = f"audits (accepted_range (column := amount, max_v := {most})), cron"
+    sales = SALES.replace("SUM(amount)", "SUM(amount * 2)").replace("cron", audit, 1)
+    return graph_of({**SHOP, "sales": sales})
+
+
+REFUSES, ALLOWS = audited(19), audited(20)
+"""On the best day 10 are sold."""
+
+
+def refused(world: MemoryWorld, environment: str) -> str:
+    """The unit of work of a plan whose rows its audit refuses."""
+    with pytest.raises(AuditFailed):
+        done(world.services(), REFUSES, environment)
+    assert owner(world, SALES_NAME, REFUSES) is None
+    return world.state.audited(key_of(REFUSES), limit=1)[0].intent.work_id
+
+
+def key_of(graph: Graph) -> VersionKey:
+    return VersionKey(SALES_NAME, graph[SALES_NAME].fingerprint.data_version)
+
+
+def accepted(world: MemoryWorld, work_id: str) -> Accepted:
+    wanted = Accepting(work_id=work_id, audits=("accepted_range",), reason="looked at")
+    return publish_refused(world.services(), lambda: REFUSES, wanted)
+
+
+@pytest.mark.parametrize("first,other", [("prod", "dev"), ("dev", "prod"), ("dev", "ann")])
+def test_what_an_audit_refused_may_be_filled_elsewhere(first: str, other: str) -> None:
+    """The audit is corrected, which makes no other version."""
+    world = shop_in_production()
+    work_id = refused(world, first)
+    assert key_of(REFUSES) == key_of(ALLOWS)
+    done(world.services(), ALLOWS, other)
+    assert owner(world, SALES_NAME, ALLOWS) == other
+    schema = "mart" if other == "prod" else f"mart__{other}"
+    assert world.rows(f"{schema}.total") == [(3 * 2 * 22,)]
+    with pytest.raises(Refused):
+        accepted(world, work_id)
+    assert world.rows(f"{schema}.total") == [(3 * 2 * 22,)]
+
+
+def test_whoever_is_refused_too_leaves_it_and_either_may_be_accepted() -> None:
+    world = shop_in_production()
+    of_prod = refused(world, "prod")
+    of_dev = refused(world, "dev")
+    assert accepted(world, of_prod).done.rows == 3
+    assert owner(world, SALES_NAME, REFUSES) == "prod"
+    with pytest.raises(Refused):
+        accepted(world, of_dev)
+    done(world.services(), REFUSES, "prod")
+    assert world.rows("mart.total") == [(3 * 2 * 22,)]
+    done(world.services(), REFUSES, "dev")
+    assert world.rows("mart__dev.total") == [(3 * 2 * 22,)]
+    assert owner(world, SALES_NAME, REFUSES) == "prod"
