@@ -160,7 +160,7 @@ def test_a_view_whose_metadata_is_lost_is_missed_and_made_again_by_the_next_plan
     shutil.rmtree(place)
     assert "the view kept.pair, which cannot be read" in refused(folder, *READING)
     status = call("status", "--project", folder)
-    assert "Missing views\n  kept.pair\n" in status.stdout
+    assert "Missing or replaced views\n  kept.pair\n" in status.stdout
     assert "up to date" not in status.stdout
     assert "kept.pair" in given(folder, "plan", "prod", "--auto-apply")
     assert rows(folder) == before

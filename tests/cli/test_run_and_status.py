@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -164,6 +166,46 @@ def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
     done = call("run", "--no-stale", "--only-stale", "--project", loaded)
     assert done.exit_code == 2
     assert "--no-stale and --only-stale exclude each other" in done.stderr
+    bounds = ["--start", "2024-01-01"]
+    for words, said in (
+        (["--only-stale", "--restate-model", "seeds.*"], "computes nothing that is restated"),
+        (bounds, "--start and --end bound what --restate-model computes again in prod"),
+        (["dev", *bounds, "--restate-model", "seeds.*"], "Elsewhere they bound a plan"),
+    ):
+        done = call("run", *words, "--project", loaded)
+        assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
+
+
+def test_a_view_that_another_program_replaced_is_known_as_long_as_it_is_there(
+    loaded: Path,
+) -> None:
+    lake, file = sqlite3.connect(loaded / ".vde" / "lake.db"), loaded / "theirs.metadata.json"
+    view = "table_namespace = 'staging' AND table_name = 'orders'"
+    (kept,) = lake.execute(f"SELECT metadata_location FROM iceberg_tables WHERE {view}").fetchone()
+    metadata = json.loads(Path(kept.removeprefix("file://")).read_text("utf-8"))
+    (version,) = metadata["versions"]
+    version["summary"] = {"engine-name": "spark"}  # as CREATE OR REPLACE VIEW leaves it
+    version["representations"][0]["sql"] = "SELECT 7 AS id"
+    file.write_text(json.dumps(metadata), encoding="utf-8")
+    assert call("status", "--check", "--project", loaded).exit_code == 0
+    with lake:
+        lake.execute(f"UPDATE iceberg_tables SET metadata_location = 'file://{file}' WHERE {view}")
+    checked = call("status", "--check", "--project", loaded)
+    assert checked.exit_code != 0
+    assert "Missing or replaced views" in checked.stdout
+    assert "has to be dropped before" in checked.stdout
+    assert "the view of staging.orders in prod is missing, or another program replaced it" in (
+        call("doctor", "--no-spark", "--project", loaded).stdout
+    )
+    assert "staging.orders" in call("plan", "--no-apply", "--project", loaded).stdout
+    done = call("run", "--project", loaded)
+    assert done.exit_code == 1
+    assert "staging.orders is a view of somebody else's, so no view can be put there" in done.stderr
+    assert "Drop what stands there" in done.stderr
+    with lake:
+        lake.execute(f"UPDATE iceberg_tables SET metadata_location = '{kept}' WHERE {view}")
+    lake.close()
+    assert call("status", "--check", "--project", loaded).stdout.startswith(UP_TO_DATE)
 
 
 def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None:

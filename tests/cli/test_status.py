@@ -297,9 +297,9 @@ def test_dropped_views_and_due_intervals_have_commands_that_mend_them(night: Nig
     night.land((10.5, 10), until=11)
     night.world.catalog.swap_views([], [TableName("mart", "shown")])
     text = night.text()
-    assert "  mart.shown\n" in group(text, "Missing views")
+    assert "  mart.shown\n" in group(text, "Missing or replaced views")
     assert "1 hour, 2024-01-01 10:00 to 2024-01-01 11:00" in group(text, "Due")
-    carry_out(advised(group(text, "Missing views")))
+    carry_out(advised(group(text, "Missing or replaced views")))
     assert night.text().startswith("prod is up to date")
 
 

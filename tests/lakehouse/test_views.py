@@ -271,6 +271,31 @@ def test_doing_it_again_writes_no_file_and_no_row(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*.metadata.json")) == before
 
 
+def test_what_a_view_shows_is_read_once_and_known_when_another_process_moves_it(
+    tmp_path: Path,
+) -> None:
+    _table(tmp_path)
+    one, other = (
+        IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path))) for _ in range(2)
+    )
+    target = TableName("raw", "t")
+    views = [
+        ViewDefinition(name=TableName("dev", name), target=target, columns=columns("id"))
+        for name in ("v", "w")
+    ]
+    names = [each.name for each in views]
+    one.swap_views(views, [])
+    first = other.views(names)
+    assert list(first.values()) == views
+    assert all(other.views(names)[name] is first[name] for name in names)
+    described = replace(columns("id")[0], description="the key")
+    one.swap_views([replace(views[0], columns=(described,))], [])
+    moved = other.views(names)
+    assert moved[names[0]].columns[0].description == "the key"
+    assert moved[names[1]] is first[names[1]]
+    assert other.taken([*names, target]) == (target,)
+
+
 def test_a_view_whose_file_is_lost_is_made_again_where_ours_lie_and_left_elsewhere(
     tmp_path: Path,
 ) -> None:

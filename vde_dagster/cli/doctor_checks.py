@@ -215,7 +215,7 @@ class Doctor:
         wrong = list(damaged_tables(self._opened.services))
         if wrong:
             return broken(TABLES, f"{len(wrong):,} not as recorded", "\n".join(wrong))
-        return ok(TABLES, "the tables of all environments are as recorded")
+        return ok(TABLES, "the tables and views of all environments are as recorded")
 
     def _spark_look(self) -> CheckResult:
         if not self._spark:

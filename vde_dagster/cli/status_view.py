@@ -391,9 +391,12 @@ _GROUPS: Final = (
     _Group(title="Gone", lines=_gone, is_bad=True),
     _Group(title="Not as recorded", lines=_damaged, is_bad=True),
     _Group(
-        title="Missing views",
+        title="Missing or replaced views",
         lines=_dropped,
-        end=lambda looked: f"{looked.run()} makes them.",
+        end=lambda looked: (
+            f"{looked.run()} makes them. What another program created in the place of one has to "
+            "be dropped before."
+        ),
         is_bad=True,
     ),
     _Group(title="Late rows that no session can load", lines=_stopped, is_bad=True),

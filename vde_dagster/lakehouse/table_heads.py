@@ -7,7 +7,6 @@ hundred times as long. A file never changes, so a process reads that of a table 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,13 +17,12 @@ from vde_dagster.core.ledger.table_heads import (
     TableHead,
 )
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles
+from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, NewestFiles
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
     from pyiceberg.table import Table
 
-_AT_ONCE: Final = 8
 _NO_SNAPSHOT: Final = -1
 """What some writers have for an empty table (Iceberg's specification, *Table Metadata*)."""
 _COMPACTION: Final = "replace"
@@ -39,30 +37,12 @@ class SqlTableHeads:
     """
 
     def __init__(self, files: MetadataFiles) -> None:
-        self._files = files
-        self._known: dict[TableName, tuple[str, TableHead]] = {}
+        self._heads = NewestFiles(files, lambda _, metadata: table_head(metadata))
 
     def of(self, locations: Mapping[TableName, str]) -> dict[TableName, TableHead | LostMetadata]:
         """The states of tables, by their metadata files."""
-        if not locations:
-            return {}
-        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-            return dict(
-                zip(locations, pool.map(self._head, locations, locations.values()), strict=True)
-            )
-
-    def _head(self, name: TableName, location: str) -> TableHead | LostMetadata:
-        if self._files.is_missing(location):
-            return LostMetadata(file=location)
-        known, head = self._known.get(name, ("", None))
-        if head is not None and known == location:
-            return head
-        try:
-            head = table_head(self._files.read(location))
-        except FileNotFoundError:
-            return LostMetadata(file=location)
-        self._known[name] = location, head
-        return head
+        heads = self._heads.of(locations)
+        return {name: heads.get(name) or LostMetadata(file=at) for name, at in locations.items()}
 
 
 def rest_table_heads(

@@ -10,11 +10,13 @@ import gzip
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.io import FileIO, load_file_io
@@ -31,6 +33,8 @@ from vde_dagster.ports.physical_layer import STATE
 TARGET: Final = "vde.target"
 """Where a view says which table or physical view it shows."""
 _ENGINE: Final = "Spark 4.1"
+_AT_ONCE: Final = 8
+_Value = TypeVar("_Value")
 
 Json = dict[str, Any]
 Fields = Sequence[Json]
@@ -83,6 +87,35 @@ class MetadataFiles:
         if scheme not in self._opened:
             self._opened[scheme] = load_file_io(self._properties, location)
         return self._opened[scheme]
+
+
+class NewestFiles(Generic[_Value]):
+    """What the newest metadata files of tables or views say.
+
+    A file never changes, so a process reads it once; several are read at once.
+
+    Args:
+        files: Reads metadata files.
+        value: What a file says, by the name that it belongs to.
+    """
+
+    def __init__(self, files: MetadataFiles, value: Callable[[TableName, Json], _Value]) -> None:
+        self._files, self._value = files, value
+        self._known: dict[TableName, tuple[str, _Value]] = {}
+
+    def of(self, locations: Mapping[TableName, str]) -> dict[TableName, _Value]:
+        """What files say; those that are lost are left out."""
+        there = [name for name, at in locations.items() if not self._files.is_missing(at)]
+        old = [name for name in there if self._known.get(name, ("",))[0] != locations[name]]
+        if old:
+            with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+                [*pool.map(self._read, old, (locations[name] for name in old))]
+        known = {name: self._known.get(name) for name in there}
+        return {n: each[1] for n, each in known.items() if each and each[0] == locations[n]}
+
+    def _read(self, name: TableName, location: str) -> None:
+        with suppress(FileNotFoundError):
+            self._known[name] = location, self._value(name, self._files.read(location))
 
 
 def target_of(metadata: Json) -> TableName | None:

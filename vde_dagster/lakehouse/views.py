@@ -22,6 +22,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import (
     Json,
     MetadataFiles,
+    NewestFiles,
     Selected,
     columns_of_fields,
     is_same_view,
@@ -74,6 +75,7 @@ class SqlViews:
         self._engine = engine
         self._state = state
         self._files = MetadataFiles(catalog)
+        self._shown = NewestFiles(self._files, _definition)
 
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap` made; None for none, and for a view of somebody else's."""
@@ -81,14 +83,14 @@ class SqlViews:
 
     def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
         """The views among these names that `swap` made."""
-        found: dict[TableName, ViewDefinition] = {}
-        for name, entry in self._entries([*names]).items():
-            metadata = self._read(entry) if entry.is_view else None
-            target = target_of(metadata) if metadata is not None else None
-            if metadata is not None and target is not None:
-                columns = columns_of_fields(view_fields(metadata))
-                found[name] = ViewDefinition(name=name, target=target, columns=columns)
-        return found
+        found = self._definitions(self._entries([*names]))
+        return {name: each for name, each in found.items() if each is not None}
+
+    def _definitions(
+        self, entries: Mapping[TableName, _Entry]
+    ) -> dict[TableName, ViewDefinition | None]:
+        """What views show, None for those of somebody else, without those whose file is lost."""
+        return self._shown.of({n: each.location for n, each in entries.items() if each.is_view})
 
     def query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
         """The query and columns of a view that an engine created; see the port."""
@@ -119,8 +121,13 @@ class SqlViews:
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names that are tables, or views of somebody else."""
         entries = self._entries([*names])
-        ours = self._ours(entries)
-        return tuple(name for name in entries if name not in ours)
+        shown = self._definitions(entries)
+        lost = {
+            name
+            for name, each in entries.items()
+            if each.is_view and name not in shown and self._is_at_its_place(name, each)
+        }
+        return tuple(name for name in entries if not (name in lost or shown.get(name)))
 
     def _ours(self, entries: Mapping[TableName, _Entry]) -> dict[TableName, Json]:
         """The metadata of those of these entries that are views of ours; empty where it is lost.
@@ -303,6 +310,12 @@ class SqlViews:
             raise Refused("the catalog has no property `warehouse`, where views could be kept")
         parts = (name.catalog, name.namespace, name.name)
         return "/".join([warehouse.rstrip("/"), *(part for part in parts if part)])
+
+
+def _definition(name: TableName, metadata: Json) -> ViewDefinition | None:
+    """What a view of ours shows; None for one of somebody else's."""
+    target, columns = target_of(metadata), columns_of_fields(view_fields(metadata))
+    return None if target is None else ViewDefinition(name=name, target=target, columns=columns)
 
 
 _INSERT = """

@@ -21,7 +21,7 @@ def refused_place(name: TableName, *, is_view: bool) -> Refused:
     kind = "view of somebody else's" if is_view else "table"
     return Refused(
         f"{name} is a {kind}, so no view can be put there; nothing was changed",
-        advice="Rename the model, or move what stands there away.",
+        advice="Drop what stands there or move it away, or rename the model.",
     )
 
 

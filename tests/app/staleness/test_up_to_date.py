@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Final
 
 import pytest
 
@@ -37,8 +38,12 @@ from tests.app.shop_world import shop_in_production as shop
 from tests.worlds.tables import Table
 from vde_dagster.app.apply.applying import apply_plan, promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.app.inspect.table_look import damaged_tables
+from vde_dagster.app.plan.catalog_look import replaced_views
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions, finish_promotions
 from vde_dagster.core.errors import Conflict, Refused
@@ -46,6 +51,7 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_text import remarks
 from vde_dagster.core.planning.stages import Promote, stages_of
 
 GRAPH, SHOWN_NAME = graph_of(SHOP), ModelName("mart", "shown")
@@ -79,6 +85,71 @@ def test_a_view_that_somebody_dropped_is_made_again(name: ModelName) -> None:
     assert "stage" not in fuse.names
     assert world.rows(str(name)) == AMOUNTS
     assert found(world)[0].is_up_to_date
+
+
+def replaced(world: MemoryWorld, how: str) -> None:
+    """Another program replaces the view of a model in production."""
+    view = world.catalog.view(TableName("mart", "sales"))
+    assert view is not None
+    if how == "another version":
+        done(world.services(), graph_of(EDITED), "dev")
+        world.catalog.swap_views(
+            [replace(view, target=bound(world.services(), "dev").table(SALES_NAME))], []
+        )
+    else:
+        world.catalog.swap_views([], [view.name])
+        world.catalog.queries[view.name] = "SELECT 1 AS day, 2 AS amount"
+
+
+REPLACED: Final = pytest.mark.parametrize("how", ["another version", "its own"])
+
+
+@REPLACED
+def test_a_view_that_another_program_replaced_is_seen_and_put_back(how: str) -> None:
+    world = shop()
+    replaced(world, how)
+    plan, _ = found(world)
+    assert (plan.dropped_views, plan.backfills, plan.promotes) == ((SALES_NAME,), (), False)
+    assert "replaced by another program" in "\n".join(remarks(plan))
+    status = look_at_environment(world.services(), "prod")
+    assert (status.dropped_views, status.is_behind) == ((SALES_NAME,), True)
+    assert [each.split(" is ")[0] for each in damaged_tables(world.services())] == [
+        "the view of mart.sales in prod"
+    ]
+    if how == "its own":
+        with pytest.raises(Refused, match=r"mart\.sales is .* no view can be put there"):
+            apply_plan(world.services(), plan, lambda _: None)
+        del world.catalog.queries[TableName("mart", "sales")]
+        plan = plan_run(world.services(), "prod")
+    fuse = Fuse()
+    apply_plan(world.services(fuse), plan, lambda _: None)
+    assert "stage" not in fuse.names
+    assert world.rows("mart.sales") == AMOUNTS
+    assert found(world)[0].is_up_to_date
+    assert list(damaged_tables(world.services())) == []
+
+
+def test_no_promotion_begins_where_another_program_replaced_a_view() -> None:
+    world = shop()
+    replaced(world, "its own")
+    before = world.state.environment("prod")
+    with pytest.raises(Refused, match=r"mart\.sales exists in the catalog already"):
+        done(
+            world.services(),
+            graph_of({**SHOP, "total": TOTAL.replace("amount)", "amount + 1)")}),
+            "prod",
+        )
+    assert world.state.environment("prod") == before
+
+
+def test_views_that_a_promotion_moves_meanwhile_are_no_news() -> None:
+    world = shop()
+    services = world.services()
+    shown = services.state.environment("prod")
+    assert shown is not None
+    done(services, graph_of(EDITED), "prod")
+    sound = {each.key for each in shown.snapshots.values()}
+    assert replaced_views(services, shown, sound, naming=services.naming) == ()
 
 
 def test_a_view_of_a_small_environment_that_somebody_dropped_is_made_again() -> None:

@@ -61,7 +61,7 @@ class EnvironmentStatus:
 
     ``looked_at`` is how many models it has, ``at`` the time of the look, and ``now`` the project's
     clock, None if it has no time yet. ``models`` are those that are behind or wait, parents first;
-    ``dropped_views`` those whose view is missing, which the next run makes.
+    ``dropped_views`` those whose view is missing or shows something else, which the next run makes.
     ``pauses`` are models that are not evaluated: whether these are stale is not known.
     """
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.plan.catalog_look import replaced_views
 from vde_dagster.app.publish.foreign_writes import damage_text, damages, head_damage
 from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.damage import Unreadable
@@ -63,11 +65,20 @@ def look_at_tables(
 
 
 def damaged_tables(services: Services) -> Iterator[str]:
-    """What is wrong with the tables of all versions that environments show, and what ends it."""
-    shown = map(services.state.environment, services.state.environments())
-    keys = {e.key for each in shown if each is not None for e in each.snapshots.values()}
-    for key, damage in damages(services, services.state.heads(sorted(keys))).items():
+    """What is wrong with the tables and views that environments show, and what ends it."""
+    every = [*map(services.state.environment, services.state.environments())]
+    shown = [each for each in every if each is not None and not each.promoting]
+    keys = {e.key for each in every if each is not None for e in each.snapshots.values()}
+    damaged = damages(services, services.state.heads(sorted(keys)))
+    for key, damage in damaged.items():
         yield damage_text(services, key, damage)
+    sound = services.state.holdings(keys).keys() - damaged.keys()
+    for each in shown:
+        for name in replaced_views(services, each, sound, naming=shown_naming(services, each)):
+            yield (
+                f"the view of {name} in {each.name} is missing, or another program replaced it. "
+                f"`vde run {each.name}` makes it."
+            )
 
 
 def _source(services: Services, node: Node) -> TableLook:

@@ -6,18 +6,19 @@ tables, each file once in a process.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 
 from vde_dagster.app.publish.foreign_writes import advice_on, damages
 from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import has_view
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.damage import Damage, FilesGone, described
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
+from vde_dagster.core.names import ModelName, ViewNaming, environment_view
 from vde_dagster.core.planning.plan import LostTable
 from vde_dagster.ports.state import Environment
 
@@ -30,7 +31,8 @@ class CatalogLook:
 
     ``physical_views`` are physical views, which are created again like missing ones. The tables of
     the versions ``table_keys`` are gone with their rows. ``views`` are models whose view the
-    environment lacks. ``damaged`` are tables that are there, and not as recorded.
+    environment lacks, or shows something else. ``damaged`` are tables that are there, and not as
+    recorded.
     """
 
     physical_views: frozenset[VersionKey] = frozenset()
@@ -124,8 +126,7 @@ def look_at_catalog(
         for name, each in snapshots.items()
         if (key := each.key) in loaded and not graph[name].model.kind.is_source
     }
-    views = _views(graph, filled, shown, naming)
-    there = services.catalog.present([*(key.table for key in filled.values()), *views])
+    there = services.catalog.present([key.table for key in filled.values()])
     gone = {name: key for name, key in filled.items() if key.table not in there}
     is_view = {name: graph[name].model.kind.is_view for name in gone}
     stored = [
@@ -135,6 +136,7 @@ def look_at_catalog(
     ]
     heads = services.state.heads(stored)
     damaged = damages(services, {key: heads.get(key) for key in stored})
+    sound = set(filled.values()) - {*gone.values(), *damaged}
     return CatalogLook(
         physical_views=frozenset(key for name, key in gone.items() if is_view[name]),
         table_keys={
@@ -142,34 +144,35 @@ def look_at_catalog(
             for name, key in gone.items()
             if not is_view[name] and graph[name].model.kind.stores_rows
         },
-        views=_lost(views, there, {*gone, *(key.model for key in damaged)}),
+        views=replaced_views(services, shown, sound, naming=naming) if shown and naming else (),
         damaged=damaged,
     )
 
 
-def _views(
-    graph: Graph,
-    filled: Mapping[ModelName, VersionKey],
-    shown: Environment | None,
-    naming: ViewNaming | None,
-) -> dict[TableName, ModelName]:
-    """The views that an environment should have, of loaded versions that stay."""
-    if shown is None or naming is None:
-        return {}
-    return {
+def replaced_views(
+    services: Services, shown: Environment, sound: Collection[VersionKey], *, naming: ViewNaming
+) -> tuple[ModelName, ...]:
+    """The models whose view an environment lacks, or whose view shows something else.
+
+    Where somebody promotes the environment meanwhile, its views are no news: a plan that was made
+    before is refused.
+
+    Args:
+        services: The ports.
+        shown: The environment.
+        sound: The versions that are loaded, and whose table is as recorded.
+        naming: How its views are named.
+    """
+    views = {
         environment_view(name, shown.name, naming): name
         for name, each in shown.snapshots.items()
-        if filled.get(name) == each.key
-        and name not in shown.hidden
-        and not graph[name].model.kind.is_embedded
+        if each.key in sound and name not in shown.hidden and has_view(each)
     }
-
-
-def _lost(
-    views: Mapping[TableName, ModelName],
-    there: Collection[TableName],
-    gone: Collection[ModelName],
-) -> tuple[ModelName, ...]:
-    """The models whose view is gone, although what it shows is there and as recorded."""
-    lost: Sequence[ModelName] = [name for view, name in views.items() if view not in there]
-    return tuple(sorted(name for name in lost if name not in gone))
+    there = services.catalog.views(views) if views else {}
+    found = [
+        name
+        for view, name in views.items()
+        if view not in there or there[view].target != shown.snapshots[name].key.table
+    ]
+    moved = bool(found) and services.state.revision(shown.name) != shown.revision
+    return () if moved else tuple(sorted(found))

@@ -49,7 +49,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     lost = lost_for(services, plan.environment, look)
     found = [
         *_lost_problems(services, plan, lost),
-        *taken_names(services, plan, own),
+        *taken_names(services, plan),
         *identity_findings(plan, _computed(plan, held)),
         *_schema_problems(plan),
         *(str(each) for each in column_findings(plan) if each.refuses),

@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from vde_dagster.app.services import Services
-from vde_dagster.app.view_names import are_moving, has_view
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName, environment_view, model_of
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.ports.state import Environment
 
 
-def taken_names(services: Services, plan: Plan, shown: Environment | None) -> Iterator[str]:
+def taken_names(services: Services, plan: Plan) -> Iterator[str]:
     """Why views of a promotion could not be created, for people; nothing where they can.
 
-    Args:
-        services: The ports.
-        plan: The plan.
-        shown: What its environment shows now: where that has a view already, it is only replaced.
+    Another program may have taken the name of a view that the environment had.
     """
-    if not plan.promotes:
-        return
-    stays = shown is not None and not shown.promoting and not are_moving(services, shown)
-    known = shown.snapshots if shown is not None and stays else {}
-    hidden = shown.hidden if shown is not None else ()
-    there = {name for name, each in known.items() if name not in hidden and has_view(each)}
-    yield from taken_views(services, plan.environment, plan.graph, hidden=there.union(plan.hidden))
+    if plan.promotes:
+        yield from taken_views(services, plan.environment, plan.graph, hidden=plan.hidden)
 
 
 def taken_views(
@@ -42,7 +32,7 @@ def taken_views(
     if taken:
         yield (
             f"{', '.join(sorted(map(str, taken)))} exists in the catalog already, so no view of "
-            f"{environment} can be created there. Rename the model, or rename what has the "
+            f"{environment} can be created there. Rename the model, or rename or drop what has the "
             "name."
         )
     for name, view in services.catalog.views(wanted).items():

@@ -56,7 +56,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         LeaseLost: The lease on the environment is not held any more.
     """
     before = services.state.environment(plan.environment)
-    taken = [*taken_names(services, plan, before)]
+    taken = [*taken_names(services, plan)]
     if taken:
         raise Refused("\n".join([*taken, "Nothing was changed."]))
     held = held_now(services, plan, before)

@@ -204,7 +204,8 @@ class Plan:
     added or removed, and stay as the environment shows them (the option ``select``).
 
     One look at the catalog finds what is missing from it, or is not as recorded:
-    ``dropped_views`` are models whose view in the environment is made again; ``lost_tables`` stay
+    ``dropped_views`` are models whose view in the environment is missing or was replaced, and is
+    made again; ``lost_tables`` stay
     as they are, and a plan that needs one is refused (`vde_dagster.core.planning.setting_aside`).
     The rows of ``dropped_tables`` are computed again, as far as the plan restates them (see
     `rebuilds`).

@@ -133,7 +133,8 @@ def _paused(paused: PausedModel) -> str:
 def _dropped(plan: Plan) -> Iterator[str]:
     """The views that are missing, the tables that somebody dropped, and what becomes of them."""
     if plan.dropped_views:
-        yield f"Missing, and made now: the views of {listed(plan.dropped_views)}."
+        names = listed(plan.dropped_views)
+        yield f"Missing or replaced by another program, and made now: the views of {names}."
     if plan.rebuilds:
         names = listed([each.name for each in plan.rebuilds])
         yield f"Dropped by somebody, and computed again: the tables of {names}."
