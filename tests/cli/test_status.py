@@ -344,12 +344,12 @@ def test_what_a_run_refused_is_shown_with_its_advice_and_not_with_another_run(
     refused = group(text, "Refused, and not computed")
     assert "mart.copy was not loaded" in refused
     (advice, *_) = advised(refused)
-    assert advice[:2] == ["plan", "prod"]
+    assert advice[:2] == ["run", "prod"]
     assert advice[-2:] == ["--project", str(night.folder)]
     others = [each for each in text.split("\n\n") if each != refused]
     assert not any("mart.copy" in each for each in others)
     assert [each["refused"] for each in night.facts()["failed"]] == [True]
-    carry_out([[*advice, "--auto-apply"]])
+    carry_out([advice])
     assert night.facts()["failed"] == []
 
 
