@@ -23,6 +23,7 @@ from tests.app.shop_world import (
     SALES,
     SALES_NAME,
     SHOP,
+    SHOWN,
     TOTAL,
     TOTAL_NAME,
     TRIPLE,
@@ -173,6 +174,15 @@ def test_a_model_whose_source_is_declared_otherwise_is_computed(world: MemoryWor
     plan = asked(world.services(), graph_of({"names": names}, id="decimal(20,0)"), "prod")
     found = change(plan, "mart.names")
     assert (found.category, found.may_adopt) == (Category.INDIRECT_BREAKING, False)
+
+
+@pytest.mark.parametrize("sales", [SALES, SAME["sales"]], ids=["alone", "with its parent"])
+def test_r6_a_model_below_a_view_that_was_edited_is_computed(
+    world: MemoryWorld, sales: str
+) -> None:
+    shown = SHOWN.replace("amount AS", "amount + 1 AS")
+    assert {"triple", "total"} <= {*staged(world, {**SHOP, "sales": sales, "shown": shown}, "dev")}
+    assert world.rows("mart__dev.triple") == [(at, 3 * amount + 3) for at, amount in AMOUNTS]
 
 
 def test_a_model_that_was_edited_itself_is_computed(world: MemoryWorld) -> None:
