@@ -22,6 +22,7 @@ from vde_dagster.core.time.schedule import (
     due_interval,
     lacking,
     missing,
+    missing_sequential,
 )
 
 
@@ -296,6 +297,29 @@ def test_what_is_blocked_is_not_missing(
     kind = IncrementalByTimeRange(time_column="ts", lookback=lookback)
     found = missing(model(kind), spans(loaded), utc("2024-01-06"), spans(blocked))
     assert found == spans(expected)
+
+
+@pytest.mark.parametrize(
+    "lookback,loaded,blocked,expected",
+    [
+        (0, "", "2024-01-03 2024-01-04", "2024-01-01 2024-01-03"),
+        (0, "", "2024-01-03T05:00 2024-01-03T06:00", "2024-01-01 2024-01-03"),
+        (0, "", "2024-01-01 2024-01-02", ""),
+        (0, "2024-01-01 2024-01-03", "2024-01-03 2024-01-04", ""),
+        (0, "2024-01-01 2024-01-02", "2024-01-03 2024-01-04", "2024-01-02 2024-01-03"),
+        # What is loaded, or not due yet, holds nothing back.
+        (0, "2024-01-01 2024-01-04", "2024-01-02 2024-01-03", "2024-01-04 2024-01-06"),
+        (0, "2024-01-01 2024-01-04", "2024-01-06 9999-01-01", "2024-01-04 2024-01-06"),
+        (1, "2024-01-01 2024-01-04", "2024-01-05 2024-01-06", "2024-01-03 2024-01-05"),
+    ],
+)
+def test_what_builds_on_earlier_units_waits_behind_one_that_is_blocked(
+    lookback: int, loaded: str, blocked: str, expected: str
+) -> None:
+    kind = IncrementalByUniqueKey(unique_key=("id",), lookback=lookback)
+    found = missing_sequential(model(kind), spans(loaded), utc("2024-01-06"), spans(blocked))
+    assert found == spans(expected)
+    assert kind.missing(model(kind), spans(loaded), utc("2024-01-06"), spans(blocked)) == found
 
 
 def test_a_blocked_unit_after_the_end_causes_no_look_back() -> None:
