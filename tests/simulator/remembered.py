@@ -61,7 +61,7 @@ class Remembered:
         return called
 
 
-def _lasting(given: object) -> object:
+def _lasting(given: Any) -> Any:
     """An argument that can be read twice and compared."""
     is_many = isinstance(given, Iterable) and not isinstance(given, str | bytes)
     return tuple(given) if is_many and not isinstance(given, tuple) else given

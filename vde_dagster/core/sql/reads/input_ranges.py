@@ -43,6 +43,8 @@ class WholeTable:
 WHOLE: Final = WholeTable()
 InputRange = WholeTable | tuple[Interval, ...]
 """The whole table, or merged intervals in whole units of the parent."""
+_MOST_RANGES: Final = 10_000
+"""How many intervals' ranges are remembered of a query."""
 
 
 def together(ranges: Iterable[InputRange]) -> InputRange:
@@ -82,17 +84,25 @@ class Reads:
     _windows: dict[tuple[ModelName, IntervalUnit], Windows | None] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+    _ranges: dict[Moments | None, Mapping[ModelName, InputRange]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
-    def ranges(self, moments: Moments | None = None) -> dict[ModelName, InputRange]:
-        """The range that is read of each parent.
+    def ranges(self, moments: Moments | None = None) -> Mapping[ModelName, InputRange]:
+        """The range that is read of each parent; looks ask again and again for the same intervals.
 
         Args:
             moments: The interval that the time macros stand for; None if there are none.
         """
-        return {
-            name: _widened(axis, instants_meeting(demand, moments))
-            for name, (axis, demand) in self.demands.items()
-        }
+        known = self._ranges.get(moments)
+        if known is None:
+            if len(self._ranges) == _MOST_RANGES:
+                self._ranges.clear()
+            known = self._ranges[moments] = {
+                name: _widened(axis, instants_meeting(demand, moments))
+                for name, (axis, demand) in self.demands.items()
+            }
+        return known
 
     def with_whole(self, names: Iterable[ModelName]) -> Reads:
         """The same, and the whole of other parents."""
@@ -120,7 +130,7 @@ def reads(
 
 def input_ranges(
     rendered: exp.Query, *, axes: Mapping[ModelName, TimeAxis | None]
-) -> dict[ModelName, InputRange]:
+) -> Mapping[ModelName, InputRange]:
     """The range that a rendered query reads of each table in ``axes`` that it names.
 
     Args:
