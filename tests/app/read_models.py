@@ -65,6 +65,13 @@ _EVERY: Final = ReadModels()
 _used: list[ReadModels] = []
 
 
+def forget_models(most: int) -> None:
+    """Forget all that was read, if it is more than some models: the trees of each take memory."""
+    if len(_EVERY.models) > most:
+        _EVERY.models.clear()
+        _EVERY.derived.clear()
+
+
 def read_before() -> ModelCache | None:
     """What worlds in memory read models with now; None to read each of them again."""
     return _used[-1] if _used else None

@@ -573,13 +573,14 @@ def differing(found: Sequence[Any] | None, wanted: Sequence[Any]) -> str:
     return f"{more[:3]} for {less[:3]} ({len(found)} rows, {len(wanted)} from scratch)"
 
 
-def tell(history: History) -> Simulation:
+def tell(history: History, *, is_thorough: bool = False) -> Simulation:
     """Carry out a history.
 
     Raises:
         Wrong: Something is not as it has to be; notes say at which step, and what was before.
     """
-    simulation = Simulation(people=People(models=history.models, shows={}, ever={}))
+    people = People(models=history.models, shows={}, ever={})
+    simulation = Simulation(people=people, is_thorough=is_thorough)
     steps = [*history.steps, None]
     for number, step in enumerate(steps):
         try:

@@ -143,8 +143,15 @@ MEDDLINGS: Final = (
 FAULTS: Final = ("dies", "dies", "loses an answer", "has no space", "is locked out", "sleeps")
 
 
+FIRST: Final = 3
+"""With how many steps every history begins: rows, and a plan of production."""
+
+
 def history(seed: int, *, length: int = 40) -> History:
-    """The history of a seed; it begins with rows and a plan of production."""
+    """The history of a seed; it begins with rows and a plan of production.
+
+    Each step is drawn from its own number, so it is the same in a longer history.
+    """
     chance = Random(seed)
     models = invented(chance)
     sessions = any(each.form in BY_SESSIONS for each in models)
@@ -156,7 +163,7 @@ def history(seed: int, *, length: int = 40) -> History:
         )
         for source in SOURCES
     )
-    steps = [_step(chance, sessions=sessions) for _ in range(length)]
+    steps = [_step(Random(f"{seed} {number}"), sessions=sessions) for number in range(length)]
     return History(models=models, steps=(*first, Act(what="plan", environment="prod"), *steps))
 
 
