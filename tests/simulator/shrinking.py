@@ -23,7 +23,8 @@ _WORDS: Final = 6
 class Shrunk:
     """What is left of a history without some of its steps, by their numbers, and models.
 
-    ``why`` is what is wrong at its end, in the same way as before. ``tried`` is how many histories were told for it.
+    ``why`` is what is wrong at its end, in the same way as before. ``tried`` is how many
+    histories were told for it.
     """
 
     history: History

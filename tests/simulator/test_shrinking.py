@@ -100,9 +100,7 @@ def test_a_test_case_is_the_history_itself() -> None:
     whole = history(9, length=30)
     text = as_test(whole, name="seed_9", why='it says "no"', is_thorough=True)
     found: dict[str, object] = {}
-    names = "Act AtOnce Correct Edit Heed Jump Land Meddle Signal Tick Tidy".split()
-    head = f"from tests.simulator.steps import History, {', '.join(names)}\n"
-    head += "from tests.app.generated_models import Form, Made\n"
+    head = "from tests.simulator.steps import *\nfrom tests.app.generated_models import *\n"
     head += "told = []\ndef tell(what, *, is_thorough): told.append((what, is_thorough))\n"
     exec(head + text + "test_seed_9()\n", found)
     assert found["told"] == [(whole, True)]

@@ -10,7 +10,7 @@ from typing import Any
 from tests.simulator.steps import Act, AtOnce, Correct, Edit, History, Land, Meddle, Step, Tidy
 
 
-def kind_of(step: Step) -> str:
+def kind_of(step: Step) -> str:  # noqa: PLR0911 - a case for each
     """What a step is, for counting."""
     match step:
         case Act(what=what):
@@ -47,7 +47,8 @@ def as_test(history: History, *, name: str, why: str, is_thorough: bool) -> str:
     return (
         f'def test_{name}() -> None:\n    """{said}"""\n'
         f"    tell(\n        History(\n"
-        f"            models=(\n{models}            ),\n            steps=(\n{steps}            ),\n"
+        f"            models=(\n{models}            ),\n"
+        f"            steps=(\n{steps}            ),\n"
         f"        ),\n        is_thorough={is_thorough},\n    )\n"
     )
 

@@ -78,10 +78,13 @@ class TimeAxis:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """A query's conditions on each parent's rows, for any interval that it is evaluated for."""
+    """A query's conditions on each parent's rows, for any interval that it is evaluated for.
+
+    ``known_windows`` are those that `windows` found out already.
+    """
 
     demands: Mapping[ModelName, tuple[TimeAxis | None, Formula]]
-    _windows: dict[tuple[ModelName, IntervalUnit], Windows | None] = field(
+    known_windows: dict[tuple[ModelName, IntervalUnit], Windows | None] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
     _ranges: dict[Moments | None, Mapping[ModelName, InputRange]] = field(
@@ -224,9 +227,9 @@ def windows(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Windows | No
     """
     if parent not in reads.demands:
         return Windows(parts=(), exact=True)
-    if (parent, unit) not in reads._windows:
-        reads._windows[parent, unit] = _windows(reads.demands[parent][1], unit)
-    return reads._windows[parent, unit]
+    if (parent, unit) not in reads.known_windows:
+        reads.known_windows[parent, unit] = _windows(reads.demands[parent][1], unit)
+    return reads.known_windows[parent, unit]
 
 
 def _windows(demand: Formula, unit: IntervalUnit) -> Windows | None:
