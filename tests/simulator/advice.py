@@ -94,7 +94,7 @@ def _where(words: Sequence[str]) -> str:
 def _bound(services: Services, where: str) -> Binding:
     binding = bind_environment(services, where)
     if binding is None:
-        raise ValueError(f"{where} is advised, and there is no such environment")
+        raise Refused(f"there is no environment {where} yet", advice=f"`vde plan {where}`")
     return binding
 
 

@@ -354,7 +354,9 @@ class Simulation:
         """Each environment that was moved shows what it did before, or what was asked for."""
         for environment in sorted({each.moves for each in commands if each.moves}):
             moving = [each for each in commands if each.moves == environment]
-            asked = [models for each in moving for models in each.to]
+            # what one of them moves, another one may take from there meanwhile
+            to = moving if len(commands) == 1 else commands
+            asked = [models for each in to for models in each.to]
             before, now = self.people.shows.get(environment), self._shown_by(environment)
             if is_certain and asked and now not in asked:
                 raise Wrong(f"{environment} does not show what was asked for")
