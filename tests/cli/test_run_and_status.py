@@ -355,7 +355,7 @@ def test_a_run_whose_environment_has_changed_since_it_was_planned_does_nothing_a
     changing.land((5.25, 4), until=48)
     plan_run = running.plan_run
 
-    def late(services: Services, environment: str, *arguments: Wanted) -> Plan:
+    def late(services: Services, environment: str, *arguments: Any) -> Plan:
         made = plan_run(services, environment, *arguments)
         edited = changing.folder / "models" / "total.sql"
         edited.write_text(edited.read_text().replace("COUNT(*)", "COUNT(*) + 0"))

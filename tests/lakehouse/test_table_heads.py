@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 
-from vde_dagster.core.ledger.table_heads import TableHead
+from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.table_heads import SqlTableHeads
 from vde_dagster.lakehouse.view_metadata import MetadataFiles
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = TableName("raw", "events")
 
@@ -37,3 +34,6 @@ def test_only_the_newest_state_of_a_table_is_kept_and_read_once(tmp_path: Path) 
         assert first.version == str(number)
         assert again is first
     assert kept() == before + 1
+    Path(table.metadata_location.removeprefix("file://")).unlink()
+    lost = heads.of({NAME: table.metadata_location})[NAME]
+    assert lost == LostMetadata(file=table.metadata_location)
