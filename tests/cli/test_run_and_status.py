@@ -18,7 +18,6 @@ from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.kept_folder import KeptFolder
 from vde_dagster.app.apply import running
-from vde_dagster.app.apply.running import Wanted
 from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
