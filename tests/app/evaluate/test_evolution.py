@@ -20,12 +20,14 @@ from tests.app.memory_world import (
 )
 from tests.depth import is_full, places
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.schema_changes import ColumnWidened
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
@@ -90,6 +92,24 @@ def verified(world: MemoryWorld) -> list[str]:
     services = world.services()
     found = verify(services, bound(services), [NAME])
     return [str(each) for one in found for each in one.mismatches]
+
+
+def test_r11_an_environment_that_only_shows_a_table_leaves_its_columns() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=24)
+    narrow = project("at AS at, CAST(amount AS DECIMAL(10, 2)) AS amount")
+    for environment in ("prod", "dev"):
+        build(world.services(), narrow, environment)
+    key = bound(world.services()).key(NAME)
+    before = world.catalog.table(key.table)
+    wider = ColumnWidened(column="amount", before="decimal(10,2)", after="decimal(12,2)")
+    for environment in ("dev", "prod"):
+        services = world.services()
+        binding = bound(services, environment)
+        assert binding.key(NAME) == key
+        evolve_tables(services, binding, [(NAME, [wider])])
+        is_changed = world.catalog.table(key.table) != before
+        assert is_changed == (environment == "prod")
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

@@ -14,14 +14,18 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
+    bound,
     build,
+    build_due,
     graph_of,
     hour_of,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
 
@@ -111,6 +115,15 @@ def test_after_a_non_breaking_edit_only_hours_that_got_rows_are_computed(
     computed = done(world, plan_run(world.services(), "prod"))["hourly"]
     hours = {hour for each in computed for hour in range(48) if each.contains(one(hour))}
     assert hours == {1, 5}
+
+
+def test_what_was_stale_when_it_was_kept_is_computed_by_the_next_run(world: MemoryWorld) -> None:
+    world.land((1, 1), until=48)
+    services = world.services()
+    catch_up(services, bound(services), ModelName("staging", "events"))
+    build_due(world.services(), graph_of({**SHOP, "events": WIDER}))
+    assert done(world, plan_run(world.services(), "prod"))["hourly"] == [one(1)]
+    assert done(world, plan_run(world.services(), "prod")) == {}
 
 
 def one(hour: int) -> Interval:

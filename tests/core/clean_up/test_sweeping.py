@@ -88,6 +88,13 @@ def test_a_view_keeps_what_it_reads_only_if_it_is_reachable_itself() -> None:
     assert kept[V] == f"the view {X.table} reads it"
 
 
+def test_a_view_over_a_view_keeps_what_both_read() -> None:
+    lower = ReadingView(name=W.table, reads=frozenset({V}), key=W)
+    upper = ReadingView(name=X.table, reads=frozenset({W}), key=X)
+    swept = sweep(found(V, W, X, revisions=(shown(X),)), [lower, upper], TIMES)
+    assert swept.kept.keys() == {V, W, X}
+
+
 @pytest.mark.parametrize("key", [None, VersionKey(X.model, "d" * 32)])
 def test_a_view_that_the_state_does_not_know_keeps_what_it_reads(key: VersionKey | None) -> None:
     view = ReadingView(name=TableName("theirs", "view"), reads=frozenset({V}), key=key)

@@ -140,6 +140,15 @@ def test_a_range_does_not_reach_over_what_is_beyond_the_threshold() -> None:
     assert found.fill == (span(3, 5),)
 
 
+def test_a_range_leaves_out_what_lies_within_it_and_stays_pending() -> None:
+    policy = replace(POLICY, load_type=LoadType.RANGE)
+    changed = (late(1, 1), late(3, 3, removed=True), late(5, 5))
+    found = decide_stateful(replace(ASKED, policy=policy, late=changed))
+    assert isinstance(found, Load)
+    assert found.fill == (span(1, 2), span(4, 5))
+    assert [each.interval for each in found.pending] == [span(3, 3)]
+
+
 def test_what_a_source_has_beyond_the_limit_is_pending_and_not_loaded() -> None:
     ahead = tracked(A, SourceStatus.CHANGED, SourceOperation.APPEND, complete_to=8)
     asked = replace(ASKED, sources=(ahead, STILL), late=(late(4, 5),), now=at(9), limit=at(5.5))
