@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.defects.catalogue import Defect, read_defects
-from tests.defects.planting import PYTEST, Outcome, copy_code, find, run
+from tests.defects.planting import PYTEST, Outcome, can_simulate, copy_code, find, run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +64,9 @@ def _plant(
     status, output = run([*PYTEST, *at_once, *tests], folder / "0")
     if status != 0:
         print(f"{output}\nThese tests have to pass before a mistake is planted; none was.")
+        return 1
+    if simulated and not can_simulate(folder / "0"):
+        print("The simulator tells no history to its end; no mistake was planted.")
         return 1
 
     def planted(defect: Defect) -> Outcome:

@@ -86,6 +86,12 @@ def find(defect: Defect, copy: Path, *, simulated: float = 0.0) -> Outcome:
     return Outcome(defect=defect, finder=None, seconds=time.monotonic() - begun, output=output)
 
 
+def can_simulate(copy: Path) -> bool:
+    """Whether the simulator tells a history of a copy to its end, be that right or wrong."""
+    status, output = run([sys.executable, "-m", "tests.simulator", "--histories", "1"], copy)
+    return status == 0 or (status == 1 and "Again: " in output)
+
+
 def _simulated(defect: Defect, copy: Path, seconds: float) -> Outcome | None:
     """What the simulator finds: a history that ends wrongly with a defect, and rightly without."""
     begun, first = time.monotonic(), 0

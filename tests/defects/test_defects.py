@@ -54,7 +54,8 @@ def test_nothing_is_nothing():
 SIMULATOR = """import sys
 from vde_dagster import totals
 
-first, count = int(sys.argv[2]), int(sys.argv[4])
+asked = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+first, count = int(asked.get("--seed", 0)), int(asked["--histories"])
 for seed in range(first, first + count):
     if seed == 1 or totals.total([1, seed]) != 1 + seed:
         print(f"seed {seed}: not the sum\\n  of two", flush=True)
@@ -120,6 +121,12 @@ def test_a_history_that_is_wrong_through_the_defect_alone_finds_it_before_any_te
     assert outcome.finder == "./run sim --seed 2: not the sum"
     assert outcome.by_simulator
     assert (copy / LOST.file).read_text() == PRODUCT
+
+
+def test_a_simulator_that_cannot_be_imported_is_none(copy: Path) -> None:
+    assert planting.can_simulate(copy)
+    with planting.planted(replace(LOST, after="    found = sum(rows\n"), copy):
+        assert not planting.can_simulate(copy)
 
 
 def test_what_no_history_shows_is_left_to_the_tests(copy: Path) -> None:

@@ -175,6 +175,16 @@ def test_a_source_that_is_rolled_back_takes_its_late_rows_back() -> None:
     assert found(world).is_up_to_date
 
 
+@pytest.mark.parametrize("expires", [False, True])
+def test_r14_what_has_no_trace_is_stale_once_what_it_read_has_expired(*, expires: bool) -> None:
+    chance = PARENT.replace("amount AS amount", "amount AS amount, UUID() AS chance")
+    world = production({"a": chance})
+    late(world)
+    if expires:
+        world.catalog.expire(RAW)
+    assert stale(found(world)) == {"a": (hours(0, 6) if expires else hours(1, 2),)}
+
+
 def test_a_compaction_whose_origin_is_forgotten_changes_nothing() -> None:
     world = production()
     world.catalog.compact(RAW)
