@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.app.clean_up.between import Between
 from tests.app.memory_world import (
     DEFAULTS,
     Fuse,
@@ -94,20 +95,42 @@ def verified(world: MemoryWorld) -> list[str]:
     return [str(each) for one in found for each in one.mismatches]
 
 
-def test_r11_an_environment_that_only_shows_a_table_leaves_its_columns() -> None:
+WIDENED = ColumnWidened(column="amount", before="decimal(10,2)", after="decimal(12,2)")
+
+
+@made_once
+def narrow() -> MemoryWorld:
+    """A table with a narrow column, which production writes, and another environment shows."""
     world = MemoryWorld()
     world.land((1, 10), until=24)
-    narrow = project("at AS at, CAST(amount AS DECIMAL(10, 2)) AS amount")
+    models = project("at AS at, CAST(amount AS DECIMAL(10, 2)) AS amount")
     for environment in ("prod", "dev"):
-        build(world.services(), narrow, environment)
+        build(world.services(), models, environment)
+    return world
+
+
+def test_r11_views_have_the_wider_type_before_the_table_has() -> None:
+    world, seen = narrow(), dict[str, str]()
+
+    def look() -> None:
+        view = world.catalog.view(TableName("m", "kept"))
+        assert view is not None
+        seen.update({each.name: each.type for each in view.columns})
+
+    services = Between(world, "evolve", after=False, then=look).services()
+    evolve_tables(services, bound(services), [(NAME, [WIDENED])])
+    assert seen["amount"] == WIDENED.after
+
+
+def test_r11_an_environment_that_only_shows_a_table_leaves_its_columns() -> None:
+    world = narrow()
     key = bound(world.services()).key(NAME)
     before = world.catalog.table(key.table)
-    wider = ColumnWidened(column="amount", before="decimal(10,2)", after="decimal(12,2)")
     for environment in ("dev", "prod"):
         services = world.services()
         binding = bound(services, environment)
         assert binding.key(NAME) == key
-        evolve_tables(services, binding, [(NAME, [wider])])
+        evolve_tables(services, binding, [(NAME, [WIDENED])])
         is_changed = world.catalog.table(key.table) != before
         assert is_changed == (environment == "prod")
 
