@@ -1,4 +1,4 @@
-"""What another environment computes and is stale is told by each plan and run that shows it (R14)."""
+"""What others compute and is stale is told by each plan and run that shows it (rule R14)."""
 
 from __future__ import annotations
 

@@ -198,7 +198,9 @@ def _findings(
     graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
     loaded, catalog, effect = planned.loaded, services.naming.catalog, looked.effect
     due = _due(services, planned, options, looked.now)
-    lag = lag_of(services, planned, options)
+    direct = late_upstream(services, planned) | dict(stale_elsewhere(services, planned))
+    late = followed(planned, direct, due, options, pace) if direct else {}
+    lag = lag_of(services, planned, options, {name: each.intervals for name, each in late.items()})
     asked = restatement(graph, holdings, options, catalog=catalog)
     from_instants = restated_from(graph, holdings, effect.since)
     restated = both(asked, from_instants)
@@ -206,7 +208,6 @@ def _findings(
     again = rebuilding(services, planned, gone, options, restated.ranges)
     every = both(both(restated, lag.restated), again.restated)
     work = with_restated(graph, due, every)
-    direct = late_upstream(services, planned) | dict(stale_elsewhere(services, planned))
     follows = followed(planned, direct, work, options, pace)
     behind = downstream(services, planned, work, follows)
     lag, work = with_lag(lag, behind), with_restated(graph, work, behind.restated)

@@ -39,16 +39,22 @@ class Lag:
     found: Mapping[ModelName, Behind] = field(default_factory=dict)
 
 
-def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+def lag_of(
+    services: Services,
+    planned: Planned,
+    options: PlanOptions,
+    late: Mapping[ModelName, tuple[Interval, ...]],
+) -> Lag:
     """What is stale in the versions that come back, and what is done about it.
 
-    Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
+    ``late`` are the stale times that the plan evaluates in versions that stay. Reads the state and
+    the catalog's metadata; of the latter only about inputs that have changed.
     """
     stopped = dict(_stopped_sessions(services, planned))
     if left_out_by(options):
         stopped = {name: replace(each, session=False) for name, each in stopped.items()}
     lag = with_lag(
-        _returning(services, planned, options), _kept_readers(services, planned, options)
+        _returning(services, planned, options), _kept_readers(services, planned, options, late)
     )
     return replace(lag, found={**stopped, **lag.found})
 
@@ -167,12 +173,17 @@ def _returning(services: Services, planned: Planned, options: PlanOptions) -> La
     return _carried_on(planned, found, names, options, first=first)
 
 
-def _kept_readers(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+def _kept_readers(
+    services: Services,
+    planned: Planned,
+    options: PlanOptions,
+    late: Mapping[ModelName, tuple[Interval, ...]],
+) -> Lag:
     """What is stale in the versions that stay, compared with the tables that they will read.
 
     What is not computed again is reported, and no loss: the table that is shown stays as it is.
     """
-    readers = kept_readers(services, planned)
+    readers = kept_readers(services, planned, late)
     spread = readers.again
     left_out = left_out_by(options)
     if left_out:

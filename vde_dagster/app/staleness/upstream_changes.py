@@ -124,13 +124,16 @@ class KeptReaders:
     spoiled: Times = field(default_factory=dict)
 
 
-def kept_readers(services: Services, planned: Planned) -> KeptReaders:
-    """The readers of tables that are replaced, as far as the environment may write them."""
+def kept_readers(services: Services, planned: Planned, late: Times) -> KeptReaders:
+    """The readers of tables that are replaced, as far as the environment may write them.
+
+    ``late`` are the stale times that the plan evaluates in versions that stay.
+    """
     replaced = set(_replaced(planned))
     kept = set(_kept(planned))
     if not any(each.name in replaced for each in planned.graph.upstream(kept)):
         return KeptReaders()
-    changed, lost = _changed(services, planned, replaced)
+    changed, lost = _changed(services, planned, replaced, late)
     again = _reading(planned, kept, changed)
     spoiled = _reading(planned, kept, lost).ranges
     ranges = {name: _unspoiled(planned, name, again, spoiled) for name in again.ranges}
@@ -184,7 +187,7 @@ def _kept(planned: Planned) -> Iterator[ModelName]:
 
 
 def _changed(
-    services: Services, planned: Planned, replaced: Collection[ModelName]
+    services: Services, planned: Planned, replaced: Collection[ModelName], late: Times
 ) -> tuple[Times, Times]:
     """The times at which the tables to be replaced, and their readers, are stale now.
 
@@ -194,7 +197,8 @@ def _changed(
     before = planned.before
     states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
     now = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
-    changed = dict(computed_first(services, planned, now, replaced))
+    first = computed_first(services, planned, now, replaced)
+    changed = {name: merge((*first.get(name, ()), *late.get(name, ()))) for name in {*first, *late}}
     lost: dict[ModelName, tuple[Interval, ...]] = {}
     for node in planned.graph:
         if node.name not in replaced:
@@ -214,4 +218,5 @@ def _changed(
             changed[node.name] = times
         if fewer:
             lost[node.name] = fewer
-    return changed, lost
+    own = {*first, *replaced}  # what reads late times alone is compared when they are computed
+    return {name: times for name, times in changed.items() if name in own}, lost
