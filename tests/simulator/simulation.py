@@ -54,7 +54,7 @@ from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.app.staleness.version_behind import FORBIDDEN
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.names import TableName, ViewNaming, environment_view
+from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
 from vde_dagster.ports.state import State
 
 if TYPE_CHECKING:
@@ -283,6 +283,7 @@ class Simulation:
         """Do what a status advises: then nothing is gone any more, and nothing is to be done."""
         if environment not in self.people.shows:
             return
+        text, gone_still = "", list[ModelName]()
         for _ in range(_DEPTH):
             text = self._told(environment)
             self._carry_out(text)
