@@ -64,7 +64,8 @@ def main(words: Iterable[str] | None = None) -> int:
 def ended(seed: int, asked: argparse.Namespace) -> Ended:
     """How what was asked for of the history of a seed ended."""
     forget_models(_MOST_MODELS)
-    what = left_of(whole := history(seed, length=asked.steps), *_left_out(whole, asked))
+    whole = history(seed, length=asked.steps)
+    what = left_of(whole, *_left_out(whole, asked))
     pairs = pairs_of(what)
     try:
         return Ended(told=tell(what, is_thorough=asked.thorough).told, pairs=pairs)
