@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -28,7 +29,7 @@ def qualified(sql: str, dialect: str = "spark") -> exp.Query:
     return spark_form(canonicalize(parsed, dialect=dialect, schemas=schemas).expression)
 
 
-def ranges(sql: str, dialect: str = "spark") -> dict[ModelName, InputRange]:
+def ranges(sql: str, dialect: str = "spark") -> Mapping[ModelName, InputRange]:
     return input_ranges(qualified(sql, dialect), axes={P: HOUR, Q: HOUR})
 
 

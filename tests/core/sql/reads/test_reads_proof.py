@@ -148,7 +148,7 @@ def interval_of(day: int, unit: IntervalUnit) -> Interval:
     return Interval(start, unit.following(start))
 
 
-def ranges_for(reads: Reads, interval: Interval) -> dict[ModelName, InputRange]:
+def ranges_for(reads: Reads, interval: Interval) -> Mapping[ModelName, InputRange]:
     return reads.ranges(Moments.between(interval, interval))
 
 
