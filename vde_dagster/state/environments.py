@@ -127,26 +127,17 @@ def adopted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[Ver
 
 
 def _promoted_by_writers(how: ColumnElement[bool]) -> Select[Any]:
-    owners, version = schema.owners, _promoted.c.version
-    owned = exists().where(
-        owners.c.model == _promoted.c.model,
-        owners.c.version == version,
-        owners.c.environment == _promoted.c.environment,
-    )
-    return (
-        select(_promoted.c.model, version)
-        .where(pairs(_promoted.c.model, version), how)
-        .where(or_(_promoted.c.environment == PRODUCTION, owned))
-        .distinct()
-    )
+    owners, version = schema.owners, [_promoted.c[name] for name in _VERSION]
+    owned = (owners.c[name] == _promoted.c[name] for name in ("environment", *_VERSION))
+    by_writer = or_(_promoted.c.environment == PRODUCTION, exists().where(*owned))
+    return select(*version).where(pairs(*version), how, by_writer).distinct()
 
 
 # A bounded version has the rows of one definition, whatever the one in whose place it is has.
 _IS_UNBOUNDED: Final = _promoted.c.bounded_from.is_(None)
 _DRIFTED: Final = _promoted_by_writers(_promoted.c.drifted & _IS_UNBOUNDED)
-_ADOPTED: Final = _promoted_by_writers(
-    (_promoted.c.decided_by == DecidedBy.DATA.value) & _IS_UNBOUNDED
-)
+_BY_DATA: Final = _promoted.c.decided_by == DecidedBy.DATA.value
+_ADOPTED: Final = _promoted_by_writers(_BY_DATA & _IS_UNBOUNDED)
 _SHOWN_ONCE: Final = _promoted_by_writers(true())
 
 
