@@ -19,10 +19,11 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.inspect.user_reads import read_version, user_read
+from vde_dagster.app.inspect.user_reads import user_read
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.engine import UserFrame
 
 EVENTS, DAILY = ModelName("staging", "events"), ModelName("mart", "daily")
 TOTALS, PEOPLE = ModelName("mart", "totals"), ModelName("mart", "people")
@@ -37,10 +38,18 @@ def world() -> MemoryWorld:
     return world
 
 
+def frame(
+    world: MemoryWorld, binding: Binding, name: ModelName, interval: Interval | None = None
+) -> UserFrame:
+    services = world.services()
+    wanted = user_read(services, binding, name, None if interval is None else [interval])
+    return services.engine.read(wanted.rows)
+
+
 def read(
     world: MemoryWorld, binding: Binding, name: ModelName, interval: Interval | None = None
 ) -> list[tuple[object, ...]]:
-    return sorted(read_version(world.services(), binding, name, interval).collect(), key=str)
+    return sorted(frame(world, binding, name, interval).collect(), key=str)
 
 
 def test_a_model_is_read_whole_or_by_interval(world: MemoryWorld) -> None:
@@ -57,7 +66,7 @@ def test_a_model_is_read_whole_or_by_interval(world: MemoryWorld) -> None:
 
 
 def test_what_was_read_stays_as_it_was(world: MemoryWorld) -> None:
-    before = read_version(world.services(), bound(world.services()), TOTALS)
+    before = frame(world, bound(world.services()), TOTALS)
     world.land((50, 7), until=72)
     build(world.services(), graph_of(PROJECT))
     assert list(before.collect()) == [(2, 35)]

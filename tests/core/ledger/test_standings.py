@@ -14,10 +14,8 @@ from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
     EntryStatus,
     LedgerEntry,
-    empty_intervals,
     loaded_intervals,
     outdate,
-    recorded_intervals,
     written_intervals,
 )
 from vde_dagster.core.model.kinds import Full, View
@@ -52,8 +50,6 @@ def test_only_computed_intervals_are_loaded() -> None:
     assert loaded_intervals(ENTRIES) == (hour(0), hour(3))
     assert loaded_intervals(ENTRIES, EntryStatus.EMPTY) == (hour(0), hour(2, 2))
     assert written_intervals(ENTRIES) == (hour(0, 2), hour(3))
-    assert empty_intervals(ENTRIES) == (hour(2),)
-    assert recorded_intervals(ENTRIES) == (hour(0, 4),)
 
 
 @given(

@@ -17,7 +17,7 @@ from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals, writt
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.time.intervals import Interval, merge, subtract
-from vde_dagster.ports.engine import ArrowRows, TableRows, UserFrame
+from vde_dagster.ports.engine import ArrowRows, TableRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,19 +82,6 @@ def user_read(
     axis = node.time_axis
     assert axis is not None, f"{name} has intervals"
     return UserRead(rows=replace(rows, axis=axis, intervals=loaded), loaded=loaded)
-
-
-def read_version(
-    services: Services, binding: Binding, name: ModelName, interval: Interval | None = None
-) -> UserFrame:
-    """The rows of a model as they are recorded, whatever is committed meanwhile; see `user_read`.
-
-    Raises:
-        Refused: The version is not loaded yet, or not for all of the interval.
-        EvaluationFailed: Its rows cannot be read.
-    """
-    wanted = user_read(services, binding, name, None if interval is None else [interval])
-    return services.engine.read(wanted.rows)
 
 
 def arrow_of(services: Services, wanted: UserRead) -> ArrowRows:

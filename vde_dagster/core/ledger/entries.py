@@ -306,16 +306,6 @@ def written_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
     return loaded_intervals(entries, EntryStatus.OUTDATED)
 
 
-def empty_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
-    """The intervals that are recorded without rows and were not evaluated, merged."""
-    return merge(entry.interval for entry in entries if entry.status is EntryStatus.EMPTY)
-
-
-def recorded_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
-    """Every interval that there is an entry of, merged."""
-    return merge(entry.interval for entry in entries)
-
-
 def outdate(
     entries: Sequence[LedgerEntry], times: Iterable[Interval], *, reason: str, rebuilt: bool = False
 ) -> tuple[LedgerEntry, ...]:

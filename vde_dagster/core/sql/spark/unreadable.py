@@ -32,9 +32,11 @@ def unreadable(text: str) -> Iterator[Unreadable]:
     tree = read_spark(text)
     tokens = Dialect.get_or_raise("spark").tokenize(text)
     for token, after in pairwise([None, *tokens, None]):
-        if token is not None and token.token_type is TokenType.COMMA and _ends_list(after):
+        left = token.token_type if token is not None else None
+        right = after.token_type if after is not None else None
+        if left is TokenType.COMMA and right in _ENDS:
             yield _found(token, "a comma behind the last of a list", "Take it out.")
-        elif after is not None and after.token_type is TokenType.COMMA and _begins_list(token):
+        elif right is TokenType.COMMA and left in _BEGINS:
             yield _found(after, "a comma with nothing before it", "Take it out.")
     yield from _of_words(tokens)
     quoted = {each.start: each for each in tokens if text[each.start] in "'\""}
@@ -57,6 +59,7 @@ def _found(token: Token | None, message: str, advice: str) -> Unreadable:
 
 _ENDS: Final = frozenset(
     {
+        None,
         TokenType.FROM,
         TokenType.GROUP_BY,
         TokenType.HAVING,
@@ -71,16 +74,9 @@ _ENDS: Final = frozenset(
 )
 
 
-def _ends_list(token: Token | None) -> bool:
-    return token is None or token.token_type in _ENDS
-
-
-def _begins_list(token: Token | None) -> bool:
-    return token is None or token.token_type in _BEGINS
-
-
 _BEGINS: Final = frozenset(
     {
+        None,
         TokenType.COMMA,
         TokenType.GROUP_BY,
         TokenType.L_PAREN,
@@ -181,8 +177,8 @@ def _of_words(tokens: list[Token]) -> Iterator[Unreadable]:
             case TokenType.ISNULL | TokenType.NOTNULL if before and before.token_type in _OPERAND:
                 advice = "IS NULL" if word.token_type is TokenType.ISNULL else "IS NOT NULL"
                 yield _found(word, word.text.upper(), f"Write `{advice}`.")
-            case TokenType.IN if before and before.token_type in _OPERAND and right not in ("(", "@"):
-                if calls[-1].name != "POSITION":
+            case TokenType.IN if before and before.token_type in _OPERAND:
+                if right not in ("(", "@") and calls[-1].name != "POSITION":
                     yield _found(word, "IN without parentheses", "Put them around the list.")
             case TokenType.VAR if right == "NULLS" and calls[-1].name in _BY_OFFSET:
                 advice = "Write it behind the parentheses of the call."
