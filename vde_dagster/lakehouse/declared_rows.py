@@ -57,6 +57,7 @@ def declared_rows(
             the message lists all of them.
     """
     in_arrow = isinstance(result, pa.Table)
+    table: Any = result
     if not columns:
         if in_arrow:
             return spark.createDataFrame(result)
@@ -75,7 +76,7 @@ def declared_rows(
     for field, wanted in zip(arrow, schema.fields, strict=True):
         position = names.index(field.name.lower())
         try:
-            values = result.column(position) if in_arrow else result.iloc[:, position]
+            values = table.column(position) if in_arrow else table.iloc[:, position]
             arrays.append(as_arrow(values, field.type))
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             problems.append(
