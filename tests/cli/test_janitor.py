@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.clean_up.test_janitor import Undeletable, promoted_and_removed
+from tests.app.clean_up.test_janitor import Stuck, promoted_and_removed
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
 from vde_dagster.app.clean_up.janitor import clean_up
@@ -138,7 +138,7 @@ def test_files_that_cannot_be_deleted_are_named_and_the_exit_code_says_so(
     times = Times(history=timedelta(0), grace=timedelta(0), environment=None)
     clean_up(services, times)
     due = look(services, times).swept.due
-    stuck: Any = Undeletable(world.catalog, min(due).table)
+    stuck: Any = Stuck(world.catalog, min(due).table)
     monkeypatch.setattr(
         VdeProject, "services", property(lambda _: replace(services, catalog=stuck))
     )

@@ -409,7 +409,7 @@ def test_what_was_found_in_the_catalog_and_the_state_is_said() -> None:
     )
     assert not plan.is_empty
     text = printed(plan)
-    assert "Missing, and made now: the views of a.one." in text
+    assert "Missing or replaced by another program, and made now: the views of a.one." in text
     assert "Begun by an earlier process, and finished or undone: a.two." in text
     assert "Its table is gone, and must be restored: a.two (vde__a.a__two__1)." in text
     facts = plan_facts(plan)

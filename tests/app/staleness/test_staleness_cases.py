@@ -79,7 +79,8 @@ def test_what_production_owns_is_brought_up_to_date_there_and_shown_elsewhere() 
     world = production()
     build(world.services(), graph_of(PAIR), "dev")
     late(world)
-    assert found(world, "dev").is_up_to_date
+    assert not found(world, "dev").is_up_to_date, "production has to run"
+    assert not stale(found(world, "dev")), "and dev has nothing to compute"
     run(world)
     assert found(world, "dev").is_up_to_date
     assert amounts(world, "m__dev.b") == [1, 2, 3, 4, 5, 6, 100]

@@ -34,7 +34,7 @@ RAN: Final = FILE.partition(";")[2].replace("raw.events", "`x`.`in_0`").replace(
 
 def model_of(text: str, name: str = "broken") -> Model:
     more = {"rate": "bigint", "note": "string", "text": "string"}
-    return graph_of({name: text}, **more)[ModelName("m", name)].model
+    return graph_of({name: text}, files=None, **more)[ModelName("m", name)].model
 
 
 def line(fragment: str, *ran: str, text: str = FILE) -> int:

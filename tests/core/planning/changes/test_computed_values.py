@@ -23,7 +23,7 @@ def project(mart: str, staging: str | None = None, **columns: str) -> Graph:
     texts = {"people": mart if mart.startswith("MODEL") else KEYED + mart}
     if staging is not None:
         texts["events"] = staging
-    return graph_of(texts, **columns)
+    return graph_of(texts, files=None, **columns)
 
 
 SAME = {

@@ -43,7 +43,7 @@ class WholeTable:
 WHOLE: Final = WholeTable()
 InputRange = WholeTable | tuple[Interval, ...]
 """The whole table, or merged intervals in whole units of the parent."""
-_MOST_RANGES: Final = 10_000
+_MOST_RANGES: Final = 128
 """How many intervals' ranges are remembered of a query."""
 
 

@@ -185,9 +185,8 @@ class _ByColumn:
         every, places = dict(parts), defaultdict[tuple[str, str] | None, list[int]](list)
         for place, part in every.items():
             for node in part.find_all(exp.Column, exp.Boolean, exp.Null):
-                is_column = isinstance(node, exp.Column)
-                key = (node.table.lower(), node.name.lower()) if is_column else None
-                places[key].append(place)
+                named = isinstance(node, exp.Column) and (node.table.lower(), node.name.lower())
+                places[named or None].append(place)
         return cls(every, places)
 
     def about(self, columns: Iterable[tuple[str, str] | None]) -> Iterator[tuple[int, exp.Expr]]:
