@@ -2,6 +2,9 @@
 
 Spark says which rows pass each condition for each interval; what a kind makes of the rows of
 several evaluations is worked out here.
+
+A FULL table is made of all intervals that have ended, at each evaluation. Equal means of it that it
+has every row of them each time. The partitions of INCREMENTAL_BY_PARTITION are the intervals here.
 """
 
 from __future__ import annotations
@@ -93,6 +96,8 @@ KINDS: Final = {
     "by key, alone": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
     "history": "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at)",
     "appended": APPENDED,
+    "by partition": "INCREMENTAL_BY_PARTITION, partitioned_by ({unit}s(at))",
+    "full": "FULL, start '{start}'",
 }
 
 
@@ -153,10 +158,15 @@ FIRST: Final = datetime(2023, 1, 1, tzinfo=UTC)
 INSTANTS: Final = dict(enumerate(instants()))
 
 
+START: Final = {
+    IntervalUnit.DAY: datetime(2024, 1, 1, tzinfo=UTC),
+    IntervalUnit.HOUR: datetime(2024, 1, 1, 22, tzinfo=UTC),
+}
+
+
 def interval(unit: IntervalUnit, first: int, last: int) -> Interval:
-    length = timedelta(days=1) if unit is IntervalUnit.DAY else timedelta(hours=1)
-    begin = datetime(2024, 1, 1, 0 if unit is IntervalUnit.DAY else 22, tzinfo=UTC)
-    return Interval(begin + first * length, begin + last * length)
+    begin = START[unit]
+    return Interval(begin + first * unit.grain.longest, begin + last * unit.grain.longest)
 
 
 @pytest.fixture(scope="module")
@@ -199,14 +209,25 @@ def passing(
     return {each: {row[0] for row in rows if row[at + 1]} for at, each in enumerate(conditions)}
 
 
-def stored(kind: str, case: Case, evaluated: Sequence[tuple[Interval, set[int]]]) -> Counter[int]:
+def stored(
+    kind: str, unit: IntervalUnit, case: Case, evaluated: Sequence[tuple[Interval, set[int]]]
+) -> Counter[int]:
     """The rows of a table after some evaluations, each when its interval had just ended."""
     held: Counter[int] = Counter()
     for cell, passed in evaluated:
         rows = {row for row in passed if time_of(case, row) < cell.end}
         kept = [row for row in rows if cell.start <= time_of(case, row) < cell.end]
+        if kind == "by partition":
+            replaced = {unit.floor(time_of(case, row)) for row in rows}
+            stays = [row for row in held if unit.floor(time_of(case, row)) not in replaced]
+            held = Counter(stays)
         held.update(kept if kind.startswith("by time") else rows)
     return held if kind == "appended" else Counter(set(held))
+
+
+def parts_of(case: Case) -> str:
+    """What a case compares, without the signs of what is smaller or larger."""
+    return case.condition.replace(">=", "").replace("<=", "")
 
 
 def time_of(case: Case, row: int) -> datetime:
@@ -224,10 +245,14 @@ def test_rows_are_equal_whole_and_unit_by_unit_or_the_bounds_are_refused(
     halves = [interval(unit, 0, 2), interval(unit, 2, 4)]
     parts = [each for case in chosen for each in (case.condition, case.start) if each]
     every = list(dict.fromkeys(parts))
-    passed = {cell: passing(spark, table, every, cell) for cell in (whole, *halves, *cells)}
+    grown = [interval(unit, 0, at + 1) for at in range(4)]
+    cuts = dict.fromkeys((whole, *halves, *cells, *grown))
+    passed = {cell: passing(spark, table, every, cell) for cell in cuts}
     cron = "@daily" if unit is IntervalUnit.DAY else "@hourly"
     refused, taken = Counter[str](), Counter[str]()
-    for number, (kind, written) in enumerate(KINDS.items()):
+    for number, (kind, form) in enumerate(KINDS.items()):
+        start = START[unit].replace(tzinfo=None).isoformat(sep=" ")
+        written = form.format(unit=unit.value, start=start)
         tried = chosen if is_full() else chosen[number % 3 :: 3]
         graph = graph_of(
             [
@@ -241,8 +266,13 @@ def test_rows_are_equal_whole_and_unit_by_unit_or_the_bounds_are_refused(
                 refused[kind] += 1
                 continue
             taken[kind] += 1
+            if kind == "full":
+                for cell in grown if "=" not in parts_of(case) else ():
+                    rows = {row for row in INSTANTS if cell.start <= time_of(case, row) < cell.end}
+                    assert rows <= passed[cell][case.condition], (kind, cell, case)
+                continue
             results = [
-                stored(kind, case, [(cell, passed[cell][case.condition]) for cell in cut])
+                stored(kind, unit, case, [(cell, passed[cell][case.condition]) for cell in cut])
                 for cut in ([whole], halves, cells)
             ]
             is_text = case.value in (
@@ -258,7 +288,7 @@ def test_rows_are_equal_whole_and_unit_by_unit_or_the_bounds_are_refused(
                 assert results[0] <= results[2], (kind, case)
             else:
                 assert results[0] == results[1] == results[2], (kind, case)
-            if case.start and case.end and "=" not in case.start.replace(">=", ""):
+            if case.start and case.end and "=" not in parts_of(case):
                 first = passed[whole][case.start]
                 inside = {row for row in first if time_of(case, row) < whole.end}
                 assert inside <= passed[whole][case.condition], (kind, case)

@@ -100,6 +100,8 @@ REFUSED = [
     ("STARTSWITH(text, @start_ds)", BY_KEY, "is equal to @start_ds in one unit", "`t.text BETWEEN"),
     ("text IN (REPLACE(@start_ds, '-', ''))", BY_KEY, "is equal to @start_ds in one unit", "`t.text BETWEEN REPLACE(@start_ds"),
     ("NOT (day <> @start_date)", BY_KEY, "is equal to @start_date in one unit", "`t.day BETWEEN @start_date AND @end_date`"),
+    ("DATE_TRUNC('month', ts) < @end_date", FULL, "the last day of the interval, so `<`", WHOLE_TS),
+    ("DATE_TRUNC('month', ts) >= @start_date", "FULL, start '2024-01-15'", "in which the interval may start", WHOLE_TS),
     ("DATE_TRUNC('month', ts) = @start_dt", BY_KEY, "is equal to @start_dt in one unit", "`t.ts BETWEEN @start_dt AND @end_dt`"),
     # bounds that are written as a text or counted
     ("text >= DATE_FORMAT(@start_date, 'yyyyMMdd') AND text < DATE_FORMAT(@end_date, 'yyyyMMdd')", BY_TIME, "the last day of the interval, so `<`", "`t.text BETWEEN DATE_FORMAT(@start_date, 'yyyyMMdd')"),
@@ -195,6 +197,7 @@ WHOLE = [
     ("seconds BETWEEN UNIX_TIMESTAMP(@start_dt) AND UNIX_TIMESTAMP(@end_dt)", BY_KEY),
     ("DATE_TRUNC('month', ts) BETWEEN DATE_TRUNC('month', @start_dt) AND @end_dt", BY_TIME),
     ("TRUNC(day, 'MM') <= @end_date", FULL),
+    ("DATE_TRUNC('month', ts) >= @start_date AND DATE_TRUNC('month', ts) < @end_dt", FULL),
     # what begins behind an interval is left to the author
     ("ts > @end_date", FULL),
 ]  # fmt: skip

@@ -28,7 +28,7 @@ def unaudited_rows(graph: Graph, node: Node) -> Iterator[Problem]:
                 continue
             query, start = exp.select("*").from_(THIS_MODEL).where(condition), None
         try:
-            found = list(losses_of_audit(node.model, _named(query, node), tables))
+            found = list(losses_of_audit(node, _named(query, node), tables))
         except QueryInvalid:
             continue  # Spark says what does not fit when the audit runs, which then never passes
         for each in found:

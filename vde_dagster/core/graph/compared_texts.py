@@ -25,12 +25,11 @@ from vde_dagster.core.sql.compared_bounds import (
     Bound,
     Form,
     bound_of,
-    is_border,
     kept_for,
     kind_of,
     values_before,
 )
-from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.types import with_types
@@ -63,9 +62,7 @@ def compared_texts(graph: Graph, name: ModelName) -> tuple[ComparedText, ...]:
 
 def _compared_texts(graph: Graph, node: Node) -> Iterator[ComparedText]:
     for reader in (*inlined_models(graph, node, views=True), node):
-        if reader.canonical is None:
-            continue
-        if not any(is_border(name) for name, _ in macros_in(reader.canonical.expression)):
+        if reader.canonical is None or not any(borders_in(reader.canonical.expression)):
             continue
         tracer = _Tracer(graph, reader)
         for bound, value in _compared(tracer.query):
@@ -81,10 +78,10 @@ def _compared_texts(graph: Graph, node: Node) -> Iterator[ComparedText]:
 
 def _compared(query: exp.Expr) -> Iterator[tuple[Bound, exp.Expr]]:
     """The values that are not kept if they are behind the text of a day."""
-    for name, macro in macros_in(query):
-        bound = bound_of(name, macro) if is_border(name) else None
-        comparison = None if bound is None else bound.node.parent
-        if bound is None or comparison is None or bound.form is not Form.TEXT:
+    for name, macro in borders_in(query):
+        bound = bound_of(name, macro)
+        comparison = bound.node.parent
+        if comparison is None or bound.form is not Form.TEXT:
             continue
         if bound.pattern != ISO_DATE:
             continue  # a text with a time of day is refused unless its format is declared

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from datetime import datetime
 
 from sqlglot import exp
 
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.kinds.facts import Loading
-from vde_dagster.core.model.model import Model
 from vde_dagster.core.sql.canonical import canonicalize
-from vde_dagster.core.sql.compared_bounds import is_border
-from vde_dagster.core.sql.interval_ends import Reader, by_hours, cut_off
-from vde_dagster.core.sql.macros import macros_in
-from vde_dagster.core.sql.reads.input_ranges import TimeAxis, time_column_of
+from vde_dagster.core.sql.interval_ends import Reader, cut_off
+from vde_dagster.core.sql.macros import borders_in
+from vde_dagster.core.sql.reads.input_ranges import TimeAxis
 from vde_dagster.core.sql.reads.tiling import Cutting, lost_between
-from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import IntervalUnit
 
 
@@ -37,7 +35,8 @@ def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
     alone = any(each.name == "batch_size" for each in fields(model.kind))
     appended = model.kind.loading is Loading.APPENDED
     reader = Reader(
-        unit=None if model.kind.is_whole else model.unit,
+        unit=model.unit,
+        start=_start(node),
         in_batches=in_batches,
         may_be_alone=alone,
         is_appended=appended,
@@ -48,8 +47,6 @@ def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
     yield from found
     if found or model.kind.is_whole:
         return  # a FULL table is computed at once, from the start on
-    if in_batches and model.unit.grain < Grain.DAY:
-        yield from by_hours(query, may_be_alone=alone)
     yield from lost_between(
         query,
         {each.name: list(_axes(each, model.unit)) for each in upstream},
@@ -63,25 +60,32 @@ def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
     )
 
 
-def losses_of_audit(model: Model, query: exp.Query, tables: Iterable[Node]) -> Iterator[Finding]:
+def losses_of_audit(node: Node, query: exp.Query, tables: Iterable[Node]) -> Iterator[Finding]:
     """The bounds by which an audit does not look at rows of the interval.
 
     Args:
-        model: The model that is audited.
+        node: The model that is audited.
         query: For the rows that fail, as it was read; the audited rows are named like the model.
         tables: The model, and what it reads.
 
     Raises:
         QueryInvalid: The query does not fit the columns of the tables.
     """
-    if not any(is_border(name) for name, _ in macros_in(query)):
+    if not any(borders_in(query)):
         return
     schemas = {each.name: each.columns for each in tables}
     canonical = canonicalize(
         query, dialect="spark", schemas=schemas, undeclared=True, is_stored=True
     )
-    reader = Reader(unit=None if model.kind.is_whole else model.unit, formats=_formats(tables))
+    reader = Reader(unit=node.model.unit, start=_start(node), formats=_formats(tables))
     yield from cut_off(canonical.expression, schemas, reader)
+
+
+def _start(node: Node) -> datetime | None:
+    """Where the intervals start of a model whose table is made at once, if nobody bounds it."""
+    if not node.model.kind.is_whole:
+        return None
+    return node.model.unit.ceil(node.own_start or node.model.start)
 
 
 def _formats(tables: Iterable[Node]) -> dict[str, str]:
@@ -103,11 +107,9 @@ def _kept(node: Node) -> TimeAxis | None:
 
 
 def _axes(upstream: Node, unit: IntervalUnit) -> Iterator[TimeAxis]:
-    """The columns that may hold a time."""
+    """The columns as those that hold a time, if their types can."""
     own = upstream.time_axis
     for column in upstream.columns:
         is_own = own is not None and own.column == column.name.lower()
         form = own.format if own is not None and is_own else ""
-        axis = TimeAxis(column=column.name, unit=unit, type=column.type.lower(), format=form)
-        if time_column_of(axis) is not None:
-            yield axis
+        yield TimeAxis(column=column.name, unit=unit, type=column.type.lower(), format=form)

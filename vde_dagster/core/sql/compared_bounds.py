@@ -9,7 +9,6 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat, python_format
 from vde_dagster.core.time.grains import Grain
 
@@ -95,12 +94,6 @@ class Compared:
 
     value: exp.Expr
     strict: bool
-
-
-def is_border(name: str) -> bool:
-    """Whether a macro, by its name in lower case, is the start or the end of an interval."""
-    moment, _, form = name.partition("_")
-    return name in TIME_MACROS and moment in ("start", "end") and form in FORMS
 
 
 def bound_of(name: str, macro: exp.Expr) -> Bound:

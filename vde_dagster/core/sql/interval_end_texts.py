@@ -22,7 +22,7 @@ from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.grains import Grain
 
-ALONE: Final = " Or set `batch_size 1`, so that each unit is always evaluated alone."
+_ALONE: Final = " Or set `batch_size 1`, so that each unit is always evaluated alone."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ def finding_of(bound: Bound, comparison: exp.Expr, compared: Compared, told: Tol
             message=f"`{text}` is equal to @{bound.macro} in one unit of an interval only, so rows "
             "of others would be left out where several are evaluated at once",
             advice=f"Write {_range(compared, bound, replace(told, is_appended=True))}."
-            f"{ALONE if told.may_be_alone else ''}",
+            f"{_ALONE if told.may_be_alone else ''}",
             line=line_of(comparison),
         )
     if bound.is_counted and bound.macro.startswith("end_"):
@@ -60,6 +60,17 @@ def finding_of(bound: Bound, comparison: exp.Expr, compared: Compared, told: Tol
         advice = f"Write {_range(compared, bound, told)}, which takes all of the interval."
         message = _dated(bound, compared, told.pattern)
     return Finding(message=message, advice=advice, line=line_of(comparison))
+
+
+def of_hours(bound: Bound, comparison: exp.Expr, *, may_be_alone: bool) -> Finding:
+    """What a comparison with an hour of the day leaves out of several days."""
+    return Finding(
+        message=f"@{bound.macro} is an hour of the day, and intervals of several days that are "
+        "evaluated at once are no range of such hours, so rows would be left out",
+        advice="Compare the time itself: `value BETWEEN @start_dt AND @end_dt`."
+        f"{_ALONE if may_be_alone else ''}",
+        line=line_of(comparison),
+    )
 
 
 def _dated(bound: Bound, compared: Compared, pattern: str | None) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlglot import exp
@@ -30,7 +30,6 @@ from vde_dagster.core.sql.compared_bounds import (
     Form,
     bound_of,
     equal_values,
-    is_border,
     kept_for,
     kind_of,
     number_grain,
@@ -38,10 +37,9 @@ from vde_dagster.core.sql.compared_bounds import (
     values_before,
     written_by,
 )
-from vde_dagster.core.sql.interval_end_texts import ALONE, Told, finding_of
-from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.interval_end_texts import Told, finding_of, of_hours
+from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.types import with_types
-from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import IntervalUnit
@@ -52,14 +50,15 @@ from vde_dagster.core.time.sql_units import DATE_TRUNC_NAMES, duration, grain_of
 class Reader:
     """What matters of the model whose query it is.
 
-    ``unit`` is that of its intervals; None if there is only one. ``time_column`` is the column by
-    which only an interval's rows are kept; None if all are. ``in_batches`` says that several
-    intervals may be evaluated at once, and ``may_be_alone`` that its kind has an option that each
-    is evaluated alone. ``formats`` say how columns of text by these names write a
-    time, where that is declared.
+    ``unit`` is that of its intervals, ``start`` where they start if all are evaluated at once, each
+    time; else None. ``time_column`` is the column by which only an interval's rows are kept; None
+    if all are. ``in_batches`` says that several intervals may be evaluated at once,
+    ``may_be_alone`` that its kind has an option that each is evaluated alone. ``formats`` say how
+    columns of text by these names write a time, where that is declared.
     """
 
-    unit: IntervalUnit | None = None
+    unit: IntervalUnit = IntervalUnit.DAY
+    start: datetime | None = None
     in_batches: bool = False
     may_be_alone: bool = False
     is_appended: bool = False
@@ -77,29 +76,29 @@ def cut_off(
         schemas: The columns of what it reads.
         reader: The model.
     """
-    if not any(is_border(name) for name, _ in macros_in(query)):
+    if not any(borders_in(query)):
         return
     typed = with_types(query.copy(), schema=schema_of(schemas, "spark"), dialect="spark")
-    told: set[int] = set()
-    bounds = [bound_of(name, macro) for name, macro in macros_in(typed) if is_border(name)]
+    told: dict[int, Finding] = {}
+    bounds = [(macro, bound_of(name, macro)) for name, macro in borders_in(typed)]
     ends = [
         each.value
-        for bound in bounds
+        for _, bound in bounds
         if bound.macro.startswith("end_") and bound.node.parent is not None
         for each in values_before(bound.node, bound.node.parent)
     ]
-    for bound, (_, macro) in zip(
-        bounds, (each for each in macros_in(typed) if is_border(each[0])), strict=True
-    ):
+    for macro, bound in bounds:
         for comparison, compared in _missed(bound, macro, ends, typed, reader):
-            if id(comparison) not in told:
-                told_of = Told(
-                    may_be_alone=reader.may_be_alone,
-                    is_appended=reader.is_appended,
-                    pattern=_pattern(compared.value, reader.formats),
-                )
-                yield finding_of(bound, comparison, compared, told_of)
-            told.add(id(comparison))
+            told_of = Told(
+                may_be_alone=reader.may_be_alone,
+                is_appended=reader.is_appended,
+                pattern=_pattern(compared.value, reader.formats),
+            )
+            told.setdefault(id(comparison), finding_of(bound, comparison, compared, told_of))
+        whole = bound.node.parent
+        if whole is not None and id(whole) not in told and _is_by_hours(bound, whole, reader):
+            told.setdefault(id(macro), of_hours(bound, whole, may_be_alone=reader.may_be_alone))
+    yield from told.values()
 
 
 def _missed(
@@ -118,7 +117,7 @@ def _missed(
         if compared.value.find(exp.Column) is None:
             continue  # it is of no row
         if _is_of_other_text(compared.value, bound, reader.formats) or (
-            _is_short(compared, bound, reader.formats)
+            _is_short(compared, bound, reader)
             if is_end
             else _is_late(compared, bound, back, reader)
             or (
@@ -144,38 +143,25 @@ def _moved_back(bound: Bound) -> tuple[Bound, timedelta]:
     return bound, _NO_TIME
 
 
-def by_hours(query: exp.Query, *, may_be_alone: bool) -> Iterator[Finding]:
-    """The filters by hours of the day: of several days at once these are no range.
-
-    Args:
-        query: In its canonical form, of a model whose intervals are shorter than a day.
-        may_be_alone: Whether its kind has an option to evaluate each interval alone.
-    """
-    for name, macro in macros_in(query):
-        comparison = bound_of(name, macro).node.parent if name in _HOURS else None
-        if comparison is not None and kept_for(comparison):
-            yield Finding(
-                message=f"@{name} is an hour of the day, and intervals of several days that are "
-                "evaluated at once are no range of such hours, so rows would be left out",
-                advice="Compare the time itself: `value BETWEEN @start_dt AND @end_dt`."
-                f"{ALONE if may_be_alone else ''}",
-                line=line_of(comparison),
-            )
+def _is_by_hours(bound: Bound, comparison: exp.Expr, reader: Reader) -> bool:
+    """Whether rows are kept by hours of the day: of several days at once these are no range."""
+    hours = reader.in_batches and bound.macro.endswith("_hour")
+    return hours and reader.unit.grain < Grain.DAY and bool(kept_for(comparison))
 
 
-_HOURS: Final = ("start_hour", "end_hour")
-
-
-def _is_short(compared: Compared, bound: Bound, formats: Mapping[str, str]) -> bool:
+def _is_short(compared: Compared, bound: Bound, reader: Reader) -> bool:
     """Whether values before the end of an interval may be behind a bound.
 
     A bound begins the last ``unit`` of the interval. Values that are finer than this unit may be
-    later in it; a value that is as fine may be equal to the bound, which ``<`` leaves out. Coarser
-    values are before it.
+    later in it; a value that is as fine may be equal to the bound, which ``<`` leaves out. So may a
+    coarser value where that unit may begin its own: the last day of an interval may be the first
+    of a month, unless the interval is one of months.
     """
-    grains = _grains_beside(compared.value, bound, formats)
+    grains = _grains_beside(compared.value, bound, reader.formats)
     unit = max(bound.unit, Grain.DAY) if _is_date(compared.value, bound) else bound.unit
-    return any(each < unit or (compared.strict and each == unit) for each in grains)
+    last = (each for each in grains if each is unit or (each is Grain.WEEK and unit is Grain.DAY))
+    is_equal = any(last) or (reader.unit.grain <= unit and any(each > unit for each in grains))
+    return any(each < unit for each in grains) or (compared.strict and is_equal)
 
 
 def _is_late(compared: Compared, bound: Bound, back: timedelta, reader: Reader) -> bool:
@@ -184,13 +170,16 @@ def _is_late(compared: Compared, bound: Bound, back: timedelta, reader: Reader) 
     A coarse value is the first instant of its unit, in which the interval may start. Weeks begin
     at the start of no other unit but days.
     """
-    if reader.unit is None or bound.macro == "start_hour":
+    if bound.macro == "start_hour":
         return False
     unit = Grain.DAY if _is_date(compared.value, bound) else bound.unit
+    grains = _grains_beside(compared.value, bound, reader.formats)
+    if reader.start is not None:
+        return any(each.floor(reader.start) < unit.floor(reader.start) - back for each in grains)
     first = max(reader.unit.grain, unit)
     return any(
         (each > first or (each is Grain.WEEK and first is not Grain.WEEK)) and back < each.longest
-        for each in _grains_beside(compared.value, bound, reader.formats)
+        for each in grains
     )
 
 

@@ -90,6 +90,19 @@ def macros_in(query: exp.Expr) -> Iterator[tuple[str, exp.Parameter]]:
         yield node.name.lower(), node
 
 
+def is_border(node: exp.Expr) -> bool:
+    """Whether a node is a macro for the start or the end of an interval."""
+    return isinstance(node, exp.Parameter) and node.name.lower() in _BORDERS
+
+
+_BORDERS: Final = frozenset(each for each in TIME_MACROS if not each.startswith("execution_"))
+
+
+def borders_in(query: exp.Expr) -> Iterator[tuple[str, exp.Parameter]]:
+    """Every macro of a query for the start or the end of an interval, with its lower-case name."""
+    return ((name, macro) for name, macro in macros_in(query) if is_border(macro))
+
+
 def time_macro_in_text(text: str) -> str | None:
     """The first time macro that a text seems to mean, lower-case; no macro is filled in there."""
     words = (word.lower() for word in _IN_TEXT.findall(text))

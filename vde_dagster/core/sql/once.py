@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+from vde_dagster.core.sql.macros import TIME_MACROS, borders_in
 
 
 def why_not_once(query: exp.Query) -> str:
@@ -26,9 +26,8 @@ def why_not_once(query: exp.Query) -> str:
     if len({column.name.lower() for column, _ in bounds}) > 1:
         return "several columns say which interval a row belongs to"
     known = {id(macro) for _, macro in bounds}
-    for name, macro in macros_in(query):
-        is_border = name in TIME_MACROS and not name.startswith("execution_")
-        if is_border and id(macro) not in known:
+    for name, macro in borders_in(query):
+        if id(macro) not in known:
             return f"@{name} does more than to bound one of its columns"
     borders = {macro.name.lower().partition("_")[0] for _, macro in bounds}
     return f"only @{borders.pop()}_* bounds a column" if len(borders) == 1 else ""

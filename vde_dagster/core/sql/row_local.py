@@ -30,6 +30,19 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
 }
 
 
+_OF_OTHER_QUERIES = (exp.Join, exp.Subquery, exp.CTE, exp.Exists)
+
+
+def merges_rows(query: exp.Query) -> bool:
+    """Whether a query, or one inside of it, makes rows of several, or counts or chooses them."""
+    kinds = [kind for kind in _FORBIDDEN if kind not in _OF_OTHER_QUERIES]
+    return query.find(*kinds) is not None or _calls_aggregate(query)
+
+
+def _calls_aggregate(query: exp.Query) -> bool:
+    return any(call.name.lower() in AGGREGATES for call in query.find_all(exp.Anonymous))
+
+
 def why_not_row_local(query: exp.Query, source: ModelName) -> str | None:
     """What keeps a query from being row-local over ``source``; None if nothing does."""
     if not isinstance(query, exp.Select):
@@ -37,7 +50,7 @@ def why_not_row_local(query: exp.Query, source: ModelName) -> str | None:
     for kind, name in _FORBIDDEN.items():
         if query.find(kind) is not None:
             return name
-    if any(call.name.lower() in AGGREGATES for call in query.find_all(exp.Anonymous)):
+    if _calls_aggregate(query):
         return "an aggregate"
     tables = [model_name_of(table) for table in query.find_all(exp.Table)]
     if tables != [source]:

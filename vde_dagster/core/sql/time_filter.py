@@ -7,6 +7,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.macros import borders_in, is_border
+
 
 def filters_by_time(query: exp.Query) -> bool:
     """Whether some condition on what is read compares a column with @start_... or @end_...
@@ -15,11 +17,7 @@ def filters_by_time(query: exp.Query) -> bool:
     too. Those of HAVING and QUALIFY and of aggregates choose among what has been read already. A
     column that a sub-query makes of such a macro is as good as the macro.
     """
-    borders = {
-        each.alias.lower()
-        for each in query.find_all(exp.Alias)
-        if any(map(_is_border, each.walk()))
-    }
+    borders = {each.alias.lower() for each in query.find_all(exp.Alias) if any(borders_in(each))}
     parts = (each for condition in _conditions(query) for each in _parts(condition))
     return any(_compares(each, borders) for each in parts)
 
@@ -30,11 +28,7 @@ def _compares(condition: exp.Expr, borders: Container[str]) -> bool:
     columns = [each for each in own if isinstance(each, exp.Column)]
     made = [each for each in columns if each.name.lower() in borders]
     others = len(columns) - len(made)
-    return (bool(columns) and any(map(_is_border, own))) or (bool(made) and others > 0)
-
-
-def _is_border(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Parameter) and node.name.lower().startswith(("start_", "end_"))
+    return (bool(columns) and any(map(is_border, own))) or (bool(made) and others > 0)
 
 
 _CONDITIONS: Final = (exp.Where, exp.Join, exp.Having, exp.Qualify)

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.blocks import Block
 from vde_dagster.core.sql.reads.bounds import (
     ANYTHING,
@@ -32,6 +32,7 @@ from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, kept_of, time_column_of
 from vde_dagster.core.sql.reads.scans import tracer_of
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.row_local import merges_rows
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.grains import BEGINNING, FOREVER
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, common, merge, subtract
@@ -66,15 +67,19 @@ def lost_between(
         cutting: The units of the model, and whether several may be evaluated at once.
         kept: The axis of the result, if only the interval's rows of it are kept.
     """
-    if not any(name.startswith(("start_", "end_")) for name, _ in macros_in(query)):
+    borders = [macro for _, macro in borders_in(query)]
+    if not borders:
         return
+    times = {
+        name: [(axis, time) for axis in axes if (time := time_column_of(axis)) is not None]
+        for name, axes in tables.items()
+    }
     tracer = tracer_of(query, kept=kept_of(kept))
     appended = cutting.is_appended and _takes_rows(query)
-    borders = [macro for name, macro in macros_in(query) if name.startswith(("start_", "end_"))]
     if appended and len({each.name.lower().partition("_")[0] for each in borders}) == 1:
         beside = borders[0].find_ancestor(exp.Predicate) or borders[0]
         names = {each.name.lower() for each in beside.find_all(exp.Column)}
-        known = (axis for axes in tables.values() for axis in axes if axis.column.lower() in names)
+        known = (axis for axes in times.values() for axis, time in axes if time.name in names)
         axis = next(known, None)
         form = borders[0].name.lower().partition("_")[2]
         both = f"Bound it by @start_{form} and @end_{form}."
@@ -83,8 +88,8 @@ def lost_between(
         return
     for block in tracer.blocks.blocks:
         for alias, table in block.tables.items():
-            axes = tables.get(model_name_of(table) or _NOWHERE, ())
-            formulas = [(tracer.scan(block, alias, time_column_of(axis)), axis) for axis in axes]
+            axes = times.get(model_name_of(table) or _NOWHERE, ())
+            formulas = [(tracer.scan(block, alias, time), axis) for axis, time in axes]
             bounds = [(formula, axis) for formula, axis in formulas if formula != ANYTHING]
             whys = [(_why_lost(formula, cutting), axis) for formula, axis in bounds]
             if appended and bounds and all(_overlap(formula, cutting) for formula, _ in bounds):
@@ -101,8 +106,7 @@ _NOWHERE: Final = ModelName("", "")
 def _takes_rows(query: exp.Query) -> bool:
     """Whether each row of the result is one of a single table, and says nothing of the interval."""
     made = any(each.find(exp.Parameter) for each in query.selects)
-    merged = query.find(exp.AggFunc, exp.Window, exp.Group, exp.Distinct, exp.SetOperation)
-    return not made and merged is None and len(list(query.find_all(exp.Table))) == 1
+    return not made and not merges_rows(query) and len(list(query.find_all(exp.Table))) == 1
 
 
 def _line(block: Block, axis: TimeAxis) -> int | None:
@@ -115,7 +119,7 @@ def _line(block: Block, axis: TimeAxis) -> int | None:
                 for each in condition.find_all(exp.Column)
                 if each.name.lower() == axis.column.lower()
             )
-            if any(True for _ in macros_in(condition)) and (column := next(columns, None)):
+            if any(borders_in(condition)) and (column := next(columns, None)):
                 return line_of(column)
         select = select.parent_select
     return None
