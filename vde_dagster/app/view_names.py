@@ -76,6 +76,15 @@ def has_view(snapshot: ModelSnapshot) -> bool:
     return not read_model(snapshot.source).kind.is_embedded
 
 
+def with_views(environment: Environment) -> set[ModelName]:
+    """The models of an environment that have a view in it once they are filled."""
+    return {
+        name
+        for name, each in environment.snapshots.items()
+        if name not in environment.hidden and has_view(each)
+    }
+
+
 def former_views(
     services: Services,
     environment: str,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from vde_dagster.cli.printing import console
 from vde_dagster.cli.spelling import there, vde, whole
 from vde_dagster.cli.unlock import process_text
-from vde_dagster.core.errors import with_advice
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -218,7 +217,7 @@ def _gone(looked: Looked) -> Iterator[Line]:
 def _damaged(looked: Looked) -> Iterator[Line]:
     for each in looked.status.models:
         if each.lost is not None and each.lost.damage:
-            yield str(each.node.name), with_advice(each.lost.damage, each.lost.advice)
+            yield str(each.node.name), each.lost.told
 
 
 def _dropped(looked: Looked) -> Iterator[Line]:

@@ -7,6 +7,7 @@ hundred times as long. A file never changes, so a process reads that of a table 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -98,13 +99,16 @@ def schema_of_recorded(table: Table, recorded: int) -> int | None:
     It is the newest one that has all of them as they were.
     """
     metadata = table.metadata.model_dump(mode="json", by_alias=True)
-    if not table_head(metadata).lost_columns(recorded):
+    head = table_head(metadata)
+    if not head.lost_columns(recorded):
         return None
-    every: list[int] = sorted((each["schema-id"] for each in metadata["schemas"]), reverse=True)
+    schemas: dict[int, Fields] = {
+        each["schema-id"]: dict(_fields(each)) for each in metadata["schemas"]
+    }
     return next(
         schema
-        for schema in every
-        if not table_head({**metadata, "current-schema-id": schema}).lost_columns(recorded)
+        for schema in sorted(schemas, reverse=True)
+        if not replace(head, fields=schemas[schema]).lost_columns(recorded)
     )
 
 

@@ -16,7 +16,7 @@ from vde_dagster.app.inspect.operations import LateRows, late_rows_not_loaded
 from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
 from vde_dagster.app.inspect.table_look import TableLook, look_at_tables
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import VdeError, with_advice
+from vde_dagster.core.errors import VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.late.pending import loading_arguments, pending_text
 from vde_dagster.core.names import ModelName
@@ -212,7 +212,7 @@ def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Fo
     waits = [*map(str, model.waits)] if model is not None else []
     lost = model.lost if model is not None else None
     if lost is not None and lost.damage:
-        text = with_advice(lost.damage, lost.advice).removesuffix(".")
+        text = lost.told.removesuffix(".")
     elif lost is not None:
         text = f"All that was loaded is gone: somebody dropped {lost.table}"
     elif due:

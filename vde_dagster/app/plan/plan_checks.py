@@ -12,7 +12,7 @@ from vde_dagster.app.inputs.staying import look_at
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.plan.taken_names import taken_names
 from vde_dagster.app.services import VALID_TO, Services, valid_to_of
-from vde_dagster.core.errors import Conflict, Refused, with_advice
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
 from vde_dagster.core.ledger.stored_types import fits, holds
@@ -314,7 +314,7 @@ def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
     """What to do about tables of a plan's versions that somebody dropped or changed."""
     for each in lost:
         if each.damage:
-            yield with_advice(each.damage, each.advice)
+            yield each.told
             continue
         gone = f"the {each.what} {each.table} of {each.name} is gone: somebody dropped it"
         if each.owner:

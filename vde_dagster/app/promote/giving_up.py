@@ -16,7 +16,7 @@ from vde_dagster.app.promote.promotion import (
     lost_models,
     unknown,
 )
-from vde_dagster.app.promote.swapping import swap
+from vde_dagster.app.promote.swapping import earlier_revisions, swap
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import moved_looks
 from vde_dagster.core.errors import Refused
@@ -104,8 +104,6 @@ def _begin_back(
 
 def _last_finished(services: Services, begun: Environment) -> Environment | None:
     """What was shown before a begun promotion; None if that was nothing."""
-    for number in range(begun.revision - 1, 0, -1):
-        before = services.state.environment(begun.name, revision=number)
-        if before is not None and not before.promoting:
-            return None if before.is_removed else before
-    return None
+    earlier = earlier_revisions(services, begun)
+    before = next((each for each in earlier if not each.promoting), None)
+    return None if before is None or before.is_removed else before

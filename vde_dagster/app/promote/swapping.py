@@ -6,12 +6,12 @@ another process has taken over: numbers keep it from changing what that one show
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
 from vde_dagster.app.publish.shown_views import settle, views_of
 from vde_dagster.app.services import Services
-from vde_dagster.app.view_names import former_views, has_view
+from vde_dagster.app.view_names import former_views, with_views
 from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import ModelSnapshot
@@ -82,11 +82,7 @@ def _move(
     that each has a higher number than requests of that, which may still be on their way.
     """
     removed = _shown_before(services, environment, before)
-    kept = {
-        name
-        for name, each in environment.snapshots.items()
-        if name not in environment.hidden and has_view(each)
-    }
+    kept = with_views(environment)
     stay = staying_views(services, environment.name, environment.snapshots, lost) & kept
     names = environment.snapshots.keys() - stay
     views = views_of(services, environment, names, services.naming, graph=graph)
@@ -107,15 +103,21 @@ def _follows_unfinished(services: Services, environment: Environment) -> bool:
 def _shown_before(
     services: Services, environment: Environment, known: Environment | None
 ) -> set[ModelName]:
-    """The models that may have a view from promotions since the last finished one.
-
-    ``known`` is one of these, if it was read before.
-    """
+    """The models that may have a view from promotions since the last finished one."""
     names: set[ModelName] = set()
-    for revision in range(environment.revision - 1, 0, -1):
-        before = known if known is not None and known.revision == revision else None
-        before = before or services.state.environment(environment.name, revision=revision)
-        names |= before.snapshots.keys() if before is not None else set()
-        if before is not None and not before.promoting:
+    for before in earlier_revisions(services, environment, known=known):
+        names |= before.snapshots.keys()
+        if not before.promoting:
             break
     return names
+
+
+def earlier_revisions(
+    services: Services, environment: Environment, *, known: Environment | None = None
+) -> Iterator[Environment]:
+    """The revisions of an environment before this one, the newest first; ``known`` was read."""
+    for number in range(environment.revision - 1, 0, -1):
+        found = known if known is not None and known.revision == number else None
+        found = found or services.state.environment(environment.name, revision=number)
+        if found is not None:
+            yield found

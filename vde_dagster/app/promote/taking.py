@@ -13,6 +13,7 @@ from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions, shown_environment
+from vde_dagster.app.promote.swapping import earlier_revisions
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, Revision
@@ -120,13 +121,12 @@ def _at(services: Services, shown: Environment, number: int) -> Environment:
 
 def _earlier(services: Services, shown: Environment) -> Environment:
     """The last revision with other snapshots, since the environment was made."""
-    for number in range(shown.revision - 1, 0, -1):
-        found = services.state.environment(shown.name, revision=number)
-        if found is not None and found.is_removed:
+    for found in earlier_revisions(services, shown):
+        if found.is_removed:
             break
-        if found is not None and found.is_forgotten:
+        if found.is_forgotten:
             raise _forgotten(found)
-        if found is not None and not found.promoting and not _is_same(found, shown):
+        if not found.promoting and not _is_same(found, shown):
             return found
     raise Refused(
         f"{shown.name} never showed anything else than now, so there is nothing to go back to",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from vde_dagster.core.errors import with_advice
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.schema_changes import SchemaChange
 from vde_dagster.core.model.row_identity import IdentityChange
@@ -182,6 +183,11 @@ class LostTable:
     def what(self) -> str:
         """What it is, for people."""
         return "view" if self.is_view else "table"
+
+    @property
+    def told(self) -> str:
+        """What is wrong with one that is there, and what to do, for people."""
+        return with_advice(self.damage, self.advice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ def _dropped(plan: Plan) -> Iterator[str]:
         yield f"Dropped by somebody, and computed again: the tables of {names}."
     for lost in plan.lost_tables:
         if lost.damage:
-            yield f"Not as recorded: {lost.damage}. {lost.advice}"
+            yield f"Not as recorded: {lost.told}"
             continue
         way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
         why = f": {lost.why}" if lost.why else ""
