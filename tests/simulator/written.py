@@ -40,7 +40,7 @@ def in_words(step: Step) -> str:
 
 
 def as_test(history: History, *, name: str, why: str, is_thorough: bool) -> str:
-    """A test case of a history, to be pasted into `test_found.py`."""
+    """A test case of a history, to be pasted into a file of tests."""
     models = "".join(f"                {_code(each)},\n" for each in history.models)
     steps = "".join(f"                {_code(each)},\n" for each in history.steps)
     said = " ".join(why.split())[:160].replace('"', "'")
