@@ -180,7 +180,7 @@ def full(*values: str) -> ParameterSet:
         ("pd.DataFrame({'id': ['x'], 'at': ['y']})", r"(?s)id \(int\).*at \(timestamp\)"),
         ("pd.DataFrame({'id': [1]})", "it lacks at"),
         full("pd.DataFrame({'id': [1], 'at': [None], 'x': [1]})", "not declared are x"),
-        ("__import__('pyarrow').table({'id': [1]})", "lacks the declared columns at"),
+        ("__import__('pyarrow').table({'id': [1]})", "it lacks at"),
         full("__import__('pyarrow').array([1])", r"returns pyarrow\..*Spark DataFrame"),
         ("[(1, 2)]", "returns list"),
         ("context.spark.range(1)", "lacks the declared columns at"),
