@@ -8,6 +8,10 @@ all macros, types and operators: see `_is_short`.
 Only conditions that filter rows are checked: WHERE, ON, HAVING, QUALIFY and FILTER. The purpose of
 a comparison that is a value, as in ``f <= @end_epoch AS early`` or inside of CASE, is not known, so
 it is left to the author. So is a macro that something is added to or taken from.
+
+This is about one interval, and the smallest units of both sides; it holds for a FULL table, too,
+and for an audit. That rows are lost between intervals, whose bounds may well be other ones, is
+about instants that several evaluations read: see `vde_dagster.core.sql.reads.tiling`.
 """
 
 from __future__ import annotations
