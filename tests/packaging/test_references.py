@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__)
 """The references here are to a repository that is made for the test."""
 
 RULES = ROOT / "docs" / "rules.md"
-FOR_DEVELOPERS = ("architecture.md", "rules.md", "sources.md", "testing.md")
+FOR_DEVELOPERS = ("architecture.md", "reliability.md", "rules.md", "sources.md", "testing.md")
 
 PAGES = {
     "docs/rules.md": "# Rules\n\n## R1. Views\n\n## R2. Reuse\n",
