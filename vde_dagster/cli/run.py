@@ -16,9 +16,11 @@ from vde_dagster.cli.printing import console, print_json
 from vde_dagster.core.names import PRODUCTION
 
 if TYPE_CHECKING:
+    from vde_dagster.app.apply.running import Wanted
     from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.app.inspect.interval_report import Waiting
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.plan import Plan
 
 BUSY: Final = 3
@@ -77,25 +79,16 @@ def command(
     plan or another run of ENV is under way or has just changed it, so that nothing was done. It is
     safe to run it twice at once.
     """
-    if no_stale and only_stale:
-        raise click.UsageError("--no-stale and --only-stale exclude each other.")
-    if only_stale and restate:
-        raise click.UsageError("--only-stale computes nothing that is restated: leave one out.")
-    if (start, end) != (None, None) and not (restate and environment == PRODUCTION):
-        raise click.UsageError(
-            f"--start and --end bound what --restate-model computes again in {PRODUCTION}. "
-            "Elsewhere they bound a plan: `vde plan ENV`."
-        )
-    from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
+    from vde_dagster.app.apply.running import end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy
     from vde_dagster.app.inspect.interval_report import waiting_models
     from vde_dagster.app.plan.plan_checks import what_stayed_undone
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
 
-    wanted = Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
-    project = VdeProject.load(folder)
     asked = PlanOptions(restate=restate, start=start, end=end, allow_empty=allow_empty)
+    wanted = _wanted(environment, asked, no_stale=no_stale, only_stale=only_stale)
+    project = VdeProject.load(folder)
     plan = plan_run(project.services, environment, wanted, asked)
     waiting = waiting_models(project.services, plan)
     if output == "text":
@@ -118,6 +111,27 @@ def command(
         end_without_work(project.services, plan)
         for error in what_stayed_undone(plan):
             raise error
+
+
+def _wanted(environment: str, asked: PlanOptions, *, no_stale: bool, only_stale: bool) -> Wanted:
+    """What is computed.
+
+    Raises:
+        UsageError: Options exclude each other.
+    """
+    from vde_dagster.app.apply.running import Wanted
+
+    if no_stale and only_stale:
+        raise click.UsageError("--no-stale and --only-stale exclude each other.")
+    if only_stale and asked.restate:
+        raise click.UsageError("--only-stale computes nothing that is restated: leave one out.")
+    bounded = asked.start is not None or asked.end is not None
+    if bounded and not (asked.restate and environment == PRODUCTION):
+        raise click.UsageError(
+            f"--start and --end bound what --restate-model computes again in {PRODUCTION}. "
+            "Elsewhere they bound a plan: `vde plan ENV`."
+        )
+    return Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
 
 
 def show_run(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:

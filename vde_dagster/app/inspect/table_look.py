@@ -77,7 +77,8 @@ def damaged_tables(services: Services) -> Iterator[str]:
         for name in replaced_views(services, each, sound, naming=shown_naming(services, each)):
             yield (
                 f"the view of {name} in {each.name} is missing, or another program replaced it. "
-                f"`vde run {each.name}` makes it."
+                f"`vde run {each.name}` makes it, once what another program created in its place "
+                "is dropped."
             )
 
 

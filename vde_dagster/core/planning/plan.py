@@ -211,10 +211,9 @@ class Plan:
 
     One look at the catalog finds what is missing from it, or is not as recorded:
     ``dropped_views`` are models whose view in the environment is missing or was replaced, and is
-    made again; ``lost_tables`` stay
-    as they are, and a plan that needs one is refused (`vde_dagster.core.planning.setting_aside`).
-    The rows of ``dropped_tables`` are computed again, as far as the plan restates them (see
-    `rebuilds`).
+    made again; ``lost_tables`` stay as they are, and a plan that needs one is refused
+    (`vde_dagster.core.planning.setting_aside`). The rows of ``dropped_tables`` are computed again,
+    as far as the plan restates them (see `rebuilds`).
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
     undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are
     shown, of models that get another one: what is recorded later was not looked at.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 
 import pytest
 import sqlglot
 from sqlglot import exp
 
+from tests.counting import calls_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
@@ -18,23 +17,6 @@ from vde_dagster.core.sql.reads.tiling import Cutting, lost_between
 from vde_dagster.core.time.intervals import IntervalUnit
 
 RAW = ModelName("raw", "t")
-
-
-def calls_of(work: Callable[[], object]) -> int:
-    """How many functions are called, which is the same at every run."""
-    count = 0
-
-    def note(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def wide(size: int) -> str:
