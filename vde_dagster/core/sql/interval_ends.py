@@ -94,7 +94,9 @@ def cut_off(
     for macro, bound in bounds:
         for comparison, compared in _missed(bound, macro, ends, typed, reader):
             told_of = Told(
-                may_be_alone=reader.may_be_alone,
+                may_be_alone=reader.may_be_alone
+                and reader.in_batches
+                and not _takes_part(compared.value, bound, reader),
                 is_appended=reader.is_appended,
                 pattern=_pattern(compared.value, reader.formats),
             )
@@ -109,8 +111,9 @@ def _missed(
     bound: Bound, macro: exp.Expr, ends: Sequence[exp.Expr], query: exp.Query, reader: Reader
 ) -> Iterator[tuple[exp.Expr, Compared]]:
     """The values whose rows a comparison with a bound leaves out, although it is to keep them."""
-    if reader.in_batches and not bound.macro.endswith("_hour"):
-        for equality, value in equal_values(macro):
+    for equality, value in () if bound.macro.endswith("_hour") else equal_values(macro):
+        alone = reader.may_be_alone and equality is bound.node.parent
+        if reader.in_batches or (alone and _takes_part(value, bound, reader)):
             yield equality, Compared(value, strict=True)
     is_end = bound.macro.startswith("end_")
     bound, back = (bound, _NO_TIME) if is_end else _moved_back(bound)
@@ -162,7 +165,7 @@ def _is_short(compared: Compared, bound: Bound, reader: Reader) -> bool:
     of a month, unless the interval is one of months.
     """
     grains = _grains_beside(compared.value, bound, reader.formats)
-    unit = max(bound.unit, Grain.DAY) if _is_date(compared.value, bound) else bound.unit
+    unit = _unit_of(compared.value, bound)
     last = (each for each in grains if each is unit or (each is Grain.WEEK and unit is Grain.DAY))
     is_equal = any(last) or (reader.unit.grain <= unit and any(each > unit for each in grains))
     return any(each < unit for each in grains) or (compared.strict and is_equal)
@@ -176,7 +179,7 @@ def _is_late(compared: Compared, bound: Bound, back: timedelta, reader: Reader) 
     """
     if bound.macro == "start_hour":
         return False
-    unit = Grain.DAY if _is_date(compared.value, bound) else bound.unit
+    unit = _unit_of(compared.value, bound)
     grains = _grains_beside(compared.value, bound, reader.formats)
     if reader.start is not None:
         return any(each.floor(reader.start) < unit.floor(reader.start) - back for each in grains)
@@ -185,6 +188,23 @@ def _is_late(compared: Compared, bound: Bound, back: timedelta, reader: Reader) 
         (each > first or (each is Grain.WEEK and first is not Grain.WEEK)) and back < each.longest
         for each in grains
     )
+
+
+def _takes_part(value: exp.Expr, bound: Bound, reader: Reader) -> bool:
+    """Whether values that are equal to a bound are those of a part of one interval, or of none."""
+    unit = _unit_of(value, bound)
+    first = max(reader.unit.grain, unit)
+    is_last = bound.macro.startswith("end_") and unit < first
+    grains = _grains_beside(value, bound, reader.formats)
+    other = _is_of_other_text(value, bound, reader.formats)
+    return other or any(is_last or each is not first for each in grains)
+
+
+def _unit_of(value: exp.Expr, bound: Bound) -> Grain:
+    """The unit that a bound begins: of a date and a text, Spark casts the text to a date."""
+    kinds = {kind_of(value), bound.form}
+    dated = (bound.form is Form.DATE and Form.TEXT in kinds) or kinds == {Form.DATE, Form.TEXT}
+    return max(bound.unit, Grain.DAY) if dated else bound.unit
 
 
 def _skips_first(
@@ -208,12 +228,6 @@ def _makes_time(value: exp.Expr, query: exp.Query, reader: Reader) -> bool:
         for output in query.selects
         if output.alias_or_name.lower() == reader.time_column
     )
-
-
-def _is_date(value: exp.Expr, bound: Bound) -> bool:
-    """Whether both sides are compared as dates: of a date and a text, Spark casts the text."""
-    kinds = {kind_of(value), bound.form}
-    return (bound.form is Form.DATE and Form.TEXT in kinds) or kinds == {Form.DATE, Form.TEXT}
 
 
 def _grains_beside(value: exp.Expr, bound: Bound, formats: Mapping[str, str]) -> Sequence[Grain]:
