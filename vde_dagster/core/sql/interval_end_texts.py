@@ -44,8 +44,8 @@ def finding_of(bound: Bound, comparison: exp.Expr, compared: Compared, told: Tol
     if not isinstance(comparison, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between):
         text = described(compared.value)
         return Finding(
-            message=f"`{text}` is equal to @{bound.macro} in one unit of time only, so other rows of "
-            "what is evaluated at once would be left out",
+            message=f"`{text}` is equal to @{bound.macro} in one unit of time only, so other rows "
+            "of what is evaluated at once would be left out",
             advice=f"Write {_range(compared, bound, replace(told, is_appended=True))}."
             f"{_ALONE if told.may_be_alone else ''}",
             line=line_of(comparison),
