@@ -48,7 +48,7 @@ def late(world: MemoryWorld, graph: Graph, name: str = "mart.kept") -> Staleness
         (model(BY_DAY, RANDOM), (day(2),)),
         (model("FULL", "SELECT SUM(amount) AS amount FROM raw.events"), DAYS),
         (model("INCREMENTAL_BY_UNIQUE_KEY (unique_key day)", DAILY), DAYS),
-        (model("INCREMENTAL_BY_PARTITION", DAILY, "partitioned_by months(day), "), DAYS),
+        (model("INCREMENTAL_BY_PARTITION", DAILY, "partitioned_by day, "), DAYS),
         (model("INCREMENTAL_UNMANAGED", DAILY), DAYS),
         (
             model(SCD.replace(", batch_size", ", disable_restatement false, batch_size"), HISTORY),

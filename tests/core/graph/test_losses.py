@@ -348,7 +348,7 @@ def test_an_hourly_model_bounded_by_dates_reads_more_and_loses_nothing(tmp_path:
     query = where("CAST(ts AS DATE) BETWEEN @start_ds AND @end_ds")
     assert problems(tmp_path / "a", query, cron="@hourly") == []
     (problem,) = problems(tmp_path / "b", query, APPENDED, cron="@hourly")
-    assert "the bounds of one hour take rows of another" in problem.message
+    assert "would be appended again by each interval of it" in problem.message
 
 
 MADE = """
@@ -395,3 +395,70 @@ def test_an_hourly_model_loses_what_is_later_on_a_day_than_its_first_hour(
     assert "in which the interval may start" in problem.message
     assert "BETWEEN @start_date AND @end_date`" in problem.advice
     assert problems(tmp_path / "b", query, cron="@daily") == []
+
+
+@pytest.mark.parametrize(
+    "condition, advice",
+    [
+        ("ts BETWEEN @start_date AND @end_dt", "`t.ts BETWEEN @start_dt AND @end_dt`"),
+        ("day BETWEEN @start_date AND @end_date", "`cron '@daily'`"),
+        ("day BETWEEN @start_ts AND @end_ts", "`cron '@daily'`"),
+        ("text BETWEEN @start_ds AND @end_ds", "`cron '@daily'`"),
+        ("text BETWEEN @start_date AND @end_date + INTERVAL 1 DAY", "`cron '@daily'`"),
+    ],
+)
+def test_hourly_intervals_would_append_the_rows_of_a_day_again(
+    tmp_path: Path, condition: str, advice: str
+) -> None:
+    (problem,) = problems(tmp_path / "hourly", where(condition), APPENDED, cron="@hourly")
+    assert "appended again by each interval" in problem.message
+    assert advice in problem.advice
+    daily = problems(tmp_path / "daily", where(condition), APPENDED)
+    assert not any("shorter" in each.message for each in daily)
+    counts = f"SELECT COUNT(*) AS n, @execution_ts AS counted_at FROM raw.t WHERE {condition}"
+    assert problems(tmp_path / "counts", counts, APPENDED, cron="@hourly") == []
+
+
+TS = "ts BETWEEN @start_dt AND @end_dt"
+# fmt: off
+OF_PARTITIONS = [
+    ("months(at)", "ts AS at", TS, "@daily", "a month of at"),
+    ("id, months(at)", "ts AS at", TS, "@daily", "a month of at"),
+    ("days(at)", "ts AS at", TS, "@hourly", "a day of at"),
+    ("day", "CAST(ts AS DATE) AS day", TS, "@hourly", "a day of day"),
+    ("months(day)", "day", "day BETWEEN @start_date AND @end_date", "@daily", "a month of day"),
+    ("days(at)", "ts AS at", "ts BETWEEN @start_dt - INTERVAL 1 SECOND AND @end_dt", "@daily", "a day of at"),
+    ("days(at)", "ts + INTERVAL 9 HOURS AS at", TS, "@daily", "a day of at"),
+    ("days(at)", "ts AS at", TS, "@daily", ""),
+    ("months(at)", "ts AS at", TS, "@monthly", ""),
+    ("months(at), days(at)", "ts AS at", TS, "@daily", ""),
+    ("days(at)", "ts AS at", "ts BETWEEN @start_dt - INTERVAL 1 DAY AND @end_dt", "@daily", ""),
+    ("days(at)", "ts + INTERVAL 9 HOURS AS at", "ts + INTERVAL 9 HOURS BETWEEN @start_dt AND @end_dt", "@daily", ""),
+    # the partitions may well be made of what is bounded, in ways that are not known
+    ("id", "ts AS at", TS, "@daily", ""),
+    ("months(at), day", "ts AS at, day", TS, "@daily", ""),
+    ("months(day)", "day, ts AS at", TS, "@daily", ""),
+    # these bound which partitions are replaced
+    ("months(at)", "ts AS at", f"id IN (SELECT id FROM raw.u WHERE {TS})", "@daily", ""),
+    ("months(at)", "ts AS at", f"TRUNC(ts, 'MONTH') IN (SELECT TRUNC(ts, 'MONTH') FROM raw.t WHERE {TS})", "@daily", ""),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("by, select, condition, cron, partition", OF_PARTITIONS)
+def test_bounds_that_take_a_part_of_a_partition_lose_its_other_rows(
+    tmp_path: Path, by: str, select: str, condition: str, cron: str, partition: str
+) -> None:
+    kind = f"INCREMENTAL_BY_PARTITION, partitioned_by ({by})"
+    query = f"SELECT id, {select}\nFROM raw.t\nWHERE {condition}"
+    found = problems(tmp_path / "written", query, kind, cron)
+    assert len(found) == bool(partition), found
+    for problem in found:
+        assert (
+            f"a part of a partition, which is {partition} and is replaced whole" in problem.message
+        )
+        assert problem.place.line == 4
+    for problem in found if "+" not in select else ():
+        (advised,) = re.findall("`(.* BETWEEN .*)`", problem.advice)
+        query = query.replace(condition, advised)
+        assert problems(tmp_path / "advised", query, kind, cron) == []

@@ -184,7 +184,7 @@ BY_KEY: Final = Life(
 )
 BY_PARTITION: Final = Life(
     kind="INCREMENTAL_BY_PARTITION",
-    more="partitioned_by (months(at), label),",
+    more="partitioned_by label,",
     select="id, at, label, amount",
     steps=[
         Step(

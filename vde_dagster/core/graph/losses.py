@@ -11,11 +11,16 @@ from sqlglot import exp
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.kinds.facts import Loading
+from vde_dagster.core.model.kinds.incremental_by_partition import IncrementalByPartition
+from vde_dagster.core.model.layout import grain_of_partition
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.interval_ends import Reader, cut_off
 from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis
-from vde_dagster.core.sql.reads.tiling import Cutting, lost_between
+from vde_dagster.core.sql.reads.tiling import Cutting, lost_between, takes_rows
+from vde_dagster.core.time.formats import axis_type
+from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import IntervalUnit
 
 
@@ -34,12 +39,14 @@ def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
     spec = node.time_axis
     alone = any(each.name == "batch_size" for each in fields(model.kind))
     appended = model.kind.loading is Loading.APPENDED
+    repeats = appended and takes_rows(query)
     reader = Reader(
         unit=model.unit,
         start=_start(node),
         in_batches=in_batches,
         may_be_alone=alone,
         is_appended=appended,
+        repeats=repeats,
         time_column=None if spec is None else spec.column,
         formats=_formats(upstream),
     )
@@ -54,7 +61,8 @@ def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
             unit=model.unit,
             in_batches=in_batches,
             may_be_alone=alone,
-            is_appended=appended,
+            is_appended=repeats,
+            replaced=tuple(_replaced(node)),
         ),
         kept=_kept(node),
     )
@@ -95,6 +103,19 @@ def _formats(tables: Iterable[Node]) -> dict[str, str]:
         for axis in (each.time_axis for each in tables)
         if axis is not None and axis.type == "string" and axis.format
     }
+
+
+def _replaced(node: Node) -> Iterator[tuple[str, Grain]]:
+    """The columns by whose time partitions are made that are replaced whole, with that time."""
+    if not isinstance(node.model.kind, IncrementalByPartition):
+        return
+    types = {each.name.lower(): axis_type(each.type) for each in node.columns}
+    for field in node.model.storage.partitioned_by:
+        column = field.column.lower()
+        axis = TimeAxisSpec(column=column, type=types.get(column, ""), unit=node.model.unit)
+        grain = None if axis.is_formatted else grain_of_partition(field, axis)
+        if grain is not None and grain > Grain.MICROSECOND:
+            yield column, grain
 
 
 def _kept(node: Node) -> TimeAxis | None:

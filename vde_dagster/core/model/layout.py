@@ -46,13 +46,13 @@ def are_whole_partitions(
     grains = [
         grain
         for each in partitions
-        if each.column == axis.column and (grain := _grain(each, axis)) is not None
+        if each.column == axis.column and (grain := grain_of_partition(each, axis)) is not None
     ]
     borders = [border for each in merge(intervals) for border in (each.start, each.end)]
     return any(all(_is_border(grain, border) for border in borders) for grain in grains)
 
 
-def _grain(field: PartitionField, axis: TimeAxisSpec) -> Grain | None:
+def grain_of_partition(field: PartitionField, axis: TimeAxisSpec) -> Grain | None:
     """The time that one partition covers; None where it is no contiguous time."""
     if field.transform is not Transform.IDENTITY:
         return _GRAINS.get(field.transform)

@@ -62,6 +62,22 @@ def finding_of(bound: Bound, comparison: exp.Expr, compared: Compared, told: Tol
     return Finding(message=message, advice=advice, line=line_of(comparison))
 
 
+def of_repeated(bound: Bound, comparison: exp.Expr, value: exp.Expr) -> Finding:
+    """What a start by the day takes again in each shorter interval of that day."""
+    column = described(value)
+    advice = (
+        f"Evaluate the model by the day (`cron '@daily'`), since `{column}` has no time of day."
+    )
+    if kind_of(value) is Form.INSTANT:
+        advice = f"Write `{column} BETWEEN @start_dt AND @end_dt`, which takes the interval only."
+    return Finding(
+        message=f"`{column}` is compared with the day of @{bound.macro}, and the intervals are "
+        "shorter, so the rows of a day would be appended again by each interval of it",
+        advice=advice,
+        line=line_of(comparison),
+    )
+
+
 def of_hours(bound: Bound, comparison: exp.Expr, *, may_be_alone: bool) -> Finding:
     """What a comparison with an hour of the day leaves out of several days."""
     return Finding(

@@ -41,7 +41,7 @@ from vde_dagster.core.sql.compared_bounds import (
     values_before,
     written_by,
 )
-from vde_dagster.core.sql.interval_end_texts import Told, finding_of, of_hours
+from vde_dagster.core.sql.interval_end_texts import Told, finding_of, of_hours, of_repeated
 from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
@@ -57,8 +57,10 @@ class Reader:
     ``unit`` is that of its intervals, ``start`` where they start if all are evaluated at once, each
     time; else None. ``time_column`` is the column by which only an interval's rows are kept; None
     if all are. ``in_batches`` says that several intervals may be evaluated at once,
-    ``may_be_alone`` that its kind has an option that each is evaluated alone. ``formats`` say how
-    columns of text by these names write a time, where that is declared.
+    ``may_be_alone`` that its kind has an option that each is evaluated alone. Of a model that is
+    ``is_appended`` both ends have to be bounded; if it ``repeats``, a row that several intervals
+    read is there several times. ``formats`` say how columns of text by these names write a time,
+    where that is declared.
     """
 
     unit: IntervalUnit = IntervalUnit.DAY
@@ -66,6 +68,7 @@ class Reader:
     in_batches: bool = False
     may_be_alone: bool = False
     is_appended: bool = False
+    repeats: bool = False
     time_column: str | None = None
     formats: Mapping[str, str] = field(default_factory=dict)
 
@@ -101,6 +104,8 @@ def cut_off(
                 pattern=_pattern(compared.value, reader.formats),
             )
             told.setdefault(id(comparison), finding_of(bound, comparison, compared, told_of))
+        for comparison, value in _repeated(bound, reader):
+            told.setdefault(id(comparison), of_repeated(bound, comparison, value))
         whole = bound.node.parent
         if whole is not None and id(whole) not in told and _is_by_hours(bound, whole, reader):
             told.setdefault(id(macro), of_hours(bound, whole, may_be_alone=reader.may_be_alone))
@@ -154,6 +159,18 @@ def _is_by_hours(bound: Bound, comparison: exp.Expr, reader: Reader) -> bool:
     """Whether rows are kept by hours of the day: of several days at once these are no range."""
     hours = reader.in_batches and bound.macro.endswith("_hour")
     return hours and reader.unit.grain < Grain.DAY and bool(kept_for(comparison))
+
+
+def _repeated(bound: Bound, reader: Reader) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """The values that are compared with the start of a longer unit than the interval."""
+    bound, _ = _moved_back(bound)
+    comparison = bound.node.parent
+    if not reader.repeats or not bound.macro.startswith("start_") or comparison is None:
+        return
+    for compared in values_after(bound.node, comparison):
+        is_of_row = compared.value.find(exp.Column) is not None
+        if is_of_row and _unit_of(compared.value, bound) > reader.unit.grain:
+            yield comparison, compared.value
 
 
 def _is_short(compared: Compared, bound: Bound, reader: Reader) -> bool:

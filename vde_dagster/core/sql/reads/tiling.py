@@ -10,8 +10,8 @@ and in none of the other is a row that is lost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Final
 
@@ -23,18 +23,24 @@ from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.blocks import Block
 from vde_dagster.core.sql.reads.bounds import (
     ANYTHING,
+    Border,
+    Compare,
+    Either,
+    Every,
     Formula,
     InstantSet,
+    either,
+    every,
     instants_meeting,
     opposite,
 )
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, kept_of, time_column_of
-from vde_dagster.core.sql.reads.scans import tracer_of
+from vde_dagster.core.sql.reads.scans import Kept, tracer_of
 from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.row_local import merges_rows
 from vde_dagster.core.sql.unresolved import line_of
-from vde_dagster.core.time.grains import BEGINNING, FOREVER
+from vde_dagster.core.time.grains import BEGINNING, FOREVER, Grain
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, common, merge, subtract
 
 
@@ -43,13 +49,15 @@ class Cutting:
     """How the time of a model is cut: into units, or into batches of several of them.
 
     ``may_be_alone`` says that its kind has an option to take one unit at a time, ``is_appended``
-    that what is read for one is added to what was there.
+    that what is read for one is added to what was there, and ``replaced`` that it replaces whole
+    partitions: a column of the result, with the time that a partition of it covers.
     """
 
     unit: IntervalUnit
     in_batches: bool
     may_be_alone: bool = False
     is_appended: bool = False
+    replaced: tuple[tuple[str, Grain], ...] = ()
 
 
 def lost_between(
@@ -75,7 +83,11 @@ def lost_between(
         for name, axes in tables.items()
     }
     tracer = tracer_of(query, kept=kept_of(kept))
-    appended = cutting.is_appended and _takes_rows(query)
+    partitions = [
+        (replace(tracer, kept=Kept(name=column), known={}), grain)
+        for column, grain in cutting.replaced
+    ]
+    appended = cutting.is_appended
     if appended and len({each.name.lower().partition("_")[0] for each in borders}) == 1:
         beside = borders[0].find_ancestor(exp.Predicate) or borders[0]
         names = {each.name.lower() for each in beside.find_all(exp.Column)}
@@ -98,12 +110,21 @@ def lost_between(
                 if why:
                     line = _line(block, axis) or line_of(table)
                     yield Finding(message=why, advice=_advice(axis, cutting), line=line)
+            for (formula, axis), (_, time) in zip(formulas, axes, strict=True):
+                parts = [
+                    _takes_parts(formula, _only_kept(by.scan(block, alias, time)), grain, cutting)
+                    for by, grain in partitions
+                    if formula != ANYTHING
+                ]
+                if parts and all(parts):
+                    line = _line(block, axis) or line_of(table)
+                    yield _of_partitions(axis, cutting, line)
 
 
 _NOWHERE: Final = ModelName("", "")
 
 
-def _takes_rows(query: exp.Query) -> bool:
+def takes_rows(query: exp.Query) -> bool:
     """Whether each row of the result is one of a single table, and says nothing of the interval."""
     made = any(each.find(exp.Parameter) for each in query.selects)
     return not made and not merges_rows(query) and len(list(query.find_all(exp.Table))) == 1
@@ -149,6 +170,61 @@ def _overlap(formula: Formula, cutting: Cutting) -> bool:
     return any(common(*(scan.certain(unit) for unit in pair)) for pair in pairs)
 
 
+def _takes_parts(formula: Formula, inside: Formula, grain: Grain, cutting: Cutting) -> bool | None:
+    """Whether a unit takes a part of a partition whose other rows a unit before it had taken.
+
+    None if partitions are not made of what the formula is about.
+
+    Args:
+        formula: What is read of a scan.
+        inside: What it is to be read for a partition, as an interval.
+        grain: The time that a partition covers.
+        cutting: The units.
+    """
+    scan, partition = _Scan(formula), _Scan(inside)
+    for before, unit in _groups(cutting.unit)[0]:
+        first = grain.floor(before.start - _AROUND)
+        while first < unit.end + _AROUND:
+            each = Interval(first, grain.following(first))
+            rows, first = partition.met(each), each.end
+            if rows is None:
+                return None
+            replaced = common(rows, scan.certain(unit))
+            if replaced and common(_without(rows, [scan.met(unit)]), scan.certain(before)):
+                return True
+    return False
+
+
+_AROUND: Final = timedelta(days=1)
+"""How far a partition's column may be from the time that is bounded: as two zones are."""
+
+
+def _only_kept(formula: Formula) -> Formula:
+    """What a formula says of the borders of an interval itself."""
+    match formula:
+        case Every(parts=parts):
+            return every(map(_only_kept, parts))
+        case Either(parts=parts):
+            return either(map(_only_kept, parts))
+        case Compare(value=Border()):
+            return formula
+        case Compare():
+            return ANYTHING
+
+
+def _of_partitions(axis: TimeAxis, cutting: Cutting, line: int | None) -> Finding:
+    unit, form = _named(cutting), _form(axis)
+    column, grain = min(cutting.replaced, key=lambda each: each[1])
+    whole = f"DATE_TRUNC('{grain.name}', @start_{form})"
+    return Finding(
+        message=f"the bounds of one {unit} take a part of a partition, which is a "
+        f"{grain.name.lower()} of {column} and is replaced whole, so its other rows would be lost",
+        advice=f"Take partitions from their start on, as in `{axis.column} BETWEEN {whole} AND "
+        f"@end_{form}`, or load this model by INCREMENTAL_BY_TIME_RANGE.",
+        line=line,
+    )
+
+
 def _twice(cutting: Cutting) -> str:
     unit = _named(cutting)
     return f"the bounds of one {unit} take rows of another, which are appended again there"
@@ -159,14 +235,17 @@ def _named(cutting: Cutting) -> str:
 
 
 def _advice(axis: TimeAxis, cutting: Cutting) -> str:
-    form = {"date": "date", "timestamp_ntz": "dtntz", "string": "ds"}.get(axis.type, "dt")
-    column = axis.column
+    column, form = axis.column, _form(axis)
     whole = (
         f"Write `{column} BETWEEN @start_{form} AND @end_{form}`: both ends belong to the interval."
     )
     moved = " If the range is another one, move both ends by the same time"
     batches = f", or set `batch_size 1` if each {_named(cutting)} is to be evaluated alone."
     return f"{whole}{moved}{batches if cutting.in_batches and cutting.may_be_alone else '.'}"
+
+
+def _form(axis: TimeAxis) -> str:
+    return {"date": "date", "timestamp_ntz": "dtntz", "string": "ds"}.get(axis.type, "dt")
 
 
 @dataclass(frozen=True, slots=True)
