@@ -109,7 +109,9 @@ def _simulated(defect: Defect, copy: Path, seconds: float) -> Outcome | None:
     return None
 
 
-def run(command: Sequence[str], copy: Path) -> tuple[int | None, str]:
+def run(
+    command: Sequence[str], copy: Path, *, patience: float | None = PATIENCE
+) -> tuple[int | None, str]:
     """The exit code and output of a command over a copy; no code if it had to be ended."""
     environment = os.environ | {"PYTHONPATH": str(copy)}
     try:
@@ -120,10 +122,10 @@ def run(command: Sequence[str], copy: Path) -> tuple[int | None, str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,
-            timeout=PATIENCE,
+            timeout=patience,
         )
     except subprocess.TimeoutExpired as late:
-        return None, f"{_text(late.output)}\nIt was ended after {PATIENCE:.0f} s."
+        return None, f"{_text(late.output)}\nIt was ended after {patience:.0f} s."
     return done.returncode, _text(done.stdout)
 
 
