@@ -7,9 +7,10 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tests.app.read_models import forget_models
 from tests.simulator.pairs import Pairs, coverage, pairs_of
@@ -18,6 +19,7 @@ from tests.simulator.simulation import tell
 from tests.simulator.steps import FIRST, History, history
 from tests.simulator.written import as_test, in_words
 
+T = TypeVar("T")
 _MOST_MODELS = 3000
 """How many models a process keeps as they were read, some 100 kB each."""
 
@@ -36,22 +38,17 @@ def main(words: Iterable[str] | None = None) -> int:
     """Tell the histories that were asked for; 1 if one of them ends wrongly."""
     asked = _parser().parse_args(None if words is None else [*words])
     began, told, pairs, wrong = time.monotonic(), Counter[str](), Pairs(), dict[int, str]()
-    with ProcessPoolExecutor(asked.processes) as pool:
-        seeds = range(asked.seed, asked.seed + asked.histories)
-        futures = {pool.submit(ended, seed, asked): seed for seed in seeds}
-        for future in as_completed(futures):
-            seed, how = futures[future], future.result()
-            told += how.told
-            pairs += how.pairs
-            if how.why:
-                wrong[seed] = how.why
-                print(f"Seed {seed}: {how.why}\n{how.notes}\n", flush=True)
-        sorts = {sort_of(why): seed for seed, why in sorted(wrong.items(), reverse=True)}
-        shrinking = (
-            sorted(sorts.values()) if asked.shrink else []
-        )  # one seed for each sort of fault
-        for text in pool.map(shortest, shrinking, [asked] * len(shrinking)):
-            print(text, flush=True)
+    seeds = range(asked.seed, asked.seed + asked.histories)
+    for seed, how in _each(ended, seeds, asked):
+        told += how.told
+        pairs += how.pairs
+        if how.why:
+            wrong[seed] = how.why
+            print(f"Seed {seed}: {how.why}\n{how.notes}\n", flush=True)
+    # one seed for each sort of fault
+    sorts = {sort_of(why): seed for seed, why in sorted(wrong.items(), reverse=True)}
+    for _, text in _each(shortest, sorted(sorts.values()) if asked.shrink else (), asked):
+        print(text, flush=True)
     print(*coverage(pairs), sep="\n")
     print(*(f"{count:7,} {outcome}" for outcome, count in sorted(told.items())), sep="\n")
     for seed, why in sorted(wrong.items()):
@@ -59,6 +56,18 @@ def main(words: Iterable[str] | None = None) -> int:
     took = time.monotonic() - began
     print(f"{len(wrong)} of {asked.histories} histories ended wrongly; {took:.0f} s")
     return 1 if wrong else 0
+
+
+def _each(
+    do: Callable[[int, argparse.Namespace], T], seeds: Iterable[int], asked: argparse.Namespace
+) -> Iterator[tuple[int, T]]:
+    """What comes of each seed, as soon as it is known; one process is this one."""
+    if asked.processes == 1:
+        yield from ((seed, do(seed, asked)) for seed in seeds)
+        return
+    with ProcessPoolExecutor(asked.processes) as pool:
+        futures = {pool.submit(do, seed, asked): seed for seed in seeds}
+        yield from ((futures[future], future.result()) for future in as_completed(futures))
 
 
 def ended(seed: int, asked: argparse.Namespace) -> Ended:

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from tests.simulator.commands import Command, Models, People, apply_files, publish, run
 from tests.worlds.catalog import MemoryCatalog
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.pausing import resume_models
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.operations import look_at_operations
 from vde_dagster.app.inspect.status import status_of
+from vde_dagster.app.promote.giving_up import give_up_promotion
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.recover.repairing import repair
 from vde_dagster.app.services import Services
 from vde_dagster.cli.status_view import Looked, print_status
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import parse_instant
 
 _DROP: Final = re.compile(r"[Dd]rop (vde__\S+?)[ ;,]")
@@ -51,6 +57,12 @@ def advised(people: People, text: str, files: Models = ()) -> Iterator[tuple[str
                 yield written, _run(environment, _options(words[2:]))
             case "plan":
                 yield written, _plan(people, environment, files, _options(words[2:]))
+            case "promote":
+                taking = partial(plan_promotion, source=environment, target=words[2])
+                yield written, _moving(people, environment, words[2], taking, words[3:])
+            case "rollback":
+                taking = partial(plan_rollback, environment=environment)
+                yield written, _moving(people, environment, environment, taking, words[2:])
             case "repair":
                 yield written, Command(do=partial(_repairing, name=words[1], where=_where(words)))
             case "resume":
@@ -76,7 +88,8 @@ def status_text(services: Services, environment: str) -> str:
         graph=plan.graph,
         folder=Path(),
     )
-    with redirect_stdout(StringIO()) as printed:
+    # as wide as it wants to be: cells break lines in the middle of a command
+    with patch.dict(os.environ, COLUMNS="1000"), redirect_stdout(StringIO()) as printed:
         print_status(looked)
     return printed.getvalue()
 
@@ -133,6 +146,23 @@ def _plan(people: People, environment: str, files: Models, options: dict[str, An
     )
 
 
+def _moving(
+    people: People, source: str, target: str, taking: Callable[..., Plan], words: Sequence[str]
+) -> Command:
+    """A promotion or a rollback, or that one is given up that was begun."""
+    given = _options(words)
+    number = {"number": given.pop("to")} if "to" in given else {}
+
+    def do(services: Services) -> None:
+        if given.pop("give_up", False):
+            give_up_promotion(services, target)
+        else:
+            plan = taking(services, **number, options=PlanOptions(**given))
+            apply_plan(services, plan, lambda _: None)
+
+    return Command(do=do, moves=target, to=people.ever.get(source, ()))
+
+
 def _options(words: Sequence[str]) -> dict[str, Any]:
     """The options of a plan, of the words of its command.
 
@@ -147,9 +177,11 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
                 options["restate"] = (*options.get("restate", ()), next(rest))
             case "--start" | "--end":
                 options[word[2:]] = parse_instant(next(rest))
+            case "--to":
+                options["to"] = int(next(rest))
             case "--auto-apply":
                 pass
-            case "--allow-empty" | "--accept-loss":
+            case "--allow-empty" | "--accept-loss" | "--give-up":
                 options[word[2:].replace("-", "_")] = True
             case _:
                 raise ValueError(f"the option {word} is advised, and is none that is known here")

@@ -1,0 +1,76 @@
+"""The sources of a history: what has landed in them, and up to when."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from tests.app.generated_models import OTHERS
+from tests.app.memory_world import RAW, RAW_COLUMNS, SOURCE, START, MemoryWorld, hour_of
+from tests.simulator.reference import Row, Shown
+from tests.simulator.steps import Correct, Land
+from vde_dagster.app.services import VALID_TO
+from vde_dagster.core.columns import Column
+from vde_dagster.core.names import TableName
+
+TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}
+
+
+@dataclass
+class Sources:
+    """The rows that landed, by source, up to the hour ``until``; signals pass what ends by
+    ``landed``."""
+
+    world: MemoryWorld
+    rows: dict[str, list[Row]] = field(default_factory=lambda: {source: [] for source in TABLES})
+    until: int = 0
+    landed: datetime = START
+    _number: int = 0
+
+    def __post_init__(self) -> None:
+        columns = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
+        self.world.catalog.create_table(TABLES[str(OTHERS)], columns)
+        self.let_pass(START + timedelta(hours=12))
+
+    @property
+    def shown(self) -> dict[str, Shown]:
+        """What each source shows now."""
+        end = hour_of(self.until)
+        return {name: Shown(tuple(rows), end) for name, rows in self.rows.items()}
+
+    def let_pass(self, landed: datetime) -> None:
+        """Let signals pass what ends by a time."""
+        self.landed = landed
+        os.environ["VDE_TEST_LANDED"] = landed.isoformat()
+
+    def land(self, step: Land) -> None:
+        """Let rows arrive in a source, and time go on for both."""
+        self.until += step.hours
+        hours = [(hour if hour >= 0 else self.until + hour, amount) for hour, amount in step.rows]
+        new = [self._row(max(hour, 0), amount) for hour, amount in hours]
+        if new:
+            self.world.catalog.append(TABLES[step.source], new)
+            self.rows[step.source] += new
+        for table in TABLES.values():
+            self.world.catalog.set_property(table, VALID_TO, hour_of(self.until).isoformat())
+
+    def correct(self, step: Correct) -> None:
+        """Change a row of a source, or take it out."""
+        rows = self.rows[step.source]
+        if step.amount is None and len(rows) < 4:
+            return
+        at = 1 + step.at % (len(rows) - 1)  # the first row marks the beginning of the source
+        changed = [] if step.amount is None else [(rows[at][0], rows[at][1], step.amount)]
+        self.rows[step.source] = [*rows[:at], *changed, *rows[at + 1 :]]
+        self.world.catalog.overwrite(TABLES[step.source], self.rows[step.source])
+
+    def tidy(self, source: str, *, expires: bool) -> None:
+        """Forget earlier Iceberg snapshots of a source, or compact it."""
+        tidied = self.world.catalog.expire if expires else self.world.catalog.compact
+        tidied(TABLES[source])
+
+    def _row(self, hour: float, amount: int) -> Row:
+        self._number += 1
+        return self._number, START + timedelta(seconds=int(hour * 3600)), amount
