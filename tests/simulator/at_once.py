@@ -11,6 +11,9 @@ from typing import Any
 from vde_dagster.app.services import Services
 
 PORTS = ("state", "catalog", "engine")
+_LONGEST = 5.0
+"""Seconds after which it is another one's turn: who has it waits for a lock that the other holds,
+such as that of `functools.cached_property` in Python 3.11. Real processes share none."""
 
 
 class Turns:
@@ -25,7 +28,8 @@ class Turns:
     def call(self, who: int, made: Callable[[], Any]) -> Any:
         """Make a call when it is somebody's turn."""
         with self._changed:
-            self._changed.wait_for(lambda: self._turn == who)
+            if not self._changed.wait_for(lambda: self._turn == who, timeout=_LONGEST):
+                self._turn = who
             try:
                 return made()
             finally:
