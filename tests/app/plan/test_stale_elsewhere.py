@@ -8,13 +8,16 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, graph_of
+from tests.app.generated_models import Form, Made, edited, project
+from tests.app.memory_world import START, MemoryWorld, graph_of, hour_of
 from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, done, shop_in_production
 from vde_dagster.app.apply.running import Wanted, plan_run
+from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_text import nothing_to_plan, nothing_to_run, remarks
+from vde_dagster.core.time.intervals import Interval
 
 COMPUTES: Final = "`vde run prod` computes it, which owns this version"
 IN_DEV: Final = graph_of({**SHOP, "total": EDITED["total"] + " -- same"})
@@ -55,3 +58,32 @@ def test_all_do_once_its_owner_has_computed_it(world: MemoryWorld, look: str) ->
     done(world.services(), graph_of(SHOP), "prod")
     done(world.services(), IN_DEV, "dev")
     assert LOOKS[look](world.services()).is_up_to_date
+
+
+@pytest.mark.parametrize("between", [Form.COPY, Form.VIEW])
+@pytest.mark.parametrize("form", [Form.COPY, Form.SUMS, Form.FULL, Form.BY_KEY, Form.UNMANAGED])
+def test_nor_that_what_an_edit_keeps_is_where_its_owner_has_a_late_row(
+    form: Form, between: Form
+) -> None:
+    """Another environment edits a model and computes it with the row; its owner has the rest."""
+    base = Made(name="m0", form=Form.COPY, parents=("raw.events",), daily=True)
+    middle = Made(name="m1", form=between, parents=("gen.m0",), daily=True)
+    last = Made(name="m2", form=form, parents=("gen.m1",), daily=True)
+    models = (base, middle, last)
+    edited_once = (edited(base, breaking=False), edited(middle, breaking=False), last)
+    world = MemoryWorld()
+    world.land((1.5, 1), (2.5, 2), until=48)
+    done(world.services(), project(models), "prod")
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=48)
+    done(world.services(), project(edited_once), "qa")
+    (behind,) = look_at_environment(world.services(), "qa").models
+    assert behind.node.name == last.key
+    assert behind.staleness is not None
+    times = Interval(START, hour_of(48)) if form is Form.FULL else day(1)
+    assert behind.staleness.kept == (times,)
+    read = "gen.m0" if between is Form.VIEW else "gen.m1"
+    assert behind.staleness.reason == f"it reads {read}, which is computed again first"
+    done(world.services(), project(models), "prod")
+    assert look_at_environment(world.services(), "qa").is_up_to_date
+    assert sum(row[2] for row in world.rows("gen__qa.m2")) == (10 if between is Form.COPY else 20)
