@@ -64,7 +64,7 @@ def test_alone_it_lists_the_commands_and_sets_nothing_up(clone: Path, bare_path:
     done = call(clone, path=bare_path)
     assert (done.returncode, done.stderr) == (0, "")
     listed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("./run")}
-    assert listed == {"demo", "test", "vde", "dagster", "bench", "defects", "sim", "lint"}
+    assert listed == {"demo", "test", "vde", "dagster", "bench", "defects", "sim", "soak", "lint"}
 
 
 def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
@@ -82,6 +82,7 @@ def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
         (["demo", "my folder"], "vde", False, ["demo", "my folder"]),
         (["bench", "-q"], "python", True, ["-m", "benchmarks", "-q"]),
         (["defects", "R8"], "python", True, ["-m", "tests.defects", "R8"]),
+        (["soak", "--days", "2"], "python", True, ["-m", "tests.soak", "--days", "2"]),
         (["sim", "--seed", "7"], "python", True, ["-m", "tests.simulator", "--seed", "7"]),
         (["test"], "python", True, [*PYTEST, "-m", "not full"]),
         (["test", "-k", "a b"], "python", True, [*PYTEST, "-m", "not full", "-k", "a b"]),

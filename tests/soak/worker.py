@@ -1,0 +1,97 @@
+"""The process that a soak kills: hour by hour flights land, and sensors' runs load what is due.
+
+It prints a line of JSON after each hour. Started again it goes on with the hour that it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import landing
+
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.composition import VdeProject
+from vde_dagster.orchestration.clean_up_jobs import JANITOR_JOB, MAINTAIN_JOB
+from vde_dagster.orchestration.definitions import project_definitions
+
+SENSOR = "vde_automation_prod"
+_MOST_TICKS = 4
+"""How many ticks may find work in one hour: what failed or was killed is asked for again."""
+
+
+def work(folder: Path, first: datetime, last: datetime) -> Iterator[dict[str, object]]:
+    """Live through some hours: what each of them took, and how its runs ended."""
+    project = VdeProject.load(folder)
+    definitions = project_definitions(project, "prod")
+    with dg.DagsterInstance.get() as instance:
+        _bury(instance)
+        now = first
+        while now <= last:
+            began = time.monotonic()
+            landing.land(project.iceberg_catalog(), until=now)
+            if project.services.state.environment("prod") is None:
+                plan = plan_environment(project.services, project.files.graph, "prod")
+                apply_plan(project.services, plan, lambda _: None)
+            ended = [*_ticks(definitions, instance)]
+            if now.hour == 0:
+                ended += [
+                    _ended(definitions, instance, name) for name in (JANITOR_JOB, MAINTAIN_JOB)
+                ]
+            yield {"hour": now.isoformat(), "seconds": time.monotonic() - began, "runs": ended}
+            now += timedelta(hours=1)
+
+
+def _ticks(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterator[str]:
+    """Evaluate the sensor and run what it asks for, until it asks for nothing."""
+    sensor = definitions.resolve_sensor_def(SENSOR)
+    for _ in range(_MOST_TICKS):
+        with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
+            answer = sensor.evaluate_tick(context)
+        if not answer.run_requests:
+            return
+        for request in answer.run_requests:
+            yield _ended(definitions, instance, request.job_name or "", dict(request.tags))
+
+
+def _ended(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    name: str,
+    tags: dict[str, str] | None = None,
+) -> str:
+    """How a run of a job ended: empty if it succeeded."""
+    done = definitions.resolve_job_def(name).execute_in_process(
+        tags=tags, instance=instance, raise_on_error=False
+    )
+    failures = [each.message for each in done.all_events if each.is_failure]
+    return "" if done.success else f"{name}: {failures}"
+
+
+def _bury(instance: dg.DagsterInstance) -> None:
+    """Say of runs whose process is gone that they failed, as Dagster's run monitoring does."""
+    for run in instance.get_runs():
+        if not run.is_finished:
+            instance.report_run_failed(run)
+
+
+def main() -> None:
+    """Arguments: the project's folder, and the first and the last hour."""
+    logging.disable(logging.CRITICAL)
+    told = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what others print is no answer
+    folder, first, last = sys.argv[1:]
+    for each in work(Path(folder), datetime.fromisoformat(first), datetime.fromisoformat(last)):
+        told.write(json.dumps(each) + "\n")
+
+
+if __name__ == "__main__":
+    main()
