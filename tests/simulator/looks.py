@@ -16,7 +16,7 @@ from tests.simulator.faults import BLAMELESS
 from tests.simulator.remembered import Remembered
 from tests.simulator.shown import Comparison
 from tests.simulator.sources import TABLES, Sources
-from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
+from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.version_behind import FORBIDDEN
@@ -140,8 +140,13 @@ class Looks:
             f"{environment}: {each.node.name}: {each.refused} {each.staleness} {each.due} "
             f"{each.lost.damage + each.lost.advice if each.lost is not None else ''}"
             for each in status.models
-            if each.is_behind and FORBIDDEN not in str(each.staleness)
+            if each.is_behind and FORBIDDEN not in str(each.staleness) and not self.is_final(each)
         ]
+
+    def is_final(self, status: ModelStatus) -> bool:
+        """Whether another program dropped a table whose rows cannot be computed again."""
+        lost = status.lost
+        return lost is not None and bool(lost.why) and lost.table in self.comparison.meddled
 
     def carry_out(self, text: str, files: Models = (), depth: int = 0) -> None:
         """Do what a text advises, and what the refusals of that advise."""

@@ -35,10 +35,17 @@ def meddle(world: MemoryWorld, environment: str, made: Made, how: str) -> TableN
 
 
 def is_named(status: EnvironmentStatus, model: ModelName, touched: TableName) -> bool:
-    """Whether a status says that a table or view of a model is not as it should be."""
+    """Whether a status says that a table or view of a model is not as it should be.
+
+    Of a model with several such faults it names the first one, and the next once that is repaired.
+    """
     lost = {each.lost.table for each in status.models if each.lost is not None}
-    due = {each.node.name for each in status.models if each.due or each.is_unfinished}
-    return str(touched) in lost or model in status.dropped_views or model in due
+    named = {
+        each.node.name
+        for each in status.models
+        if each.lost is not None or each.due or each.is_unfinished
+    }
+    return str(touched) in lost or model in {*status.dropped_views, *named}
 
 
 def _append(ours: Ours) -> TableName | None:

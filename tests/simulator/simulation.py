@@ -212,7 +212,11 @@ class Simulation(Looks):
             status = self.status(environment)
             if status is None:
                 return
-            gone_still = [each.node.name for each in status.models if each.lost is not None]
+            gone_still = [
+                each.node.name
+                for each in status.models
+                if each.lost is not None and not self.is_final(each)
+            ]
             gone_still += status.dropped_views
             if not gone_still:
                 return

@@ -207,10 +207,10 @@ def _gone(looked: Looked) -> Iterator[Line]:
             if lost.damage:
                 continue
             how = f"{looked.run()} computes its rows again"
-            if lost.owner:
-                how = f"{looked.command('plan', lost.owner, '--auto-apply')} makes it again"
-            elif lost.why:
+            if lost.why:
                 how = f"{lost.why}: restore it, or write another `stamp`"
+            elif lost.owner:
+                how = f"{looked.command('plan', lost.owner, '--auto-apply')} makes it again"
             yield str(each.node.name), f"its {lost.what} {lost.table} is not there: {how}"
 
 

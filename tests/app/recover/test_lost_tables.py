@@ -10,10 +10,12 @@ from datetime import timedelta
 
 import pytest
 
+from tests.app.generated_models import Form, Made, project
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of
 from tests.app.recover.test_changed_tables import CASES as CHANGED
 from tests.app.recover.test_changed_tables import Case, run, sales
 from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, asked, done
+from tests.simulator.advice import status_text
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.promote.giving_up import give_up_promotion
@@ -269,3 +271,22 @@ def test_what_is_lost_after_a_plan_was_made_refuses_it_and_the_next_one_goes_thr
     with pytest.raises(Refused, match="nothing else does"):
         plan_of(world, ALONE)
     assert world.rows("mart.seen") == [(4,)]
+
+
+@pytest.mark.parametrize("form", [Form.HISTORY, Form.KEPT])
+@pytest.mark.parametrize("environment", ["prod", "qa"])
+def test_nobody_is_told_that_its_owner_makes_again_what_is_never_computed_again(
+    form: Form, environment: str
+) -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=48)
+    models = (Made(name="m0", form=form, parents=("raw.events",), daily=True),)
+    for each in ("prod", "qa"):
+        done(world.services(), project(models), each)
+    world.catalog.drop_table(bound(world.services()).key(models[0].key).table)
+    said = status_text(world.services(), environment)
+    assert "is not there" in said
+    assert "restore it, or write another `stamp`" in said
+    assert "makes it again" not in said
+    with pytest.raises(Refused, match="Restore it, or write another `stamp` in the model"):
+        done(world.services(), project(models), environment)

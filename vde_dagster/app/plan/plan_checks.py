@@ -317,15 +317,15 @@ def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
             yield each.told
             continue
         gone = f"the {each.what} {each.table} of {each.name} is gone: somebody dropped it"
-        if each.owner:
-            yield (
-                f"{gone}. It belongs to {each.owner}: plan {each.owner}, which makes it again, and "
-                "then plan again."
-            )
-        elif each.why:
+        if each.why:
             yield (
                 f"{gone}, and its rows with it, and they are not computed again: {each.why}. "
                 f"Restore it, or write another `stamp` in the model{_new_version(plan, each)}"
+            )
+        elif each.owner:
+            yield (
+                f"{gone}. It belongs to {each.owner}: plan {each.owner}, which makes it again, and "
+                "then plan again."
             )
         else:
             yield (

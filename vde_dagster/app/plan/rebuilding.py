@@ -78,10 +78,10 @@ def _is_restated(
 
 def _why_not(services: Services, planned: Planned, gone: LostTable, options: PlanOptions) -> str:
     """Why the rows of a table cannot be computed again by this plan, for people."""
-    if gone.owner or gone.damage:
+    if gone.damage:
         return ""
     never = why_never_again(planned.graph[gone.name].model)
-    if never:
+    if never or gone.owner:
         return never
     if gone.name in planned.holdings.paused:
         pause = services.state.pauses(planned.environment).get(gone.name)
