@@ -13,8 +13,11 @@ def read_as_written(path: Path) -> str | None:
     """A file's text with its own line ends and byte order mark; None if there is no file.
 
     Raises:
-        Refused: It is not UTF-8 text, or cannot be read.
+        Refused: It is not a regular file (reading a pipe would wait for whoever writes to it), not
+            UTF-8 text, or cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise Refused(f"{path} is not a regular file", advice="Name a text file.")
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:

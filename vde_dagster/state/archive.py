@@ -21,7 +21,7 @@ from typing import IO, Any, Final
 from uuid import uuid4
 
 from sqlalchemy import Connection, Table, delete, exists, func, insert, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import StatementError
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
@@ -33,6 +33,9 @@ FORMAT: Final = 1
 _WHAT: Final = "vde_dagster state"
 _BATCH: Final = 500
 _MODE: Final = 0o600
+_NO_JSON: Final = (ValueError, RecursionError)
+_NO_ROW: Final = (StatementError, KeyError, TypeError, ValueError, OverflowError)
+"""What a row of other types or names raises here, in SQLAlchemy and in the database's driver."""
 _TABLES: Final = tuple(
     table for table in schema.metadata.sorted_tables if table is not schema.leases
 )
@@ -140,6 +143,8 @@ def restore(connection: Connection, path: Path, archived: Archived) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
+    if path.exists() and not path.is_file():
+        raise Refused(f"{path} is not a regular file", advice="Name a file of `vde state export`.")
     try:
         with path.open("rb") as file:
             yield file
@@ -188,7 +193,7 @@ def _refuse_foreign(line: bytes, path: Path) -> None:
     """
     try:
         head = json.loads(line)
-    except ValueError:
+    except _NO_JSON:
         head = None
     if not isinstance(head, dict) or head.get("what") != _WHAT:
         raise Refused(
@@ -213,7 +218,7 @@ def _refuse_foreign(line: bytes, path: Path) -> None:
 def _read(line: bytes, path: Path) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except _NO_JSON as error:
         raise _damaged(path) if line.endswith(b"\n") else _cut_off(path) from error
     if not isinstance(found, dict):
         raise _damaged(path)
@@ -247,7 +252,7 @@ def _insert(connection: Connection, file: IO[bytes], path: Path, archived: Archi
             table = schema.metadata.tables[name]
             while some := [_by_key(table, each["row"]) for each in islice(found, _BATCH)]:
                 connection.execute(insert(table), some)
-    except (DBAPIError, KeyError) as error:
+    except _NO_ROW as error:
         raise _damaged(path) from error
     if digest.hexdigest() != archived.digest:
         raise _damaged(path)  # somebody wrote to it since it was looked at

@@ -1,0 +1,139 @@
+"""Whatever files, addresses and arguments say: it is done, or refused with a sentence.
+
+Never a traceback, a text that calls it a bug, a wait without an end, or a write by what is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final, NoReturn
+
+import pytest
+
+from tests.cli.calling import NO_JAVA, call, new_project
+from tests.cli.hostile_input import FILES, PLAN, SORTS, STATE, Hostile, hostile
+from tests.depth import examples
+from tests.state.rich import fill
+from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse import session
+from vde_dagster.state.sql_state import SqlState
+from vde_dagster.state.stored_state import StoredState
+
+PATIENCE: Final = 20
+"""Seconds; the longest of these commands takes one."""
+_CACHES: Final = re.compile(r"\.vde/parsed_models\.sqlite|.*-(wal|shm)|.*__pycache__.*")
+_ACCEPTED: Final = "there is no Java here"
+_UNEXPECTED: Final = re.compile(r"unexpected \w+|This is a bug|Traceback")
+
+
+class Endless(BaseException):
+    """A command did not end."""
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with each sort of file, a state, a saved plan and an export of the state."""
+    folder = tmp_path_factory.mktemp("hostile") / "shop"
+    assert call("init", folder).exit_code == 0
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    done = call("plan", "dev", "--save", folder / PLAN, "--project", folder)
+    assert done.exit_code == 0, done.output
+    url = f"sqlite:///{tmp_path_factory.mktemp('state') / 'state.db'}"
+    state = SqlState.open(url)
+    fill(state)
+    state.close()
+    StoredState(url).export(folder / STATE)
+    return folder
+
+
+@pytest.fixture
+def _no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing_to_start(*_: object, **__: object) -> NoReturn:
+        raise SetupError(_ACCEPTED)
+
+    for name, value in NO_JAVA.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(session, "open_session", nothing_to_start)
+
+
+@contextmanager
+def _ending(seconds: int) -> Iterator[None]:
+    def stop(*_: object) -> NoReturn:
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def contents(folder: Path) -> Mapping[str, object]:
+    """All that a command may not change: files, folders and links, and what is in them."""
+    found: dict[str, object] = {}
+    for path in folder.rglob("*"):
+        name = str(path.relative_to(folder))
+        if _CACHES.fullmatch(name) or path.is_dir():
+            continue
+        is_file = path.is_file() and not path.is_symlink()
+        found[name] = _content(path) if is_file else path.is_symlink() and path.readlink()
+    return {name: content for name, content in found.items() if content != ()}
+
+
+def _content(path: Path) -> object:
+    """Bytes; of a whole database its rows: a database without tables is like none."""
+    if path.suffix == ".db":
+        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+            rows = tuple(connection.iterdump())
+            return () if rows == ("BEGIN TRANSACTION;", "COMMIT;") else rows
+    return path.read_bytes()
+
+
+def fault(given: Hostile, folder: Path) -> str:
+    """What is wrong with how a command takes its input; empty if nothing is."""
+    before = contents(folder)
+    try:
+        with _ending(PATIENCE):
+            done = call(*given.arguments, "--project", folder)
+    except Endless:
+        return "it does not end"
+    if done.exit_code not in (0, 1, 2) or not isinstance(done.exception, SystemExit | None):
+        return f"exit code {done.exit_code}: {done.exception!r}"
+    if _UNEXPECTED.search(done.stderr):
+        return done.stderr
+    if done.exit_code == 0 or _ACCEPTED in done.stderr:
+        return ""
+    if not (done.stderr.strip() or done.stdout.strip()):
+        return "nothing is said"
+    after = contents(folder)
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return f"it was refused ({done.stderr:.300}), and {sorted(changed)} changed" if changed else ""
+
+
+def tried(seed: int, original: Path, scratch: Path, only: str = "") -> str:
+    """What is wrong with how the input of a seed is taken, with the input; empty if nothing is."""
+    folder = scratch / "shop"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(original, folder)
+    given = hostile(seed, folder, only)
+    wrong = fault(given, folder)
+    return f"seed {seed}: vde {' '.join(given.arguments)!r}\n{given.file}: {given.what}\n{wrong}" if wrong else ""
+
+
+@pytest.mark.usefixtures("_no_java")
+@pytest.mark.parametrize("sort", SORTS)
+def test_it_is_done_or_refused(sort: str, original: Path, tmp_path: Path) -> None:
+    count = examples(1000)
+    found = [wrong for seed in range(count) if (wrong := tried(seed, original, tmp_path, sort))]
+    print(f"{sort}: {count} inputs, {len(found)} faults")
+    assert not found, "\n\n".join(found)
