@@ -16,9 +16,9 @@ def read_as_written(path: Path) -> str | None:
         Refused: It is not a regular file (reading a pipe would wait for whoever writes to it), not
             UTF-8 text, or cannot be read.
     """
-    if path.exists() and not path.is_file():
-        raise Refused(f"{path} is not a regular file", advice="Name a text file.")
     try:
+        if path.exists() and not path.is_file():
+            raise Refused(f"{path} is not a regular file", advice="Name a text file.")
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None

@@ -12,7 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
@@ -70,10 +70,10 @@ def export(connection: Connection, path: Path) -> Archived:
     Raises:
         Refused: It is there, or cannot be written.
     """
-    if path.exists():
-        raise Refused(f"{path} is there already", advice="Name a file that is not there yet.")
     scratch = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
+        if path.exists():
+            raise Refused(f"{path} is there already", advice="Name a file that is not there yet.")
         with open(scratch, "xb", opener=_private) as file:
             archived = _write(file, connection)
             file.flush()
@@ -82,7 +82,8 @@ def export(connection: Connection, path: Path) -> Archived:
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}") from error
     finally:
-        scratch.unlink(missing_ok=True)
+        with suppress(OSError):
+            scratch.unlink()
     return archived
 
 
@@ -143,9 +144,11 @@ def restore(connection: Connection, path: Path, archived: Archived) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    if path.exists() and not path.is_file():
-        raise Refused(f"{path} is not a regular file", advice="Name a file of `vde state export`.")
     try:
+        if path.exists() and not path.is_file():
+            raise Refused(
+                f"{path} is not a regular file", advice="Name a file of `vde state export`."
+            )
         with path.open("rb") as file:
             yield file
     except OSError as error:
