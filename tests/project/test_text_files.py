@@ -90,3 +90,10 @@ def test_what_a_macro_prints_does_not_break_json(tmp_path: Path) -> None:
     done = call("fingerprint", "a.loud", "--format", "json", "--project", folder)
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["models"][0]["name"] == "a.loud"
+
+
+def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "\udcff.sql"
+    path.write_text("SELECT 1 AS a")
+    with pytest.raises(NotReadable, match="name is not UTF-8"):
+        project_text(path)

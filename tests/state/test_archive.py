@@ -175,6 +175,21 @@ def headed(lines: list[bytes], **changed: object) -> bytes:
     return signed([json.dumps(head).encode() + b"\n", *lines[1:-1]])
 
 
+def changed_row(lines: list[bytes], **changed: object) -> bytes:
+    row = json.loads(lines[3]) | changed
+    counted = json.loads(lines[-1])["rows"]
+    counted[json.loads(lines[3])["table"]] -= 1
+    counted[str(row["table"])] = counted.get(str(row["table"]), 0) + 1
+    body = b"".join([*lines[:3], json.dumps(row).encode() + b"\n", *lines[4:-1]])
+    last = {"rows": counted, "sha256": hashlib.sha256(body).hexdigest()}
+    return body + json.dumps(last).encode() + b"\n"
+
+
+def numbered(lines: list[bytes], number: int) -> bytes:
+    row = json.loads(lines[3])["row"]
+    return changed_row(lines, row=dict.fromkeys(row, number))
+
+
 def flipped(lines: list[bytes]) -> bytes:
     body = bytearray(b"".join(lines))
     at = len(body) // 2
@@ -196,6 +211,26 @@ DAMAGED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
     "more after its end": (lambda lines: b"".join([*lines, lines[4]]), "is cut off|is damaged"),
     "a row twice, signed again": (
         lambda lines: signed([*lines[:-1], lines[-2]]),
+        "is damaged",
+    ),
+    "a row of another type, signed again": (
+        lambda lines: changed_row(lines, row=1),
+        "is damaged",
+    ),
+    "a table of another type, signed again": (
+        lambda lines: changed_row(lines, table=["x"]),
+        "is damaged",
+    ),
+    "a number that is too large, signed again": (
+        lambda lines: numbered(lines, 2**63),
+        "is damaged",
+    ),
+    "a first line that is nested deeply": (
+        lambda lines: b"[" * 200_000 + b"\n" + b"".join(lines[1:]),
+        "is no export of a state",
+    ),
+    "a line that is nested deeply": (
+        lambda lines: b"".join([*lines[:3], b"[" * 200_000 + b"\n", *lines[3:]]),
         "is damaged",
     ),
     "of a newer format": (lambda lines: headed(lines, format=2), "is newer. Nothing was written"),

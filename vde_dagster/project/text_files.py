@@ -25,8 +25,12 @@ def project_text(path: Path) -> str:
 
     Raises:
         NotReadable: It is no regular file (reading a pipe would wait for whoever writes to it), it
-            is larger than `LARGEST_BYTES`, or it is no text in UTF-8.
+            is larger than `LARGEST_BYTES`, or it or its name is no text in UTF-8.
     """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise NotReadable("the file's name is not UTF-8 text", "Rename it.") from error
     try:
         if not path.is_file() and path.exists():
             raise NotReadable("this is no regular file", "Put a text file in its place.")
