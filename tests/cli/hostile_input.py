@@ -110,7 +110,7 @@ def hostile(seed: int, folder: Path, only: str = "") -> Hostile:
         folder: A copy of the project, with `PLAN` and `STATE` in it.
         only: One of `SORTS`; any of them by default.
     """
-    random = Random(seed)  # noqa: S311 - nothing secret is made with it
+    random = Random(seed)
     return SORTS[only or random.choice(sorted(SORTS))](random, folder)
 
 
@@ -136,16 +136,31 @@ def _address(random: Random, folder: Path) -> Hostile:
     value = random.choice((*ADDRESSES, *VALUES))
     keys = random.choice(
         (
-            ("state", "url"), ("catalog", "properties", "uri"), ("catalog", "properties", "warehouse"), ("catalog", "name"), ("catalog", "properties", "type"),
-            ("spark", "remote"), ("spark", "master"), ("name",), ("default_environment",), ("clock", "valid_to"), ("environments", "dev"), ("defaults", "start"), ("defaults", "cron"),
+            ("state", "url"),
+            ("catalog", "properties", "uri"),
+            ("catalog", "properties", "warehouse"),
+            ("catalog", "name"),
+            ("catalog", "properties", "type"),
+            ("spark", "remote"),
+            ("spark", "master"),
+            ("name",),
+            ("default_environment",),
+            ("clock", "valid_to"),
+            ("environments", "dev"),
+            ("defaults", "start"),
+            ("defaults", "cron"),
         )  # fmt: skip
     )
     _put(found, keys, value)
     if keys[:2] == ("catalog", "properties"):
-        found["catalog"]["properties"].setdefault("type", random.choice(("sql", "sql", "in-memory")))
+        found["catalog"]["properties"].setdefault(
+            "type", random.choice(("sql", "sql", "in-memory"))
+        )
     (folder / "vde.yaml").write_text(yaml.safe_dump(found), errors="surrogatepass")
     command = random.choice(READING)
-    return Hostile(what=f"{'.'.join(keys)} = {value!r:.80}", file="vde.yaml", arguments=command.split())
+    return Hostile(
+        what=f"{'.'.join(keys)} = {value!r:.80}", file="vde.yaml", arguments=command.split()
+    )
 
 
 def _put(found: dict[str, Any], keys: Sequence[str], value: object) -> None:
@@ -252,7 +267,9 @@ def _argument(random: Random, parameter: click.Parameter, folder: Path) -> str:
         "dev", "prod", "mart.revenue", "mart.daily", "staging.orders", "raw.orders", "2024-01-01", "2024-01-02T00:00", "SELECT 1 AS a", "mart.revenue:breaking",
         str(folder / PLAN), str(folder), str(folder / "none" / "x"), str(folder / "vde.yaml"), "/dev/null", "/dev/full", "mart.*", "+mart.revenue+", "tag:x", "7 days", "1",
     )  # fmt: skip
-    value = random.choice(random.choice((known, known, ODD, ADDRESSES, tuple(map(str, VALUES)), DEEP)))
+    value = random.choice(
+        random.choice((known, known, ODD, ADDRESSES, tuple(map(str, VALUES)), DEEP))
+    )
     return value.replace("\x00", "").replace("\ud800", "\udcff")  # a process is given no other
 
 
@@ -324,7 +341,9 @@ def _as_other_file(random: Random, path: Path) -> str:
     data = path.read_bytes()
     match what:
         case "odd name":
-            name = os.fsdecode(random.choice((b"\xff", b"a\nb", b"\xe2\x80\xaeb", b" ", b"-x", b"a'b", b"*")))
+            name = os.fsdecode(
+                random.choice((b"\xff", b"a\nb", b"\xe2\x80\xaeb", b" ", b"-x", b"a'b", b"*"))
+            )
             path.with_name(name + path.suffix).write_bytes(data)
             return f"{what} {name!r}"
         case "long name":
@@ -370,7 +389,7 @@ def _as_structure(random: Random, path: Path) -> str:
     return what
 
 
-def _restructured(random: Random, value: Any) -> str:  # noqa: ANN401 - any JSON
+def _restructured(random: Random, value: Any) -> str:
     """Change one place of a document, and say which and how."""
     places = list(_places(value))
     if not places:
@@ -395,7 +414,12 @@ def _restructured(random: Random, value: Any) -> str:  # noqa: ANN401 - any JSON
             holder[key] = other[where] if not isinstance(other[where], dict | list) else None
             return f"{shown} = {to}"
         case "edit" if isinstance(holder[key], str):
-            edit = (random.choice(EDITS), random.randrange(5000), random.randrange(5000), random.choice(ODD))
+            edit = (
+                random.choice(EDITS),
+                random.randrange(5000),
+                random.randrange(5000),
+                random.choice(ODD),
+            )
             holder[key] = edited(holder[key], [edit])
             return f"{shown} edited {edit!r:.80}"
         case _:
@@ -403,7 +427,7 @@ def _restructured(random: Random, value: Any) -> str:  # noqa: ANN401 - any JSON
             return f"{shown} = {holder[key]!r:.60}"
 
 
-def _places(value: Any, shown: str = "") -> Iterator[tuple[Any, Any, str]]:  # noqa: ANN401
+def _places(value: Any, shown: str = "") -> Iterator[tuple[Any, Any, str]]:
     pairs: Any = ()
     if isinstance(value, dict):
         pairs = value.items()

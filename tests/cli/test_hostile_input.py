@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 import pytest
 
-from tests.cli.calling import NO_JAVA, call, new_project
+from tests.cli.calling import NO_JAVA, call
 from tests.cli.hostile_input import FILES, PLAN, SORTS, STATE, Hostile, hostile
 from tests.depth import examples
 from tests.state.rich import fill
@@ -113,7 +113,9 @@ def fault(given: Hostile, folder: Path) -> str:
             done = call(*given.arguments, "--project", folder)
     except Endless:
         return "it does not end"
-    if done.exit_code not in (0, 1, 2, _NO_TESTS) or not isinstance(done.exception, SystemExit | None):
+    if done.exit_code not in (0, 1, 2, _NO_TESTS) or not isinstance(
+        done.exception, SystemExit | None
+    ):
         return f"exit code {done.exit_code}: {done.exception!r}"
     if _UNEXPECTED.search(done.stderr):
         return done.stderr

@@ -175,19 +175,24 @@ def headed(lines: list[bytes], **changed: object) -> bytes:
     return signed([json.dumps(head).encode() + b"\n", *lines[1:-1]])
 
 
-def changed_row(lines: list[bytes], **changed: object) -> bytes:
-    row = json.loads(lines[3]) | changed
-    counted = json.loads(lines[-1])["rows"]
-    counted[json.loads(lines[3])["table"]] -= 1
-    counted[str(row["table"])] = counted.get(str(row["table"]), 0) + 1
-    body = b"".join([*lines[:3], json.dumps(row).encode() + b"\n", *lines[4:-1]])
-    last = {"rows": counted, "sha256": hashlib.sha256(body).hexdigest()}
+def changed_row(lines: list[bytes], at: int = 3, **changed: object) -> bytes:
+    before = json.loads(lines[at])
+    row = before | changed
+    rows = json.loads(lines[-1])["rows"]
+    rows[before["table"]] -= 1
+    rows[str(row["table"])] = rows.get(str(row["table"]), 0) + 1
+    body = b"".join([*lines[:at], json.dumps(row).encode() + b"\n", *lines[at + 1 : -1]])
+    last = {"rows": rows, "sha256": hashlib.sha256(body).hexdigest()}
     return body + json.dumps(last).encode() + b"\n"
 
 
 def numbered(lines: list[bytes], number: int) -> bytes:
-    row = json.loads(lines[3])["row"]
-    return changed_row(lines, row=dict.fromkeys(row, number))
+    """An export whose first row with a whole number has another one there."""
+    rows = [json.loads(line)["row"] for line in lines[1:-1]]
+    at = next(at for at, row in enumerate(rows) if any(type(each) is int for each in row.values()))
+    row = rows[at]
+    changed = {key: number if type(value) is int else value for key, value in row.items()}
+    return changed_row(lines, at + 1, row=changed)
 
 
 def flipped(lines: list[bytes]) -> bytes:
