@@ -19,7 +19,7 @@ import pytest
 
 from tests.cli.calling import NO_JAVA, call
 from tests.cli.hostile_input import FILES, PLAN, SORTS, STATE, Hostile, hostile
-from tests.depth import examples
+from tests.depth import is_full
 from tests.state.rich import fill
 from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse import session
@@ -33,6 +33,7 @@ _ACCEPTED: Final = "there is no Java here"
 _UNEXPECTED: Final = re.compile(r"vde: unexpected|This is a bug|Traceback")
 
 
+_SHORT, _FULL = 6, 600
 _NO_TESTS: Final = 5
 """The exit code of `vde test` where there are none."""
 
@@ -140,9 +141,10 @@ def tried(seed: int, original: Path, scratch: Path, only: str = "") -> str:
 
 
 @pytest.mark.usefixtures("_no_java")
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("sort", SORTS)
 def test_it_is_done_or_refused(sort: str, original: Path, tmp_path: Path) -> None:
-    count = examples(200)
+    count = _FULL if is_full() else _SHORT
     found = [wrong for seed in range(count) if (wrong := tried(seed, original, tmp_path, sort))]
     print(f"{sort}: {count} inputs, {len(found)} faults")
     assert not found, "\n\n".join(found)
