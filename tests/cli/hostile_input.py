@@ -222,7 +222,8 @@ def _json(value: object) -> bytes:
 
 
 def _signed_state(lines: list[bytes]) -> str:
-    rows: dict[str, int] = dict.fromkeys(json.loads(lines[-1]).get("rows") or (), 0)
+    counted = json.loads(lines[-1]).get("rows")
+    rows: dict[str, int] = dict.fromkeys(counted if isinstance(counted, dict) else (), 0)
     for line in lines[1:-1]:
         row = json.loads(line)
         if isinstance(row, dict) and "table" in row:
@@ -358,7 +359,7 @@ def _as_other_file(random: Random, path: Path) -> str:
         case "folder":
             path.mkdir()
         case "broken link":
-            path.symlink_to("nowhere")
+            path.symlink_to("nowhere.db")
         case "loop":
             path.symlink_to(path.name)
         case "pipe":

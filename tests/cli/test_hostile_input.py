@@ -50,7 +50,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    assert call("invalidate", "dev", "--project", folder).exit_code == 1  # there is a state now
+    assert call("invalidate", "dev", "--project", folder).exit_code == 1  # makes the state
     done = call("plan", "dev", "--save", folder / PLAN, "--project", folder)
     assert done.exit_code == 0, done.output
     url = f"sqlite:///{tmp_path_factory.mktemp('state') / 'state.db'}"
@@ -159,3 +159,8 @@ def test_what_was_found_is_refused_in_a_sentence(
     os.mkfifo(tmp_path / "pipe")
     given = Hostile(what=name, arguments=[*command.split(), str(tmp_path / name)])
     assert fault(given, original) == ""
+
+
+@pytest.mark.parametrize("command", ["invalidate other", "rollback other --give-up"])
+def test_an_environment_that_is_not_there_leaves_no_row(original: Path, command: str) -> None:
+    assert fault(Hostile(what="other", arguments=command.split()), original) == ""

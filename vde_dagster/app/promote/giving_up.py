@@ -12,9 +12,9 @@ from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.taken_names import taken_views
 from vde_dagster.app.promote.promotion import (
     end_promotions,
+    existing,
     gone_targets,
     lost_models,
-    unknown,
 )
 from vde_dagster.app.promote.swapping import earlier_revisions, swap
 from vde_dagster.app.services import Services
@@ -39,10 +39,9 @@ def give_up_promotion(services: Services, name: str) -> Environment | None:
     """
     holder = holder_of(services.ids, "giving up a promotion")
     resource, ttl = environment_resource(name), services.lease_ttl
+    existing(services, name)  # a lease of a misspelt name would leave a row
     with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
-        begun = services.state.environment(name)
-        if begun is None:
-            raise unknown(services, name)
+        begun = existing(services, name)
         if not begun.promoting:
             raise Refused(
                 f"no promotion of {name} was begun that is not finished, so there is nothing to "

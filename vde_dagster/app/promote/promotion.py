@@ -103,11 +103,9 @@ def remove_environment(services: Services, name: str) -> None:
             f"{PRODUCTION} is production, and is never removed",
             advice="plan it without its models to remove those.",
         )
+    existing(services, name)  # a lease of a misspelt name would leave a row
     with _removing(services, name) as lease:
-        shown = services.state.environment(name)
-        if shown is None:
-            raise unknown(services, name)
-        _remove(services, shown, lease)
+        _remove(services, existing(services, name), lease)
 
 
 def remove_unused(services: Services, name: str, *, used: datetime) -> bool:
@@ -213,16 +211,21 @@ def shown_environment(services: Services, name: str) -> Environment:
         Refused: There is no such environment, or its promotion would show a dropped table or view.
         Conflict: Another process is promoting right now.
     """
-    shown = end_promotions(services, name)
+    end_promotions(services, name)
+    return existing(services, name)
+
+
+def existing(services: Services, name: str) -> Environment:
+    """What an environment shows, or is about to show.
+
+    Raises:
+        Refused: There is no such environment.
+    """
+    shown = services.state.environment(name)
     if shown is None:
-        raise unknown(services, name)
+        known = ", ".join(services.state.environments()) or "none"
+        raise Refused(f"there is no environment {name}", advice=f"There are: {known}.")
     return shown
-
-
-def unknown(services: Services, name: str) -> Refused:
-    """The error about an environment that does not exist."""
-    known = ", ".join(services.state.environments()) or "none"
-    return Refused(f"there is no environment {name}", advice=f"There are: {known}.")
 
 
 def lost_models(services: Services, environment: Environment, graph: Graph) -> frozenset[ModelName]:
