@@ -25,12 +25,14 @@ from benchmarks import (
     promotion,
     query,
     rest_views,
+    size,
     staleness,
 )
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
 from benchmarks.projects import Shape
 
 BENCHMARKS: dict[str, Callable[[Settings], None]] = {
+    "size": size.main,
     "imports": imports.main,
     "planning": planning.main,
     "commands": commands.main,
@@ -52,6 +54,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "concurrency": concurrency.main,
 }
 ON_REQUEST = (
+    "size",
     "sqlmesh",
     "dsha",
     "growth",
