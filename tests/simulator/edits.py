@@ -114,6 +114,13 @@ def _audited(models: Models, made: Made, chance: Random) -> Models:
     return _replaced(models, made, replace(made, most=chance.choice((None, None, 60, 90, 300))))
 
 
+def _of_another_cadence(models: Models, made: Made, _: Random) -> Models:
+    """Hours become days, or days hours, also of the intervals that are loaded."""
+    if made.form in LOOKED_THROUGH or made.form in (Form.SEED, Form.FULL) or made.late:
+        return models
+    return _replaced(models, made, replace(made, daily=not made.daily))
+
+
 _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
     "breaking": lambda models, made, _: _replaced(models, made, edited(made, breaking=True)),
     "column": lambda models, made, _: _replaced(models, made, edited(made, breaking=False)),
@@ -121,6 +128,7 @@ _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
     "add": _added,
     "form": _of_another_form,
     "rename": _renamed,
+    "cadence": _of_another_cadence,
     "late": _of_late_rows,
     "audit": _audited,
 }

@@ -330,7 +330,9 @@ class MemoryEngine:
                 assert_never(wanted)
 
     def _refuse_lost(self, name: TableName, snapshot: int | None) -> None:
-        """Fail as Spark does where a data file is not in storage any more."""
+        """Fail as Spark does where a snapshot or a data file is not there any more."""
+        if snapshot is not None and snapshot not in self._catalog.tables[name].snapshots:
+            raise EvaluationFailed(f"Cannot find snapshot with ID {snapshot}")
         gone = self._catalog.missing_files(name, snapshot) if snapshot is not None else ()
         if gone:
             raise EvaluationFailed(f"Cannot open file, does not exist: /{gone[0]}")

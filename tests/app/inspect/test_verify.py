@@ -133,6 +133,18 @@ def test_what_others_write_is_reported_with_the_rows_that_are_as_recorded(
         assert words in reported[TOTALS].foreign_write
 
 
+def test_what_others_write_is_reported_where_the_recorded_rows_have_expired(
+    world: MemoryWorld,
+) -> None:
+    table = bound(world.services()).key(TOTALS).table
+    world.catalog.append(table, [(9, 9)])
+    world.catalog.expire(table)
+    reported = verified(world)
+    assert [str(name) for name, each in reported.items() if not each.holds] == ["mart.totals"]
+    assert (reported[TOTALS].rows, reported[TOTALS].mismatches) == (0, ())
+    assert "which it does not have any more" in reported[TOTALS].foreign_write
+
+
 def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
     world.catalog.compact(bound(world.services()).key(TOTALS).table)
     assert verified(world, TOTALS)[TOTALS].holds

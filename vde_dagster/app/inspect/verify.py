@@ -7,7 +7,7 @@ tampering.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from vde_dagster.app.binding import Binding
@@ -92,14 +92,17 @@ def _verified(
 ) -> Verified:
     damage = head_damage(services, key, recorded)
     foreign = damage_text(services, key, damage) if damage is not None else ""
+    without_rows = Verified(key=key, rows=0, entries=len(entries), mismatches=())
     if isinstance(damage, Unreadable):
-        return Verified(key=key, rows=0, entries=len(entries), mismatches=(), foreign_write=foreign)
+        return replace(without_rows, foreign_write=foreign)
     if services.catalog.table(key.table) is None:
-        return Verified(key=key, rows=0, entries=len(entries), mismatches=(), missing_table=True)
+        return replace(without_rows, missing_table=True)
     known, unknown = portions(entries)
     if node.model.kind.is_sequential:
         known = as_one(known)
     snapshot, rows = readable(services, key, recorded), 0
+    if foreign and snapshot is not None and not services.catalog.retains(key.table, snapshot):
+        return replace(without_rows, foreign_write=foreign)
     mismatches: list[Mismatch] = []
     for portion in known:
         counted, found = _compared(services, node, key, portion, snapshot, whole=len(known) == 1)
