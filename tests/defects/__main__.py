@@ -61,7 +61,7 @@ def _plant(
         copies.put(copy_code(folder / str(number)))
     tests = sorted({test for defect in defects for test in defect.tests})
     at_once = ("-n", str(processes), "--dist", "loadgroup")
-    status, output = run([*PYTEST, *at_once, *tests], folder / "0", patience=None)
+    status, output = run([*PYTEST, *at_once, *tests], folder / "0", for_long=True)
     if status != 0:
         print(f"{output}\nThese tests have to pass before a mistake is planted; none was.")
         return 1

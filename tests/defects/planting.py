@@ -109,10 +109,11 @@ def _simulated(defect: Defect, copy: Path, seconds: float) -> Outcome | None:
     return None
 
 
-def run(
-    command: Sequence[str], copy: Path, *, patience: float | None = PATIENCE
-) -> tuple[int | None, str]:
-    """The exit code and output of a command over a copy; no code if it had to be ended."""
+def run(command: Sequence[str], copy: Path, *, for_long: bool = False) -> tuple[int | None, str]:
+    """The exit code and output of a command over a copy; no code if it had to be ended.
+
+    A command that may run ``for_long`` is not ended.
+    """
     environment = os.environ | {"PYTHONPATH": str(copy)}
     try:
         done = subprocess.run(
@@ -122,10 +123,10 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,
-            timeout=patience,
+            timeout=None if for_long else PATIENCE,
         )
     except subprocess.TimeoutExpired as late:
-        return None, f"{_text(late.output)}\nIt was ended after {patience:.0f} s."
+        return None, f"{_text(late.output)}\nIt was ended after {PATIENCE:.0f} s."
     return done.returncode, _text(done.stdout)
 
 
