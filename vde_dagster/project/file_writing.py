@@ -17,7 +17,7 @@ def read_as_written(path: Path) -> str | None:
             UTF-8 text, or cannot be read.
     """
     try:
-        if path.exists() and not path.is_file():
+        if path.exists() and not (path.is_file() or path.is_dir()):
             raise Refused(f"{path} is not a regular file", advice="Name a text file.")
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:

@@ -211,8 +211,7 @@ def shown_environment(services: Services, name: str) -> Environment:
         Refused: There is no such environment, or its promotion would show a dropped table or view.
         Conflict: Another process is promoting right now.
     """
-    end_promotions(services, name)
-    return existing(services, name)
+    return end_promotions(services, name) or existing(services, name)
 
 
 def existing(services: Services, name: str) -> Environment:
