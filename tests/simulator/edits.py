@@ -116,7 +116,8 @@ def _audited(models: Models, made: Made, chance: Random) -> Models:
 
 def _of_another_cadence(models: Models, made: Made, _: Random) -> Models:
     """Hours become days, or days hours, also of the intervals that are loaded."""
-    if made.form in LOOKED_THROUGH or made.form in (Form.SEED, Form.FULL) or made.late:
+    has_none = made.form in LOOKED_THROUGH or made.form in (Form.SEED, Form.FULL)
+    if has_none or made.form is Form.SESSIONS or made.late:
         return models
     return _replaced(models, made, replace(made, daily=not made.daily))
 
