@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -78,6 +79,7 @@ class Soak:
             kill.daemon = True
             kill.start()
             assert process.stdout is not None
+            assert process.stdin is not None
             for line in process.stdout:
                 told = json.loads(line)
                 left.pop(0)
@@ -88,6 +90,9 @@ class Soak:
                     self._measure(day, process.pid)
                     yield day
                     day = Day(number=day.number + 1)
+                    with suppress(BrokenPipeError):  # it was killed while the day was compared
+                        process.stdin.write("\n")
+                        process.stdin.flush()
             kill.cancel()
             if process.wait() not in (0, -signal.SIGKILL):
                 raise SystemExit(f"The worker ended with {process.returncode} before {left[:1]}")
@@ -99,6 +104,7 @@ class Soak:
             return subprocess.Popen(
                 [sys.executable, "-m", "tests.soak.worker", *words],
                 env={**os.environ, "DAGSTER_HOME": str(self.home)},
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

@@ -1,6 +1,7 @@
 """The process that a soak kills: hour by hour flights land, and sensors' runs load what is due.
 
-It prints a line of JSON after each hour. Started again it goes on with the hour that it is given.
+It prints a line of JSON after each hour, and waits for a line after each day. Started again it goes
+on with the hour that it is given.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ def main() -> None:
     folder, first, last = sys.argv[1:]
     for each in work(Path(folder), datetime.fromisoformat(first), datetime.fromisoformat(last)):
         told.write(json.dumps(each) + "\n")
+        if datetime.fromisoformat(str(each["hour"])).hour == 0:
+            sys.stdin.readline()  # until the day has been compared, nothing more lands
 
 
 if __name__ == "__main__":

@@ -413,13 +413,25 @@ def test_hourly_intervals_would_append_the_rows_of_a_day_again(
     (problem,) = problems(tmp_path / "hourly", where(condition), APPENDED, cron="@hourly")
     assert "appended again by each interval" in problem.message
     assert advice in problem.advice
-    daily = problems(tmp_path / "daily", where(condition), APPENDED)
-    assert not any("shorter" in each.message for each in daily)
+    is_range = "BETWEEN" in advice
+    advised = where(advice.strip("`") if is_range else condition)
+    cron = "@hourly" if is_range else "@daily"
+    assert problems(tmp_path / "advised", advised, APPENDED, cron=cron) == []
     counts = f"SELECT COUNT(*) AS n, @execution_ts AS counted_at FROM raw.t WHERE {condition}"
     assert problems(tmp_path / "counts", counts, APPENDED, cron="@hourly") == []
 
 
 TS = "ts BETWEEN @start_dt AND @end_dt"
+
+
+@pytest.mark.parametrize("pruned", ["day BETWEEN @start_date AND @end_date", "text >= @start_ds"])
+def test_a_day_that_only_narrows_a_range_of_times_repeats_nothing(
+    tmp_path: Path, pruned: str
+) -> None:
+    query = where(f"{TS} AND {pruned}")
+    assert problems(tmp_path, query, APPENDED, cron="@hourly") == []
+
+
 # fmt: off
 OF_PARTITIONS = [
     ("months(at)", "ts AS at", TS, "@daily", "a month of at"),
@@ -458,7 +470,12 @@ def test_bounds_that_take_a_part_of_a_partition_lose_its_other_rows(
             f"a part of a partition, which is {partition} and is replaced whole" in problem.message
         )
         assert problem.place.line == 4
-    for problem in found if "+" not in select else ():
-        (advised,) = re.findall("`(.* BETWEEN .*)`", problem.advice)
+    for problem in found:
+        if "+" in select:  # the column is made of another time than the one that is compared
+            made = select.removesuffix(" AS at")
+            low, high = re.findall(r"from (.*) to (@\w+), so", problem.advice)[0]
+            advised = f"{made} BETWEEN {low} AND {high}"
+        else:
+            (advised,) = re.findall("`(.* BETWEEN .*)`", problem.advice)
         query = query.replace(condition, advised)
         assert problems(tmp_path / "advised", query, kind, cron) == []

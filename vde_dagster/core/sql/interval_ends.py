@@ -104,11 +104,11 @@ def cut_off(
                 pattern=_pattern(compared.value, reader.formats),
             )
             told.setdefault(id(comparison), finding_of(bound, comparison, compared, told_of))
-        for comparison, value in _repeated(bound, reader):
-            told.setdefault(id(comparison), of_repeated(bound, comparison, value))
         whole = bound.node.parent
         if whole is not None and id(whole) not in told and _is_by_hours(bound, whole, reader):
             told.setdefault(id(macro), of_hours(bound, whole, may_be_alone=reader.may_be_alone))
+    for bound, comparison, value in _repeated([bound for _, bound in bounds], reader):
+        told.setdefault(id(comparison), of_repeated(bound, comparison, value))
     yield from told.values()
 
 
@@ -161,16 +161,22 @@ def _is_by_hours(bound: Bound, comparison: exp.Expr, reader: Reader) -> bool:
     return hours and reader.unit.grain < Grain.DAY and bool(kept_for(comparison))
 
 
-def _repeated(bound: Bound, reader: Reader) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """The values that are compared with the start of a longer unit than the interval."""
-    bound, _ = _moved_back(bound)
-    comparison = bound.node.parent
-    if not reader.repeats or not bound.macro.startswith("start_") or comparison is None:
-        return
-    for compared in values_after(bound.node, comparison):
-        is_of_row = compared.value.find(exp.Column) is not None
-        if is_of_row and _unit_of(compared.value, bound) > reader.unit.grain:
-            yield comparison, compared.value
+def _repeated(
+    bounds: Sequence[Bound], reader: Reader
+) -> Sequence[tuple[Bound, exp.Expr, exp.Expr]]:
+    """The values of rows that are compared with starts, if all of these begin longer units."""
+    if not reader.repeats:
+        return ()
+    moved = (_moved_back(each)[0] for each in bounds if each.macro.startswith("start_"))
+    starts = [
+        (bound, bound.node.parent, compared.value)
+        for bound in moved
+        if bound.node.parent is not None and bound.macro != "start_hour"
+        for compared in values_after(bound.node, bound.node.parent)
+        if compared.value.find(exp.Column) is not None
+    ]
+    are_longer = all(_unit_of(value, bound) > reader.unit.grain for bound, _, value in starts)
+    return starts if are_longer else ()
 
 
 def _is_short(compared: Compared, bound: Bound, reader: Reader) -> bool:

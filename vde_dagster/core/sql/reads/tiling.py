@@ -29,6 +29,7 @@ from vde_dagster.core.sql.reads.bounds import (
     Every,
     Formula,
     InstantSet,
+    Shift,
     either,
     every,
     instants_meeting,
@@ -83,7 +84,7 @@ def lost_between(
         for name, axes in tables.items()
     }
     tracer = tracer_of(query, kept=kept_of(kept))
-    partitions = [
+    parts = [
         (replace(tracer, kept=Kept(name=column), known={}), grain)
         for column, grain in cutting.replaced
     ]
@@ -111,14 +112,12 @@ def lost_between(
                     line = _line(block, axis) or line_of(table)
                     yield Finding(message=why, advice=_advice(axis, cutting), line=line)
             for (formula, axis), (_, time) in zip(formulas, axes, strict=True):
-                parts = [
-                    _takes_parts(formula, _only_kept(by.scan(block, alias, time)), grain, cutting)
-                    for by, grain in partitions
-                    if formula != ANYTHING
-                ]
-                if parts and all(parts):
+                insides = [(_only_kept(by.scan(block, alias, time)), each) for by, each in parts]
+                taken = [_takes_parts(formula, inside, each, cutting) for inside, each in insides]
+                if formula != ANYTHING and taken and all(taken):
                     line = _line(block, axis) or line_of(table)
-                    yield _of_partitions(axis, cutting, line)
+                    moved = any(_is_moved(inside) for inside, _ in insides)
+                    yield _of_partitions(axis, cutting, line, moved=moved)
 
 
 _NOWHERE: Final = ModelName("", "")
@@ -212,15 +211,30 @@ def _only_kept(formula: Formula) -> Formula:
             return ANYTHING
 
 
-def _of_partitions(axis: TimeAxis, cutting: Cutting, line: int | None) -> Finding:
+def _is_moved(formula: Formula) -> bool:
+    """Whether what is compared with borders is another time than the one that is read."""
+    if isinstance(formula, Compare):
+        return any(isinstance(step, Shift) for step in formula.axis.steps)
+    return any(map(_is_moved, formula.parts))
+
+
+def _of_partitions(axis: TimeAxis, cutting: Cutting, line: int | None, *, moved: bool) -> Finding:
     unit, form = _named(cutting), _form(axis)
     column, grain = min(cutting.replaced, key=lambda each: each[1])
     whole = f"DATE_TRUNC('{grain.name}', @start_{form})"
+    advice = (
+        f"Take partitions from their start on, as in `{axis.column} BETWEEN {whole} AND "
+        f"@end_{form}`, or load this model by INCREMENTAL_BY_TIME_RANGE."
+    )
+    if moved:
+        advice = (
+            f"Compare the expression that makes {column} in place of {axis.column}, from {whole} "
+            f"to @end_{form}, so that partitions are taken from their start on."
+        )
     return Finding(
         message=f"the bounds of one {unit} take a part of a partition, which is a "
         f"{grain.name.lower()} of {column} and is replaced whole, so its other rows would be lost",
-        advice=f"Take partitions from their start on, as in `{axis.column} BETWEEN {whole} AND "
-        f"@end_{form}`, or load this model by INCREMENTAL_BY_TIME_RANGE.",
+        advice=advice,
         line=line,
     )
 
