@@ -19,8 +19,8 @@ _REMEMBERED: Final = frozenset(
         *("accepted", "adopted", "changed_since", "digests", "drifted", "entries_within"),
         *("environment", "environments", "failed", "heads", "holdings", "identity"),
         *("drops", "last_looks", "ledger", "marks", "newest_computed", "open_work", "owners"),
-        *("pauses", "pending", "revision", "sessions", "snapshots", "sums", "unfinished", "versions"),
-        *("work", "works"),
+        *("pauses", "pending", "revision", "sessions", "snapshots", "sums", "unfinished"),
+        *("versions", "work", "works"),
     }
 )
 """Questions whose answers depend on nothing but what is stored: on no clock and no lease."""
