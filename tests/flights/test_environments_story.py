@@ -267,6 +267,7 @@ def test_each_edit_computes_what_it_has_to_and_production_only_moves_by_promotio
 
 
 @pytest.mark.full
+@pytest.mark.story
 @pytest.mark.usefixtures("spark")
 def test_the_same_on_spark_by_commands(tmp_path: Path) -> None:
     story(on_spark(tmp_path / "flights"))

@@ -87,6 +87,7 @@ def test_every_table_is_as_from_scratch_after_each_of_36_hours() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.story
 def test_every_table_is_as_from_scratch_after_each_hour_of_14_days() -> None:
     cost = Cost()
     seen = run_ticks(START + HOUR, 14 * 24 - 1, cost)

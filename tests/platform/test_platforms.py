@@ -19,7 +19,7 @@ from tests.platform.told import COMMAND_LINES
 from tests.postgres_server import new_database
 from tests.worlds.rest_server import serving
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.full, pytest.mark.story, pytest.mark.timeout(3000)]
 
 
 def told(lake: OnSpark, settings: str = "", **environment: str) -> None:

@@ -19,7 +19,7 @@ from tests.platform.programs import required
 from tests.platform.spark_servers import connect_server
 from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.full, pytest.mark.story, pytest.mark.timeout(3000)]
 
 FILES: Final = (
     "lakehouse/kinds/test_by_partition.py",

@@ -12,7 +12,7 @@ from tests.platform.processes import started_vde
 from tests.platform.programs import LOOPBACK
 from tests.platform.spark_servers import WORKERS, master, worker
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.full, pytest.mark.story, pytest.mark.timeout(3000)]
 
 _PATIENCE_SECONDS: Final = 900
 

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import expected
 import landing
+import pytest
 
 from benchmarks.pictures import Bar, chart, page
 from tests.dagster_server import group
@@ -190,7 +191,12 @@ def main() -> int:
         "--kill-every", type=float, default=600, metavar="SECONDS", help="on average (600)"
     )
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the days as an SVG")
+    parser.add_argument(
+        "--stories", action="store_true", help="tell those of each platform and of 14 days instead"
+    )
     asked = parser.parse_args()
+    if asked.stories:
+        return pytest.main(["-m", "story", "-n", "0", "tests/flights", "tests/platform"])
     with tempfile.TemporaryDirectory(prefix="vde-soak-") as temporary:
         folder = Path(temporary) / "nyc_flights"
         ignored = shutil.ignore_patterns(".vde", "__pycache__")
