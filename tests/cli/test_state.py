@@ -14,11 +14,12 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
-from tests.state.test_migrations import EARLIER, restore
+from tests.state.next_release import next_release
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import schema
+from vde_dagster.version import __version__
 
 
 @pytest.fixture
@@ -86,20 +87,19 @@ def test_a_promotion_that_was_begun_is_ended_as_advised(tmp_path: Path, which: i
     assert facts["promotions"] == []
 
 
-def test_an_earlier_state_is_moved_as_advised_and_not_before(project: Path) -> None:
-    earlier = EARLIER[-1]
-    restore(f"sqlite:///{project / '.vde' / 'lake.db'}", earlier)
-    said = [call(each, "--project", project) for each in ("environments", "status", "plan")]
-    for done in said:
-        assert done.exit_code == 1
-        assert f"the state has schema version {earlier}, and this release" in done.stderr
-    (advice,) = re.findall(r"`vde ([^`]+)`", said[0].stderr)
-    assert advice == "state migrate"
-    moved = call(*advice.split(), "--project", project)
-    assert moved.exit_code == 0, moved.stderr
-    assert f"had schema version {earlier} and has {schema.VERSION} now." in moved.stdout
-    found = json.loads(call("environments", "--project", project, "--format", "json").stdout)
-    assert [each["name"] for each in found["environments"]] == ["dev", "prod"]
+def test_an_earlier_state_is_moved_as_advised_and_not_before(built: Path) -> None:
+    earlier, before = schema.VERSION, shown(built)
+    with next_release():
+        said = [call(each, "--project", built) for each in ("environments", "status", "plan")]
+        for done in said:
+            assert done.exit_code == 1
+            assert f"the state has schema version {earlier}, and this release" in done.stderr
+        (advice,) = re.findall(r"`vde ([^`]+)`", said[0].stderr)
+        assert advice == "state migrate"
+        moved = call(*advice.split(), "--project", built)
+        assert moved.exit_code == 0, moved.stderr
+        assert f"had schema version {earlier} and has {schema.VERSION} now." in moved.stdout
+        assert shown(built) == before
 
 
 def test_a_state_has_its_version_already(built: Path) -> None:
@@ -127,22 +127,21 @@ def test_a_project_goes_on_with_what_was_imported(built: Path, tmp_path: Path) -
 def test_an_export_of_an_earlier_release_is_imported_and_moved_forward_as_advised(
     built: Path, tmp_path: Path
 ) -> None:
-    file, earlier = tmp_path / "state.jsonl", EARLIER[-1]
+    file, before, earlier = tmp_path / "state.jsonl", shown(built), schema.VERSION
     assert call("state", "export", file, "--project", built).exit_code == 0
-    head, *rest = file.read_text("utf-8").splitlines(keepends=True)
-    named = json.loads(head) | {"schema": earlier, "release": "0.0.9"}
-    file.write_text("".join([json.dumps(named), "\n", *rest]), "utf-8")
-    refused = call("state", "import", file, "--project", elsewhere(built))
+    moved = elsewhere(built)
+    with next_release():
+        refused = call("state", "import", file, "--project", moved)
     assert refused.exit_code == 1
     assert f"has schema version {earlier}, and this release works with" in refused.stderr
-    assert "Import it with release 0.0.9, which wrote it" in refused.stderr
-    assert not (built / "moved.db").exists()
-    restore(f"sqlite:///{built / 'moved.db'}", earlier)  # what that release has after its import
+    assert f"Import it with release {__version__}, which wrote it" in refused.stderr
+    assert not (moved / "moved.db").exists()
+    assert call("state", "import", file, "--project", moved).exit_code == 0  # that release does
     (advice,) = re.findall(r"`vde ([^`]+)`", refused.stderr)
-    moved = call(*advice.split(), "--project", built)
-    assert moved.exit_code == 0, moved.stderr
-    found = json.loads(call("environments", "--project", built, "--format", "json").stdout)
-    assert [each["name"] for each in found["environments"]] == ["dev", "prod"]
+    with next_release():
+        done = call(*advice.split(), "--project", moved)
+        assert done.exit_code == 0, done.stderr
+        assert shown(moved) == before
 
 
 def test_an_empty_file_in_place_of_the_state_is_refused_by_every_command(built: Path) -> None:

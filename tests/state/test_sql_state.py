@@ -19,6 +19,7 @@ from tests.depth import is_full
 from tests.forks import Fork, fork
 from tests.state import actor
 from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
+from tests.state.next_release import next_release
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
@@ -189,7 +190,7 @@ def test_whoever_opened_a_state_before_a_newer_release_moved_it_writes_nothing_m
 ) -> None:
     state = SqlState.open(sql_url)
     lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
-    _move(sql_url, monkeypatch)
+    _move(sql_url)
     with pytest.raises(Refused, match=f"schema version {schema.VERSION + 1}.*install"):
         state.store_snapshots([snapshot()], environment="dev")
     with pytest.raises(Refused, match="schema version"):
@@ -206,7 +207,7 @@ def test_a_state_is_moved_once_those_that_write_it_have_ended(
     state = SqlState.open(postgres_url)
     with ThreadPoolExecutor(1) as pool:
         with state._database.write() as connection:
-            moving = pool.submit(_move, postgres_url, monkeypatch)
+            moving = pool.submit(_move, postgres_url)
             while not connection.scalar(text("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")):
                 assert not moving.done(), "it waits"
                 time.sleep(0.01)
@@ -218,11 +219,9 @@ def test_a_state_is_moved_once_those_that_write_it_have_ended(
     state.close()
 
 
-def _move(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Move a state forward as a newer release does."""
-    with monkeypatch.context() as patched:
-        patched.setitem(migrations._STEPS, schema.VERSION + 1, lambda _: None)
-        patched.setattr(schema, "VERSION", schema.VERSION + 1)
+def _move(url: str) -> None:
+    """Move a state forward as the next release does."""
+    with next_release():
         engine = open_engine(url)
         migrations.migrate(Database(engine))
         engine.dispose()

@@ -1,4 +1,4 @@
-"""The version of a state, and moving it forward once somebody says so."""
+"""A state as a thing of its own: its version, its place, and whether it can be written."""
 
 from __future__ import annotations
 
@@ -8,48 +8,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, make_url, select
 
-from tests.state.test_migrations import EARLIER, restore, shape
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
 from vde_dagster.state.database import open_engine
 from vde_dagster.state.sql_state import SqlState
-from vde_dagster.state.stored_state import Moved, StoredState
-
-
-def versions(url: str) -> list[int]:
-    engine = open_engine(url)
-    with engine.connect() as connection:
-        found = connection.execute(select(schema.state_version.c.version)).scalars().all()
-    engine.dispose()
-    return sorted(found)
-
-
-@pytest.fixture(params=[EARLIER[0], EARLIER[-1]])
-def earlier(request: pytest.FixtureRequest, sql_url: str) -> str:
-    restore(sql_url, request.param)
-    return sql_url
-
-
-def test_an_earlier_state_is_moved_only_if_somebody_says_so(earlier: str) -> None:
-    (before,) = versions(earlier)
-    engine = open_engine(earlier)
-    tables = shape(engine)
-    for _ in range(2):
-        with pytest.raises(Refused, match=rf"schema version {before}, .*`vde state migrate`"):
-            SqlState.open(earlier, moves=False)
-    assert (shape(engine), versions(earlier)) == (tables, [before])
-    engine.dispose()
-
-    stored = StoredState(earlier)
-    assert stored.version() == before
-    assert stored.migrate() == Moved(before=before, after=schema.VERSION)
-    assert versions(earlier) == [before, schema.VERSION]
-    assert stored.migrate() == Moved(before=schema.VERSION, after=schema.VERSION)
-    SqlState.open(earlier, moves=False).close()
-    # The stored states were written by hand, with rows of a version that no snapshot has.
-    problems = {each.problem for each in stored.check().findings}
-    assert problems == {"no snapshot has this version"}
-    stored.close()
+from vde_dagster.state.stored_state import StoredState
 
 
 def test_a_new_state_needs_nobody_to_say_so(sql_url: str) -> None:
@@ -133,13 +96,6 @@ def test_a_trial_leaves_the_leases_of_others(sql_url: str) -> None:
     assert rows_of_leases(sql_url) == 1
     stored.close()
     state.close()
-
-
-def test_a_trial_in_an_earlier_state_is_refused(earlier: str) -> None:
-    stored = StoredState(earlier)
-    with pytest.raises(Refused, match="`vde state migrate`"):
-        stored.try_writing("one")
-    stored.close()
 
 
 def test_a_place_without_a_state_is_told_from_one_that_cannot_be_read(

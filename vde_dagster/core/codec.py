@@ -41,7 +41,6 @@ class Codec:
 
     - ``forms`` are those of types, and of what inherits from them.
     - ``left_out`` are fields that are not written; the reader supplies them.
-    - ``stored_names`` are those of fields that earlier releases wrote under another name.
     - ``is_checked`` if people or other programs may have written what is read: each scalar must be
       of its type, and every field known. Otherwise unknown fields are ignored.
     - ``is_sparse`` if fields that equal their defaults are not written.
@@ -49,7 +48,6 @@ class Codec:
 
     forms: Mapping[object, Form] = field(default_factory=dict)
     left_out: Mapping[type, Collection[str]] = field(default_factory=dict)
-    stored_names: Mapping[type, Mapping[str, str]] = field(default_factory=dict)
     is_checked: bool = True
     is_sparse: bool = False
     _derived: dict[object, Form] = field(
@@ -133,11 +131,9 @@ class Codec:
     def _of_dataclass(self, kind: type) -> Form:
         assert is_dataclass(kind)
         hints, left_out = get_type_hints(kind), self.left_out.get(kind, ())
-        stored = self.stored_names.get(kind, {})
         parts = [
             FieldForm(
                 name=each.name,
-                stored=stored.get(each.name, each.name),
                 form=self.form_of(hints[each.name]),
                 default=default_of(each),
             )

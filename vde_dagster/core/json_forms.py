@@ -208,13 +208,9 @@ _CLASS: Final = "is"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldForm:
-    """A field of a dataclass that is written; ``default`` is `MISSING` where it has none.
-
-    ``stored`` is the name under which it is written.
-    """
+    """A field of a dataclass that is written; ``default`` is `MISSING` where it has none."""
 
     name: str
-    stored: str
     form: Form
     default: object
 
@@ -247,18 +243,18 @@ def construct(kind: type, values: Mapping[str, object]) -> object:
 
 
 def _fields_writer(fields: Sequence[FieldForm], *, is_sparse: bool) -> Write:
-    names = [(each.name, each.stored, each.default) for each in fields]
+    names = [(each.name, each.default) for each in fields]
     steps = _writes(fields)
 
     def write(value: object) -> Plain:
-        written = {stored: getattr(value, name) for name, stored, _ in names}
+        written = {name: getattr(value, name) for name, _ in names}
         for name, write_one in steps:
             written[name] = write_one(written[name])
         return written
 
     def write_sparse(value: object) -> Plain:
-        values = ((stored, getattr(value, name), default) for name, stored, default in names)
-        written = {stored: each for stored, each, default in values if each != default}
+        values = ((name, getattr(value, name), default) for name, default in names)
+        written = {name: each for name, each, default in values if each != default}
         for name, write_one in steps:
             if name in written:
                 written[name] = write_one(written[name])
@@ -271,9 +267,8 @@ def _fields_reader(
     fields: Sequence[FieldForm], *, is_checked: bool
 ) -> Callable[[object], dict[str, object]]:
     steps = _reads(fields)
-    known = {each.stored for each in fields}
-    needed = {each.stored: each for each in fields if each.default is MISSING}.keys()
-    renamed = {each.stored: each.name for each in fields if each.stored != each.name}
+    known = {each.name for each in fields}
+    needed = {each.name: each for each in fields if each.default is MISSING}.keys()
 
     def read(plain: object) -> dict[str, object]:
         values = _object(plain).copy()
@@ -285,22 +280,20 @@ def _fields_reader(
         if not values.keys() >= needed:
             raise NotPlain(f" lacks {next(name for name in needed if name not in values)}")
         _read_fields(values, steps)
-        if not renamed:
-            return values
-        return {renamed.get(stored, stored): each for stored, each in values.items()}
+        return values
 
     return read
 
 
 def _writes(fields: Sequence[FieldForm]) -> list[tuple[str, Write]]:
     """The fields that are not written as they are."""
-    found = [(each.stored, each.form.write) for each in fields]
+    found = [(each.name, each.form.write) for each in fields]
     return [each for each in found if each[1] is not AS_IT_IS.write]
 
 
 def _reads(fields: Sequence[FieldForm]) -> list[tuple[str, Read]]:
     """The fields that are not read as they are written."""
-    found = [(each.stored, each.form.read) for each in fields]
+    found = [(each.name, each.form.read) for each in fields]
     return [each for each in found if each[1] is not AS_IT_IS.read]
 
 

@@ -62,7 +62,7 @@ _BY_COLUMN: Final[Mapping[str, Decoder]] = {
     "category": Category,
     "decided_by": DecidedBy,
     "kind": SavingKind,
-    "standing": EntryStatus,
+    "status": EntryStatus,
     "state": UnitOfWorkState,
 }
 """What reads a column; columns of one name mean the same in every table."""

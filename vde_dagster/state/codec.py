@@ -17,8 +17,8 @@ from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.codec import Codec
 from vde_dagster.core.columns import Column
 from vde_dagster.core.json_forms import Plain, form, known_name
-from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum
-from vde_dagster.core.ledger.entries import LedgerChange, Trace
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import Trace
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
 from vde_dagster.core.ledger.late.decision import Load
@@ -107,7 +107,6 @@ _CODEC: Final = Codec(
         Load: ("question",),
         TrackedSource: ("place",),
     },
-    stored_names={LedgerChange: {"status": "standing"}, Load: {"loaded": "held"}},
     is_checked=False,
 )
 
@@ -225,8 +224,8 @@ def encode_publication(publication: Publication) -> str:
 
 
 def decode_publication(text: str) -> Publication:
-    """The publication. The first release did not write the hash algorithm."""
-    return _CODEC.read(Publication, {"algorithm": FIRST_ALGORITHM, **json.loads(text)})
+    """The publication."""
+    return _CODEC.read(Publication, json.loads(text))
 
 
 def encode_audits(results: Sequence[AuditResult]) -> str:

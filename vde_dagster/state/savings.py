@@ -24,9 +24,6 @@ _work = schema.work
 _promoted = schema.promoted_snapshots
 _promotions = schema.promotions
 
-FIRST_VERSION: Final = 5
-"""The first version of the schema that records savings."""
-
 
 class TraceSeconds(FunctionElement[float]):
     """The seconds in a trace's JSON text; NULL if there is no trace."""
@@ -124,9 +121,8 @@ def _loaded(
 
 
 def recording_since(connection: Connection) -> datetime:
-    """When the state got the table of savings."""
-    versions = schema.state_version
-    query = select(func.min(versions.c.applied_at)).where(versions.c.version >= FIRST_VERSION)
+    """When the state was made."""
+    query = select(func.min(schema.state_version.c.applied_at))
     return codec.decode_instant(connection.execute(query).scalar_one())
 
 

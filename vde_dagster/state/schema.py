@@ -26,9 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
-
-VERSION: Final = 11
+VERSION: Final = 1
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -82,7 +80,6 @@ promotions: Final = Table(
     # The revision of an environment whose snapshots it took, if it was no plan of files.
     Column("taken_from", String),
     Column("taken_revision", Integer),
-    # NULL also for a promotion of schema version 8 or before.
     Column("finished_at", BigInteger),
     # With this revision the environment was removed.
     Column("removed", Boolean, nullable=False, server_default=text("false")),
@@ -161,16 +158,16 @@ ledger: Final = Table(
     Column("digest", String, nullable=False),
     Column("work_id", String, nullable=False),
     Column("iceberg_snapshot_id", BigInteger),
-    Column("standing", String, key="status", nullable=False, server_default="computed"),
+    Column("status", String, nullable=False),
     Column("reason", Text, nullable=False, server_default=""),
-    Column("algorithm", String, nullable=False, server_default=FIRST_ALGORITHM),
+    Column("algorithm", String, nullable=False),
     Column("trace_json", Text),
     # The number of the last change of the entry; see `vde_dagster.core.ledger.holdings.Holding`.
     Column("number", BigInteger, nullable=False, server_default="0"),
     Index("vde_ledger_by_number", "model", "version", "number"),
 )
 
-# The summary of each version's ledger; one written before schema version 5 may have no row yet.
+# The summary of each version's ledger.
 holdings: Final = Table(
     "vde_holdings",
     metadata,
@@ -248,7 +245,7 @@ marks: Final = Table(
     Column("source", String, primary_key=True),
     Column("mark_json", Text, nullable=False),
     # The mark before it, and what moved it when: a session's id, or '' for a look that found
-    # nothing to load. All three are NULL for a mark of schema version 6 or before.
+    # nothing to load.
     Column("previous_json", Text),
     Column("work_id", String),
     Column("moved_at", BigInteger),

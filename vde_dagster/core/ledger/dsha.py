@@ -29,8 +29,6 @@ MURMUR3_128: Final = "murmur3_128"
 ALGORITHMS: Final = (XXHASH64X2, MURMUR3_128)
 """What rows can be hashed with. A change of an encoding gets a new name."""
 DEFAULT_ALGORITHM: Final = XXHASH64X2
-FIRST_ALGORITHM: Final = "xx2/1"
-"""What the first release hashed with: its sums are kept and shown, and nothing is added to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
