@@ -203,7 +203,6 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
             "table_exists": True,
             "rows": 2,
             "entries": 2,
-            "entries_not_compared": 0,
             "mismatches": [
                 {
                     "start": "2024-01-01T00:00:00+00:00",

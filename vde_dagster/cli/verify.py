@@ -102,9 +102,6 @@ def _print(found: Verified, advice: str, folder: Path) -> None:
         console().print(f"{table}: {found.rows} rows as recorded")
     if found.foreign_write:
         console().print(f"  {whole(found.foreign_write, folder)}", style="red", soft_wrap=True)
-    if found.unknown:
-        count = len(found.unknown)
-        console().print(f"  {count} intervals were hashed by an earlier release: not compared")
 
 
 def _facts(found: Verified) -> dict[str, object]:
@@ -115,7 +112,6 @@ def _facts(found: Verified) -> dict[str, object]:
         "table_exists": not found.missing_table,
         "rows": found.rows,
         "entries": found.entries,
-        "entries_not_compared": len(found.unknown),
         "mismatches": _mismatches(found.mismatches),
         "foreign_write": found.foreign_write or None,
     }

@@ -17,7 +17,7 @@ from vde_dagster.project.file_writing import read_as_written, replace_text
 _LOG: Final = logging.getLogger(__name__)
 _RUNNING: Final = (("asset", "materialize"), ("job", "execute"))
 """The commands of `dagster` that run something in their own process."""
-_FIRST: Final = """\
+_SETTINGS: Final = """\
 # Written by vde_dagster; yours to change.
 telemetry:
   enabled: false
@@ -26,26 +26,19 @@ nux:
 run_coordinator:
   module: dagster.core.run_coordinator
   class: QueuedRunCoordinator
-"""
-"""What the first releases wrote, without run monitoring."""
-_SECOND: Final = f"""\
-{_FIRST}run_launcher:
+run_launcher:
   module: vde_dagster
   class: VdeRunLauncher
 run_monitoring:
   enabled: true
   start_timeout_seconds: 600
   poll_interval_seconds: 30
-"""
-"""What later ones wrote. Dagster kept each tick that failed or launched a run for good."""
-_SETTINGS: Final = f"""\
-{_SECOND}retention:
+retention:
   schedule:
-    purge_after_days: {{skipped: 7, started: 30, failure: 30, success: 90}}
+    purge_after_days: {skipped: 7, started: 30, failure: 30, success: 90}
   sensor:
-    purge_after_days: {{skipped: 7, started: 30, failure: 30, success: 90}}
+    purge_after_days: {skipped: 7, started: 30, failure: 30, success: 90}
 """
-_EARLIER: Final = (_FIRST, _SECOND)
 
 
 def dagster_home(configuration: Configuration) -> Path:
@@ -53,7 +46,7 @@ def dagster_home(configuration: Configuration) -> Path:
 
     The folder exists afterwards. The project's own has a ``dagster.yaml``: no telemetry, no dialog
     at the first visit, queued runs, an end of runs whose process was killed, and an end of ticks
-    that are old. One that an earlier release wrote, and nobody changed, is brought up to date.
+    that are old.
     """
     named = os.environ.get("DAGSTER_HOME")
     if named:
@@ -63,10 +56,9 @@ def dagster_home(configuration: Configuration) -> Path:
     home = own_home(configuration)
     home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
-    written = read_as_written(settings)
-    if written is None or written in _EARLIER:
+    if read_as_written(settings) is None:
         with suppress(Conflict):  # another process of ours was faster
-            replace_text(settings, written, _SETTINGS)
+            replace_text(settings, None, _SETTINGS)
     return home
 
 

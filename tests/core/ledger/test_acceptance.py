@@ -62,7 +62,6 @@ CLOSED = {
     "w1 was to publish the rows of w0, and did not": replace(
         work(BAD), intent=replace(intent(), accepted=SAID)
     ),
-    "an earlier release of vde_dagster staged w1": replace(work(BAD), publication=None),
 }
 
 

@@ -174,7 +174,7 @@ class Side:
     def wrong(self, environment: str) -> list[str]:
         """What `verify` finds, as texts; nothing if all is right."""
         found = verify(self.services, self.binding(environment))
-        return [str(each) for each in found if not each.holds or each.unknown]
+        return [str(each) for each in found if not each.holds]
 
 
 @dataclass(frozen=True, kw_only=True)

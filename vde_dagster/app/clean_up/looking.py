@@ -100,7 +100,6 @@ def _left(
     state = services.state.identity()
     dropping = {each.key for each in found.tombstones.values() if each.is_dropping}
     unreachable = found.known - swept.kept.keys()
-    heads = services.state.heads(unreachable)
     for apart in sorted(each for each in unreachable if each.model.catalog):
         yield Left(table=apart.table, reason="it is in another catalog than the project's")
     for each in layer:
@@ -108,17 +107,13 @@ def _left(
         if key is None or key not in found.known | dropping:
             yield Left(table=each.name, reason="this state knows nothing of it")
         elif key in unreachable:
-            why = why_not_ours(each, state, heads.get(key))
+            why = why_not_ours(each, state)
             if why is not None:
                 yield Left(table=each.name, reason=why)
 
 
-def why_not_ours(stored: StoredTable, state: str, head: int | None) -> str | None:
-    """Why a table or view may not be touched; None if it is known that this state made it.
-
-    Tables of earlier releases carry no id. They are known by the Iceberg snapshot that was recorded
-    last.
-    """
+def why_not_ours(stored: StoredTable, state: str) -> str | None:
+    """Why a table or view may not be touched; None if it is known that this state made it."""
     if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
         return f"its files are in {stored.location}, which is no folder of its own"
     if stored.beside:
@@ -126,8 +121,4 @@ def why_not_ours(stored: StoredTable, state: str, head: int | None) -> str | Non
         return f"its folder has the files of {other}, too; copy {other} to another folder, drop it"
     if stored.state == state:
         return None
-    if stored.state:
-        return "another state made it"
-    if head is not None and head in stored.iceberg_snapshots:
-        return None
-    return "it does not say which state made it"
+    return "another state made it" if stored.state else "it does not say which state made it"

@@ -68,10 +68,9 @@ def find_targets(services: Services, times: Times, models: Sequence[str] = ()) -
     chosen = _chosen(found, models)
     targets, left = list[Target](), list[Left]()
     state = services.state.identity()
-    heads = services.state.heads(chosen)
     for key in chosen:
         stored = found.stored[key]
-        why = why_not_ours(stored, state, heads.get(key))
+        why = why_not_ours(stored, state)
         if key not in found.swept.kept:
             why = "nothing refers to it"
         if why is None:

@@ -18,7 +18,6 @@ from vde_dagster.app.evaluate.spelled_columns import check_spelling
 from vde_dagster.app.publish.foreign_writes import readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph.checks import unpinned_reads
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of, render_model, render_tree
 from vde_dagster.core.graph.session_reads import tracked_axes
@@ -260,10 +259,6 @@ def _python_inputs(
     interval: Interval,
     looked_at: _LookedAt,
 ) -> _Inputs:
-    graph = binding.graph
-    kinds = {parent: graph[parent].model.kind for parent in node.model.parents}
-    if (why := unpinned_reads(node.model, kinds)) is not None:  # stored by an earlier release
-        raise Refused(why.message, advice=why.advice)
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
     return _pinned(services, binding, node, interval, looked_at, ranges=ranges)
 

@@ -22,9 +22,8 @@ def still_refused(
 
     It would if the newest unit of work of the version was refused, what its query and its audits
     read has the same rows now, and the model is what it was: any edit of it counts, also one of its
-    owner. Of work that an earlier release recorded that is not known, so it may not. A session
-    loads all that is known, so that the next one has these rows, too: ``of_session`` asks whether
-    the newest unit of work was one.
+    owner. A session loads all that is known, so that the next one has these rows, too:
+    ``of_session`` asks whether the newest unit of work was one.
 
     Raises:
         Refused: A source does not exist any more.

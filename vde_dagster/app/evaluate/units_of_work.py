@@ -31,7 +31,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import AuditFailed, EvaluationFailed, VdeError
 from vde_dagster.core.graph.failed_places import place_of_failure
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
+from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import (
     LedgerMismatch,
     apply_changes,
@@ -303,14 +303,8 @@ def _algorithm(services: Services, key: VersionKey, prepared: PreparedUnit) -> s
     recorded = services.state.holdings([key]).get(key, NOTHING).recorded
     if not recorded:
         return services.algorithm
-    # the last entry has one, unless it is of an earlier release
     last = Interval(recorded[-1].end - timedelta(microseconds=1), recorded[-1].end)
-    for times in ((last,), None):
-        entries = services.state.entries_within(key, times)
-        known = [each.algorithm for each in entries if each.algorithm in ALGORITHMS]
-        if known:
-            return known[-1]
-    return services.algorithm
+    return services.state.entries_within(key, (last,))[-1].algorithm
 
 
 def _staging(

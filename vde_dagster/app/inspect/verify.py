@@ -35,8 +35,7 @@ from vde_dagster.ports.engine import Sought
 class Verified:
     """What was found in one version. ``rows`` counts the rows that were read.
 
-    ``unknown`` are entries whose D-SHA this release cannot compute; they were not compared. If
-    another program wrote to the table since it was recorded, ``foreign_write`` says so, with
+    If another program wrote to the table since it was recorded, ``foreign_write`` says so, with
     advice.
     """
 
@@ -44,7 +43,6 @@ class Verified:
     rows: int
     entries: int
     mismatches: tuple[Mismatch, ...]
-    unknown: tuple[LedgerEntry, ...] = ()
     missing_table: bool = False
     foreign_write: str = ""
 
@@ -97,7 +95,7 @@ def _verified(
         return replace(without_rows, foreign_write=foreign)
     if services.catalog.table(key.table) is None:
         return replace(without_rows, missing_table=True)
-    known, unknown = portions(entries)
+    known = portions(entries)
     if node.model.kind.is_sequential:
         known = as_one(known)
     snapshot, rows = readable(services, key, recorded), 0
@@ -113,7 +111,6 @@ def _verified(
         rows=rows,
         entries=len(entries),
         mismatches=tuple(mismatches),
-        unknown=unknown,
         foreign_write=foreign,
     )
 

@@ -75,12 +75,6 @@ def _why_closed(work: UnitOfWork) -> NotAcceptable | None:
             f"{work.reason}",
             advice=f"name {accepted.work_id}.",
         )
-    if work.publication is None:
-        return NotAcceptable(
-            reason=f"an earlier release of vde_dagster staged {work_id}, and did not record what "
-            "it would publish",
-            advice="Evaluate it again, and accept what is refused then.",
-        )
     return None
 
 

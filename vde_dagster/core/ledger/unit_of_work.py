@@ -277,7 +277,7 @@ class Intent:
     audits and statements read: they are kept as long as it runs (rule R3). ``read_beside`` are all
     tables that these read, by name, as ``inputs`` are those that the rows follow from.
     ``definition`` is that of the model with its audits (`Fingerprint.definition`). Neither is known
-    of what an earlier release recorded, nor of work that evaluates no rows.
+    of work that evaluates no rows.
     """
 
     work_id: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
+from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.time.intervals import Interval
@@ -44,24 +44,16 @@ class Mismatch:
         return f"{where} has {self.found.rows} rows as recorded, but not the same ones"
 
 
-def portions(entries: Iterable[LedgerEntry]) -> tuple[tuple[Portion, ...], tuple[LedgerEntry, ...]]:
-    """The entries by what their rows were hashed with, and those that cannot be computed again.
-
-    These were hashed by an earlier release, in a way that this one does not know.
-    """
+def portions(entries: Iterable[LedgerEntry]) -> tuple[Portion, ...]:
+    """The entries by what their rows were hashed with."""
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[LedgerEntry]] = {}
-    unknown: list[LedgerEntry] = []
     for each in entries:
-        if each.algorithm in ALGORITHMS:
-            typed = tuple((column.name, column.type) for column in each.columns)
-            groups.setdefault((each.algorithm, typed), []).append(each)
-        else:
-            unknown.append(each)
-    found = tuple(
+        typed = tuple((column.name, column.type) for column in each.columns)
+        groups.setdefault((each.algorithm, typed), []).append(each)
+    return tuple(
         Portion(algorithm=algorithm, columns=group[-1].columns, entries=tuple(group))
         for (algorithm, _), group in groups.items()
     )
-    return found, tuple(unknown)
 
 
 def as_one(portions: Sequence[Portion]) -> tuple[Portion, ...]:
