@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date, timedelta
-from pathlib import Path
 
 import pytest
 
 from tests.app.memory_world import PROJECT, START, MemoryWorld, bound, build, graph_of, plan
-from tests.app.stored_world import stored_models, stored_world
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.errors import ProjectInvalid, Refused
+from vde_dagster.core.model import fingerprint
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql import canonical
 from vde_dagster.core.time.intervals import Interval
 
-EARLIER = "vde-3"
-MODELS = stored_models(EARLIER)
+MODELS = {
+    **PROJECT,
+    "keyed": """MODEL (
+  name mart.keyed, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key day), cron '@daily'
+);
+SELECT day, amount || '' AS amount FROM mart.daily
+WHERE day BETWEEN @start_date AND @end_date
+""",
+    "parted": """MODEL (
+  name mart.parted, kind INCREMENTAL_BY_PARTITION, partitioned_by day, cron '@daily'
+);
+SELECT day, amount FROM mart.daily
+""",
+    "history": """MODEL (
+  name mart.history, kind SCD_TYPE_2_BY_COLUMN (unique_key day, columns (amount)), cron '@daily'
+);
+SELECT day, amount FROM mart.daily
+""",
+    "base": """MODEL (name mart.base, kind EMBEDDED);
+SELECT id, at, amount FROM staging.events WHERE NOT amount = 5
+""",
+    "hours": """MODEL (
+  name mart.hours,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column hour, forward_only true),
+  cron '@daily'
+);
+SELECT DATE_TRUNC('DAY', at) AS hour, COUNT(1) AS n FROM mart.base
+WHERE at BETWEEN @start_dt AND @end_dt GROUP BY 1
+""",
+}
 EDITED = {**MODELS, "daily": MODELS["daily"].replace("SUM(amount) AS", "SUM(amount) + 0 AS")}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[MemoryWorld]:
-    """Three days of events, which an earlier release has built."""
-    with stored_world(EARLIER, tmp_path / "state.db") as found:
-        yield found
+def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
+    """Three days of events, which a release with another scheme has built."""
+    found = MemoryWorld()
+    found.land((1, 10), (30, 5), (50, 7), until=72)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(fingerprint, "SCHEME", "earlier")
+        build(found.services(), graph_of(MODELS))
+    return found
 
 
 def versions(world: MemoryWorld, environment: str = "prod") -> dict[ModelName, str]:
