@@ -14,6 +14,9 @@ from typing import Final
 import pytest
 
 from tests.cli.calling import call, run_vde
+from vde_dagster.core.errors import SetupError
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.project.configuration import read_configuration
 
 
 def closed_port() -> int:
@@ -66,6 +69,48 @@ def test_a_missing_or_wrong_address_of_a_catalog_is_said_with_what_to_write(
     assert "write `type: sql` with a `uri` such as postgresql+psycopg2://" in done.stderr
     assert "canary" not in done.stderr
     assert no_traceback(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "uri, warehouse",
+    [
+        (".", "."),
+        ("vde.yaml", "."),
+        ("vde.yaml/lake.db", "."),
+        ("/proc/none/lake.db", "."),
+        ("file:lake.db?uri=true&mode=ro", "."),
+        ("lake.db", "/proc/none"),
+    ],
+)
+def test_a_file_of_a_catalog_that_cannot_be_opened_is_said_with_what_to_write(
+    project: Path, uri: str, warehouse: str
+) -> None:
+    properties = f"type: sql, uri: 'sqlite:///{uri}', warehouse: {warehouse}"
+    settings(project, f"catalog: {{name: lake, properties: {{{properties}}}}}")
+    before = {path for path in project.rglob("*") if ".vde" not in path.parts}
+    done = call("plan", "--project", project)
+    assert done.exit_code == 1
+    assert "the catalog 'lake' cannot be opened" in done.stderr
+    assert "sqlite:////path/to/file.db" in done.stderr
+    assert no_traceback(done.stderr)
+    assert {path for path in project.rglob("*") if ".vde" not in path.parts} == before
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_home_of_dagster_that_is_no_folder_is_said(
+    project: Path, monkeypatch: pytest.MonkeyPatch, is_named: bool
+) -> None:
+    home = project / ("named" if is_named else ".vde/dagster")
+    home.parent.mkdir(exist_ok=True)
+    home.write_text("a file")
+    configuration = read_configuration(project)
+    if is_named:
+        monkeypatch.setenv("DAGSTER_HOME", str(home))
+    else:
+        monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    with pytest.raises(SetupError, match=f"Dagster's home {home} cannot be made") as refused:
+        dagster_home(configuration)
+    assert "DAGSTER_HOME" in refused.value.advice
 
 
 def test_a_catalog_in_a_database_without_a_warehouse_is_said_before_anything_is_computed(

@@ -98,9 +98,9 @@ A name that ends with a dot stands for all that begin with it.
 """
 
 ADDRESSES: Final = (
-    "write `type: sql` with a `uri` such as postgresql+psycopg2://host/database, or `type: rest` "
-    "with one such as https://host, under `catalog.properties` of vde.yaml; without any properties "
-    "the catalog is in the project's folder."
+    "write `type: sql` with a `uri` such as postgresql+psycopg2://host/database or sqlite:////path/"
+    "to/file.db, or `type: rest` with one such as https://host, under `catalog.properties` of "
+    "vde.yaml; without any properties the catalog is in the project's folder."
 )
 _OF_ADDRESSES: Final = frozenset({"MissingSchema", "InvalidSchema", "InvalidURL"})
 """What requests raises for an address that it cannot use."""

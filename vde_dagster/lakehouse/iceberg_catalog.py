@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -75,15 +76,9 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
             pyiceberg, or leaves Iceberg snapshots out of tables.
     """
     refuse_without_views(name, properties)
-    settings = dict(properties)
-    uri = settings.get("uri", "")
-    if uri.startswith("sqlite:"):
-        settings["uri"] = _prepared_sqlite(uri)
-        warehouse = settings.get("warehouse", "").removeprefix("file://").removeprefix("file:")
-        if warehouse.startswith("/"):
-            Path(warehouse).mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _OPEN_ATTEMPTS + 1):
         try:
+            settings = _with_sqlite_file(name, properties)
             return _patient(_with_histories(_with_warehouse(load_catalog(name, **settings))))
         except DBAPIError as error:  # another process is creating the same tables right now
             found = fault_of(error)
@@ -91,7 +86,8 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
                 what = f"the catalog {name!r} cannot be opened: {found.message}"
                 raise SetupError(what, advice=found.advice) from error
             if attempt == _OPEN_ATTEMPTS:
-                raise SetupError(f"the catalog {name!r} cannot be opened: {error.orig}") from error
+                what = f"the catalog {name!r} cannot be opened: {error.orig}"
+                raise SetupError(what, advice=ADDRESSES) from error
             time.sleep(0.1 * attempt)
         except (ValueError, OSError, ArgumentError) as error:
             wrong = wrong_address(type(error).__name__, str(error))
@@ -146,26 +142,41 @@ def _patient(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
     return catalog
 
 
-def _prepared_sqlite(uri: str) -> str:
+def _with_sqlite_file(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Make the file and folders of a catalog in SQLite, and let its writers wait for each other.
+
+    Raises:
+        SetupError: They cannot be made, or the file is not a database.
+    """
+    uri = properties.get("uri", "")
+    if not uri.startswith("sqlite:"):
+        return properties
     url = make_url(uri)
-    if not url.database or url.database == ":memory:":
-        return uri
-    file = Path(url.database)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    is_new = not file.exists()
-    connection = sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)
+    warehouse = properties.get("warehouse", "").removeprefix("file://").removeprefix("file:")
     try:
-        if is_new:  # only its owner may read what will be in it
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            file.chmod(0o600)
-        connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
-    except sqlite3.OperationalError:  # somebody is writing: the mode was set when they opened it
-        pass
-    finally:
-        connection.close()
+        if warehouse.startswith("/"):
+            Path(warehouse).mkdir(parents=True, exist_ok=True)
+        if url.database and not url.database.startswith((":memory:", "file:")):
+            _make_database(Path(url.database))
+    except (OSError, ValueError, sqlite3.Error) as error:
+        raise SetupError(
+            f"the catalog {name!r} cannot be opened in {url.database}: {error}", advice=ADDRESSES
+        ) from error
     if "timeout" not in url.query:
         url = url.update_query_dict({"timeout": str(LOCK_TIMEOUT_SECONDS)})
-    return url.render_as_string(hide_password=False)
+    return {**properties, "uri": url.render_as_string(hide_password=False)}
+
+
+def _make_database(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not file.exists()
+    with closing(sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)) as connection:
+        # One that is locked has somebody who writes: the mode was set when they opened it.
+        with suppress(sqlite3.OperationalError):
+            if is_new:  # only its owner may read what will be in it
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+                file.chmod(0o600)
+            connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
 
 
 @spent_on(Kind.CATALOG)

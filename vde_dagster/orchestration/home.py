@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, SetupError
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.file_writing import read_as_written, replace_text
 
@@ -47,14 +47,20 @@ def dagster_home(configuration: Configuration) -> Path:
     The folder exists afterwards. The project's own has a ``dagster.yaml``: no telemetry, no dialog
     at the first visit, queued runs, an end of runs whose process was killed, and an end of ticks
     that are old.
+
+    Raises:
+        SetupError: The folder cannot be made.
     """
-    named = os.environ.get("DAGSTER_HOME")
-    if named:
-        home = Path(named).expanduser().absolute()
+    home = home_in_use(configuration)
+    try:
         home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"Dagster's home {home} cannot be made: {error.strerror}",
+            advice="Name a folder that this user may write in DAGSTER_HOME.",
+        ) from error
+    if os.environ.get("DAGSTER_HOME"):
         return home
-    home = own_home(configuration)
-    home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
     if read_as_written(settings) is None:
         with suppress(Conflict):  # another process of ours was faster
