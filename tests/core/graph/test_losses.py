@@ -457,6 +457,55 @@ OF_PARTITIONS = [
 # fmt: on
 
 
+# fmt: off
+DAYS = "day BETWEEN @start_date AND @end_date"
+MADE_OF_ANOTHER = [
+    ("{} AS at", "ts + INTERVAL 9 HOURS", TS, "@daily"),
+    ("{} AS at", "ts - INTERVAL 1 DAY", TS, "@hourly"),
+    ("{} AS at", "ts - INTERVAL 9 HOURS", "DATE(ts) BETWEEN @start_date AND @end_date", "@daily"),
+    ("{} AS at", "ts + INTERVAL 9 HOURS", "ts BETWEEN @start_dt - INTERVAL 1 HOUR AND @end_dt", "@daily"),
+    ("{} AS at", "ntz + INTERVAL 9 HOURS", "ntz BETWEEN @start_dtntz AND @end_dtntz", "@daily"),
+    ("DATE({}) AS at", "ts + INTERVAL 9 HOURS", TS, "@daily"),
+    ("{} AS at", "CAST(day AS TIMESTAMP) + INTERVAL 30 HOURS", DAYS, "@daily"),
+    ("{} AS at", "DATE_ADD(day, 1)", DAYS, "@daily"),
+    ("DATE_TRUNC('month', {}) AS at", "ts + INTERVAL 9 HOURS", TS, "@monthly"),
+]
+COARSE = [
+    ("DATE_TRUNC('{}', ts) AS at", "month", TS, "@daily", "@monthly"),
+    ("DATE_TRUNC('{}', ts) AS at", "day", TS, "@hourly", "@daily"),
+    ("CAST(DATE_TRUNC('{}', day) AS DATE) AS at", "month", DAYS, "@daily", "@monthly"),
+    ("DATE_TRUNC('{}', ts) AS at", "quarter", TS, "@monthly", "@yearly"),
+    ("DATE_TRUNC('{}', ts) AS at", "week", TS, "@monthly", ""),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("kind", [BY_TIME, ALONE])
+@pytest.mark.parametrize("select, made, condition, cron", MADE_OF_ANOTHER)
+def test_a_time_column_that_is_made_of_another_time_is_to_be_compared_itself(
+    tmp_path: Path, select: str, made: str, condition: str, cron: str, kind: str
+) -> None:
+    query = f"SELECT id, {select.format(made)}\nFROM raw.t\nWHERE {condition}"
+    (problem,) = problems(tmp_path / "written", query, kind, cron)
+    low, high = re.findall(r"made of .*, from (@\w+) to (@\w+)", problem.advice)[0]
+    advised = query.replace(condition, f"{made} BETWEEN {low} AND {high}")
+    assert problems(tmp_path / "advised", advised, kind, cron) == []
+
+
+@pytest.mark.parametrize("select, grain, condition, cron, advised", COARSE)
+def test_a_time_column_in_longer_units_than_the_models_is_to_be_made_in_its_own(
+    tmp_path: Path, select: str, grain: str, condition: str, cron: str, advised: str
+) -> None:
+    query = f"SELECT id, {select.format(grain)}\nFROM raw.t\nWHERE {condition}"
+    (problem,) = problems(tmp_path / "written", query, BY_TIME, cron)
+    (unit,) = re.findall(r"Truncate at by the (\w+) or finer", problem.advice)
+    finer = query.replace(f"'{grain}'", f"'{unit}'")
+    assert problems(tmp_path / "finer", finer, BY_TIME, cron) == []
+    assert re.findall("`cron '(.*)'`", problem.advice) == [advised] * bool(advised)
+    if advised:
+        assert problems(tmp_path / "longer", query, BY_TIME, advised) == []
+
+
 @pytest.mark.parametrize("by, select, condition, cron, partition", OF_PARTITIONS)
 def test_bounds_that_take_a_part_of_a_partition_lose_its_other_rows(
     tmp_path: Path, by: str, select: str, condition: str, cron: str, partition: str
@@ -473,7 +522,7 @@ def test_bounds_that_take_a_part_of_a_partition_lose_its_other_rows(
     for problem in found:
         if "+" in select:  # the column is made of another time than the one that is compared
             made = select.removesuffix(" AS at")
-            low, high = re.findall(r"from (.*) to (@\w+), so", problem.advice)[0]
+            low, high = re.findall(r"made of .*, from (.*) to (@\w+)", problem.advice)[0]
             advised = f"{made} BETWEEN {low} AND {high}"
         else:
             (advised,) = re.findall("`(.* BETWEEN .*)`", problem.advice)

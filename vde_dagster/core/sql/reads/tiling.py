@@ -30,6 +30,7 @@ from vde_dagster.core.sql.reads.bounds import (
     Formula,
     InstantSet,
     Shift,
+    TimeFunction,
     either,
     every,
     instants_meeting,
@@ -104,13 +105,14 @@ def lost_between(
             axes = times.get(model_name_of(table) or _NOWHERE, ())
             formulas = [(tracer.scan(block, alias, time), axis) for axis, time in axes]
             bounds = [(formula, axis) for formula, axis in formulas if formula != ANYTHING]
-            whys = [(_why_lost(formula, cutting), axis) for formula, axis in bounds]
+            whys = [(_why_lost(formula, cutting), formula, axis) for formula, axis in bounds]
             if appended and bounds and all(_overlap(formula, cutting) for formula, _ in bounds):
-                whys.append((_twice(cutting), bounds[0][1]))
-            for why, axis in whys:
+                whys.append((_twice(cutting), *bounds[0]))
+            for why, formula, axis in whys:
                 if why:
                     line = _line(block, axis) or line_of(table)
-                    yield Finding(message=why, advice=_advice(axis, cutting), line=line)
+                    made = kept and _of_another_time(kept, axis, formula, cutting.unit)
+                    yield Finding(message=why, advice=made or _advice(axis, cutting), line=line)
             for (formula, axis), (_, time) in zip(formulas, axes, strict=True):
                 insides = [(_only_kept(by.scan(block, alias, time)), each) for by, each in parts]
                 taken = [_takes_parts(formula, inside, each, cutting) for inside, each in insides]
@@ -211,25 +213,71 @@ def _only_kept(formula: Formula) -> Formula:
             return ANYTHING
 
 
+def _steps(formula: Formula) -> Iterator[TimeFunction]:
+    """How what is compared is made of the time that is read."""
+    if isinstance(formula, Compare):
+        yield from formula.axis.steps
+    else:
+        for part in formula.parts:
+            yield from _steps(part)
+
+
 def _is_moved(formula: Formula) -> bool:
     """Whether what is compared with borders is another time than the one that is read."""
-    if isinstance(formula, Compare):
-        return any(isinstance(step, Shift) for step in formula.axis.steps)
-    return any(map(_is_moved, formula.parts))
+    return any(isinstance(step, Shift) for step in _steps(formula))
+
+
+def _of_another_time(kept: TimeAxis, axis: TimeAxis, formula: Formula, unit: IntervalUnit) -> str:
+    """What to do where the result's time is another one than what is bounded; empty if it is not."""
+    inside = _only_kept(formula)
+    units = [each for group in _groups(unit)[0] for each in group]
+    longer = [
+        step
+        for step in _steps(inside)
+        if isinstance(step, Grain) and any(step.floor(each.start) != each.start for each in units)
+    ]
+    advice = []
+    if longer:
+        cron = _CRONS.get(max(longer))
+        other = f", or set `cron '{cron}'`" if cron else ""
+        advice.append(f"Truncate {kept.column} by the {unit.grain.name.lower()} or finer{other}.")
+    if _is_moved(inside):
+        advice.append(_compared(axis, kept.column))
+    return " ".join(advice)
+
+
+_CRONS: Final = {
+    Grain.HOUR: "@hourly",
+    Grain.DAY: "@daily",
+    Grain.MONTH: "@monthly",
+    Grain.QUARTER: "@yearly",
+    Grain.YEAR: "@yearly",
+}
+"""Schedules whose intervals have units whole; weeks are whole in none."""
+
+
+def _compared(axis: TimeAxis, column: str, grain: Grain = Grain.MICROSECOND) -> str:
+    form = "dtntz" if axis.type == "timestamp_ntz" else "dt"
+    start = f"@start_{form}" if grain is Grain.MICROSECOND else _floored(grain, form)
+    return (
+        f"Compare the time that {column} is made of in place of {axis.column}, from {start} to "
+        f"@end_{form}."
+    )
+
+
+def _floored(grain: Grain, form: str) -> str:
+    return f"DATE_TRUNC('{grain.name}', @start_{form})"
 
 
 def _of_partitions(axis: TimeAxis, cutting: Cutting, line: int | None, *, moved: bool) -> Finding:
     unit, form = _named(cutting), _form(axis)
     column, grain = min(cutting.replaced, key=lambda each: each[1])
-    whole = f"DATE_TRUNC('{grain.name}', @start_{form})"
-    advice = (
-        f"Take partitions from their start on, as in `{axis.column} BETWEEN {whole} AND "
-        f"@end_{form}`, or load this model by INCREMENTAL_BY_TIME_RANGE."
-    )
-    if moved:
+    advice = _compared(axis, column, grain)
+    if not moved:
         advice = (
-            f"Compare the expression that makes {column} in place of {axis.column}, from {whole} "
-            f"to @end_{form}, so that partitions are taken from their start on."
+            f"Take partitions from their start on, as in `{axis.column} BETWEEN "
+            f"{_floored(grain, form)} AND @end_{form}`, or load this model by "
+            "INCREMENTAL_BY_TIME_RANGE."
         )
     return Finding(
         message=f"the bounds of one {unit} take a part of a partition, which is a "
