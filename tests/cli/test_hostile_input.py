@@ -17,10 +17,11 @@ from typing import Final, NoReturn
 
 import pytest
 
-from tests.cli.calling import NO_JAVA, call
+from tests.cli.calling import NO_JAVA, call, new_project
 from tests.cli.hostile_input import FILES, PLAN, SORTS, STATE, Hostile, hostile
 from tests.depth import is_full
 from tests.state.rich import fill
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse import session
 from vde_dagster.state.sql_state import SqlState
@@ -50,7 +51,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    assert call("invalidate", "dev", "--project", folder).exit_code == 1  # makes the state
+    assert VdeProject.load(folder).state.identity()  # makes the state
     done = call("plan", "dev", "--save", folder / PLAN, "--project", folder)
     assert done.exit_code == 0, done.output
     url = f"sqlite:///{tmp_path_factory.mktemp('state') / 'state.db'}"
@@ -164,3 +165,43 @@ def test_what_was_found_is_refused_in_a_sentence(
 @pytest.mark.parametrize("command", ["invalidate other", "rollback other --give-up"])
 def test_an_environment_that_is_not_there_leaves_no_row(original: Path, command: str) -> None:
     assert fault(Hostile(what="other", arguments=command.split()), original) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run dev",
+        "status dev",
+        "invalidate dev",
+        "rollback dev",
+        "diff dev prod",
+        "verify",
+        "repair mart.revenue",
+        "late sessions mart.revenue",
+        "pause dev",
+        "state check",
+        "state export {}/exported",
+    ],
+)
+def test_a_refused_command_makes_no_state(tmp_path: Path, command: str) -> None:
+    project = new_project(tmp_path / "shop")
+    before = contents(project)
+    done = call(*command.format(tmp_path).split(), "--project", project)
+    assert done.exit_code == 1, done.output
+    assert re.search("[Tt]here is no", done.stderr)
+    assert contents(project) == before
+    assert not (project / ".vde/lake.db").exists()
+
+
+def test_what_is_only_looked_at_makes_no_state_and_the_first_plan_does(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "shop")
+    for command in ("environments", "savings", "unlock"):
+        assert call(command, "--project", project).exit_code == 0
+    assert not (project / ".vde/lake.db").exists()
+    assert call("plan", "dev", "--no-apply", "--project", project).exit_code == 0
+    assert "there is no state" in call("state", "check", "--project", project).stderr
+    state = VdeProject.load(project).state
+    assert state.environments() == ()
+    identity = state.identity()
+    assert VdeProject.load(project).state.identity() == identity
+    assert call("state", "check", "--project", project).exit_code == 0

@@ -15,11 +15,6 @@ from vde_dagster.state.sql_state import SqlState
 from vde_dagster.state.stored_state import StoredState
 
 
-def test_a_new_state_needs_nobody_to_say_so(sql_url: str) -> None:
-    SqlState.open(sql_url, moves=False).close()
-    assert StoredState(sql_url).version() == schema.VERSION
-
-
 def test_a_newer_state_is_neither_read_nor_moved(sql_url: str, tmp_path: Path) -> None:
     SqlState.open(sql_url).close()
     newer = insert(schema.state_version).values(version=schema.VERSION + 1, applied_at=0)

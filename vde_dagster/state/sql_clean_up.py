@@ -19,13 +19,14 @@ from vde_dagster.state import (
     reference_lock,
     references,
 )
-from vde_dagster.state.database import Database, chunks
+from vde_dagster.state.database import chunks
+from vde_dagster.state.state_database import StateDatabase
 
 
 class SqlCleanUp:
     """Implements `vde_dagster.ports.clean_up.CleanUp`."""
 
-    _database: Database
+    _database: StateDatabase
 
     def begin_removal(
         self, name: str, *, expected_revision: int, plan_id: str, lease: Lease, author: str = ""
@@ -49,7 +50,8 @@ class SqlCleanUp:
             )
 
     def identity(self) -> str:
-        """The id of this state."""
+        """The id of this state, which is made if there is none."""
+        self._database.make()
         with self._database.read() as connection:
             return clean_up.identity(connection)
 

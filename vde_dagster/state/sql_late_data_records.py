@@ -12,13 +12,13 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.state import late_data, units_of_work
-from vde_dagster.state.database import Database
+from vde_dagster.state.state_database import StateDatabase
 
 
 class SqlLateDataRecords:
     """Implements `vde_dagster.ports.late_data_records.LateDataRecords`."""
 
-    _database: Database
+    _database: StateDatabase
 
     def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
         """The high-water marks of a version, by source."""

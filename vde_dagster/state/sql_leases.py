@@ -9,13 +9,13 @@ from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP
 from vde_dagster.ports.held_leases import HeldLease
 from vde_dagster.ports.state import VIEW_NUMBERS, Lease
 from vde_dagster.state import leases
-from vde_dagster.state.database import Database
+from vde_dagster.state.state_database import StateDatabase
 
 
 class SqlLeases:
     """Implements the leases of `vde_dagster.ports.state.State`."""
 
-    _database: Database
+    _database: StateDatabase
 
     def acquire_lease(self, resource: str, *, holder: str, ttl: timedelta) -> Lease:
         """Take a free or expired lease, or one's own again, with a higher epoch.

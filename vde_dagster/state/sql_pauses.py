@@ -9,7 +9,8 @@ from sqlalchemy import delete, select
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import Database, chunks, upsert
+from vde_dagster.state.database import chunks, upsert
+from vde_dagster.state.state_database import StateDatabase
 
 _pauses = schema.pauses
 
@@ -17,7 +18,7 @@ _pauses = schema.pauses
 class SqlPauses:
     """Implements `vde_dagster.ports.pauses.Pauses`."""
 
-    _database: Database
+    _database: StateDatabase
 
     def pauses(self, environment: str) -> Mapping[ModelName, Pause]:
         """The paused models of an environment."""

@@ -8,13 +8,13 @@ from datetime import datetime
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import savings
-from vde_dagster.state.database import Database
+from vde_dagster.state.state_database import StateDatabase
 
 
 class SqlSavingsRecords:
     """Implements `vde_dagster.ports.savings_records.SavingsRecords`."""
 
-    _database: Database
+    _database: StateDatabase
 
     def record_saving(self, saving: Saving) -> None:
         """Record what was not computed. The same occasion of a model again changes nothing."""

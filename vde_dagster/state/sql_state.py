@@ -31,35 +31,33 @@ from vde_dagster.state import (
     late_data,
     leases,
     ledger,
-    migrations,
     reference_lock,
     row_sums,
     units_of_work,
 )
 from vde_dagster.state import snapshots as stored_snapshots
-from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
+from vde_dagster.state.database import LOCK_TIMEOUT, open_engine
 from vde_dagster.state.sql_clean_up import SqlCleanUp
 from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
 from vde_dagster.state.sql_leases import SqlLeases
 from vde_dagster.state.sql_pauses import SqlPauses
 from vde_dagster.state.sql_savings_records import SqlSavingsRecords
-from vde_dagster.state.versions import refuse_moved
+from vde_dagster.state.state_database import StateDatabase
 
 
 class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlCleanUp):
     """The state in a database. Threads may share it; processes open their own.
 
     Args:
-        engine: Made by ``state.database.open_engine``. The schema is created if there is none.
-        moves: Whether the schema of an earlier release is moved forward.
+        engine: Made by ``state.database.open_engine``.
+        moves: Whether the schema is created and moved forward now; else the first write creates it.
 
     Raises:
         Refused: The state was written by a newer release, or an earlier one and is not moved.
     """
 
     def __init__(self, engine: Engine, *, moves: bool = True) -> None:
-        migrations.migrate(Database(engine), moves=moves)
-        self._database = Database(engine, before_writing=refuse_moved)
+        self._database = StateDatabase(engine, moves=moves)
 
     @classmethod
     def open(

@@ -16,8 +16,9 @@ from vde_dagster.state.archive import Archived
 from vde_dagster.state.checking import StateReport
 from vde_dagster.state.codec import decode_instant
 from vde_dagster.state.database import Database, now, open_engine, place_of
-from vde_dagster.state.migrations import checked_version, migrate
+from vde_dagster.state.migrations import migrate
 from vde_dagster.state.sqlite_file import path_of
+from vde_dagster.state.state_database import found_version
 from vde_dagster.state.versions import refuse_earlier
 
 _TRIAL: Final = timedelta(minutes=1)
@@ -47,7 +48,6 @@ class StoredState:
         engine = open_engine(url)
         self.file = path_of(engine.url)
         self.place = place_of(engine.url)
-        self._is_there = self.file is None or self.file.exists()
         self._database = Database(engine)
 
     def version(self) -> int:
@@ -70,10 +70,7 @@ class StoredState:
         Raises:
             Refused: It is the state of a newer release, or it cannot be reached or read.
         """
-        if not self._is_there:
-            return 0
-        with self._database.read() as connection:
-            return checked_version(connection)
+        return found_version(self._database)
 
     def try_writing(self, token: str) -> None:
         """Write a row of this trial alone, and remove it again, in a transaction each.
