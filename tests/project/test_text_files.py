@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,53 @@ def test_a_pipe_is_no_model_and_nobody_waits_for_it(tmp_path: Path) -> None:
     done = call("plan", "--project", tmp_path / "shop")
     assert done.exit_code == 1
     assert "models/pipe.sql:1: this is no regular file" in done.stderr
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/full")
+
+
+def _broken(path: Path) -> None:
+    path.symlink_to("nowhere.yaml")
+
+
+@pytest.mark.parametrize("put", [_pipe, _device, _broken])
+@pytest.mark.parametrize(
+    "name, command", [("tests/x.yaml", "test"), ("external_models.yaml", "fingerprint")]
+)
+def test_what_is_no_file_of_tests_or_sources_is_said(
+    tmp_path: Path, name: str, command: str, put: Callable[[Path], None]
+) -> None:
+    project = tmp_path / "shop"
+    assert call("init", project).exit_code == 0
+    put(project / name)
+    done = call(command, "--project", project)
+    assert done.exit_code == 1
+    assert f"{name}:1: th" in done.stderr
+    assert "regular file" in done.stderr or "cannot be read" in done.stderr
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("put", [_pipe, _device])
+def test_nobody_waits_for_a_module_that_is_no_file(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    (tmp_path / "vde.yaml").write_text("name: shop\n")
+    (tmp_path / "models/mart").mkdir(parents=True)
+    (tmp_path / "models/mart/x.py").write_text(
+        "from vde_dagster import model\nfrom held import n\n\n"
+        "@model('mart.x', kind='FULL', columns={'n': 'bigint'})\n"
+        "def x(context):\n    return context.spark.range(n)\n"
+    )
+    put(tmp_path / "held.py")
+    done = call("fingerprint", "--project", tmp_path)
+    assert done.exit_code == 1
+    assert "models/mart/x.py:2:" in done.stderr
+    assert "held" in done.stderr
 
 
 def test_a_file_of_more_than_the_limit_is_not_read(tmp_path: Path) -> None:

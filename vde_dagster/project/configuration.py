@@ -203,7 +203,7 @@ def find_configuration(
     """
     path = folder / FILE_NAME
     reader = Reader()
-    if not path.is_file():
+    if not path.exists():
         reader.add(
             Place(path=path),
             "there is no vde.yaml here, so this folder is no project",

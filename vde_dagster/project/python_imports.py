@@ -83,8 +83,9 @@ def _forms(text: str, imported: Mapping[str, str]) -> dict[str, str]:
 
 def module_text(folder: Path, path: str) -> str | None:
     """The text of a module in a project's folder; None if there is none."""
-    try:
-        return importlib.util.decode_source((folder / path).read_bytes())
+    file = folder / path
+    try:  # a pipe would be waited for
+        return importlib.util.decode_source(file.read_bytes()) if file.is_file() else None
     except (OSError, SyntaxError, ValueError):
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,7 @@ def declared_sources(
 ) -> Iterator[ModelSource]:
     """Each source that the file declares; what is wrong in it is added to ``problems``."""
     path = configuration.folder / EXTERNAL_MODELS
-    if not path.is_file():
+    if not os.path.lexists(path):
         return
     reader = Reader()
     root = reader.file(path, Path(EXTERNAL_MODELS))

@@ -45,7 +45,7 @@ def unit_test_files(folder: Path) -> list[Path]:
     """The files with unit tests of a project's folder, in order; not those that begin with _."""
     inner = folder / FOLDER
     found = (*inner.rglob("*.yaml"), *inner.rglob("*.yml"))
-    return sorted(each for each in found if each.is_file() and not each.name.startswith("_"))
+    return sorted(each for each in found if not each.is_dir() and not each.name.startswith("_"))
 
 
 def load_unit_tests(configuration: Configuration, graph: Graph) -> tuple[LoadedTest, ...]:
