@@ -186,6 +186,14 @@ def changed_row(lines: list[bytes], at: int = 3, **changed: object) -> bytes:
     return body + json.dumps(last).encode() + b"\n"
 
 
+def revalued(lines: list[bytes], table: str, **changed: object) -> bytes:
+    """The same with other values in the first row of a table."""
+    rows = [json.loads(line) for line in lines[:-1]]
+    row = next(each["row"] for each in rows if each.get("table") == table)
+    row.update(changed)
+    return signed([json.dumps(each).encode() + b"\n" for each in rows])
+
+
 def numbered(lines: list[bytes], number: int) -> bytes:
     """An export whose first row with a whole number has another one there."""
     rows = [json.loads(line)["row"] for line in lines[1:-1]]
@@ -229,6 +237,14 @@ DAMAGED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
     "a number that is too large, signed again": (
         lambda lines: numbered(lines, 2**63),
         "is damaged",
+    ),
+    "a value of no meaning, signed again": (
+        lambda lines: revalued(lines, "vde_work", intent_json="{"),
+        r"vde_work \(\d+\): intent_json cannot be read",
+    ),
+    "an instant of no time, signed again": (
+        lambda lines: revalued(lines, "vde_promotions", promoted_at=2**62),
+        "vde_promotions .*promoted_at",
     ),
     "a first line that is nested deeply": (
         lambda lines: b"[" * 200_000 + b"\n" + b"".join(lines[1:]),

@@ -22,6 +22,8 @@ from vde_dagster.state.state_database import found_version
 from vde_dagster.state.versions import refuse_earlier
 
 _TRIAL: Final = timedelta(minutes=1)
+_NAMED: Final = 3
+"""How many of the things that are wrong are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +129,18 @@ class StoredState:
         """Put what a file has here: all of it, or nothing.
 
         Raises:
-            Refused: This state is not empty, or the file is not as it was exported.
+            Refused: This state is not empty, the file is not as it was exported, or what it has is
+                no whole state.
         """
         archived = archive.look(path)
         with self._database.write() as connection:
             archive.restore(connection, path, archived)
+            if wrong := checking.check(connection).findings:
+                raise Refused(
+                    f"{path} has no whole state: {'; '.join(map(str, wrong[:_NAMED]))}. Nothing "
+                    "was written",
+                    advice="See what `vde state check` says of the state that it was exported from.",
+                )
         return archived
 
     def close(self) -> None:
