@@ -13,6 +13,7 @@ from tests.simulator.advice import advised, status_text, with_whole_commands
 from tests.simulator.checks import gone, wrong_digests
 from tests.simulator.commands import Command, Models, People
 from tests.simulator.faults import BLAMELESS
+from tests.simulator.marks import wrong_marks
 from tests.simulator.remembered import Remembered
 from tests.simulator.shown import Comparison
 from tests.simulator.sources import TABLES, Sources
@@ -108,10 +109,11 @@ class Looks:
     def check(self, environments: Collection[str]) -> None:
         """What each of these environments shows is as from scratch, or is told to be behind."""
         for environment in sorted(self.people.shows.keys() & {*environments}):
+            shows = self.people.shows[environment]
             status = self.status(environment)
             if status is not None:
                 right(gone(status, self.comparison.meddled))
-                shows = self.people.shows[environment]
+                right(wrong_marks(self.world.services(), status, shows, self.comparison))
                 right(self.comparison.wrong_rows(environment, shows, status))
 
     def check_digests(self, environment: str) -> None:

@@ -1,0 +1,108 @@
+"""High-water marks never pass what is neither loaded nor pending (rule R7)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from tests.app.generated_models import BY_SESSIONS, Made
+from tests.simulator.reference import FOREVER, Shown, expected
+from tests.simulator.shown import Comparison, differing, whole
+from tests.simulator.sources import TABLES
+from vde_dagster.app.inspect.status import EnvironmentStatus
+from vde_dagster.app.services import Services
+from vde_dagster.core.ledger.entries import EntryStatus
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+
+Marks = Mapping[ModelName, HighWaterMark]
+Rows = dict[datetime, list[Any]]
+"""Rows of a model by where their intervals begin."""
+
+
+def wrong_marks(
+    services: Services, status: EnvironmentStatus, models: Sequence[Made], comparison: Comparison
+) -> Iterator[str]:
+    """Models whose tables do not have what their marks say is known, be they behind or paused.
+
+    What is loaded and not pending has the rows of the sources as of the marks; where intervals are
+    overwritten, by hand too, those as of the marks or of a time since. Rows that other programs
+    wrote do not count, nor work that is unfinished or refused.
+    """
+    following = [made for made in models if _follows(made) and made.name not in comparison.loose]
+    shown = services.state.environment(status.environment) if following else None
+    unsure = {e.node.name for e in status.models if e.lost or e.refused}
+    paused = {each.pause.model for each in status.pauses}
+    for made in following if shown is not None else ():
+        key = shown.snapshots[made.key].key
+        table = comparison.world.catalog.tables.get(key.table)
+        is_others = str(key.table) in comparison.meddled and made.key in paused
+        is_begun = bool(services.state.unfinished([key]))
+        if table is None or is_others or is_begun or made.key in unsure:
+            continue
+        now = _by_interval(made, whole(table))
+        known = [*_known(comparison, made, services.state.marks(key))]
+        wrong = _settled(services, key) if known else set()
+        for sources in known:
+            wanted = _by_interval(made, expected([made], sources)[f"gen.{made.name}"].rows or ())
+            wrong = {start for start in wrong if now[start] != wanted[start]}
+            if not wrong:
+                break
+        for start in sorted(wrong)[:1]:
+            yield (
+                f"{status.environment}: the mark of {made.name} ({made.form.name}) is beyond what "
+                f"it has of {start}: {differing(now[start], wanted[start])}"
+            )
+
+
+def _follows(made: Made) -> bool:
+    return (made.late or made.form in BY_SESSIONS) and TABLES.keys() >= {*made.parents}
+
+
+def _by_interval(made: Made, rows: Iterable[Any]) -> Rows:
+    by_interval: Rows = defaultdict(list)
+    for row in sorted(rows):
+        by_interval[made.unit.floor(row[1])].append(row)
+    return by_interval
+
+
+def _known(comparison: Comparison, made: Made, marks: Marks) -> Iterator[Mapping[str, Shown]]:
+    """The sources of a model as of its marks, and where intervals are overwritten after each commit
+    since.
+
+    Nothing where there are no marks, or their Iceberg snapshots have expired.
+    """
+    by_name = {str(source): mark.iceberg_snapshot_id for source, mark in marks.items()}
+    lines = {}
+    for source in made.parents:
+        table = comparison.world.catalog.tables[TABLES[source]]
+        line = table.line(table.head)[::-1]
+        at = [snapshot.id for snapshot in line]
+        if by_name.get(source) not in at:
+            return
+        lines[source] = line[at.index(by_name[source]) :]
+    times = {snapshot.committed_at for line in lines.values() for snapshot in line[1:]}
+    first = {name: Shown(line[0].rows, FOREVER) for name, line in lines.items()}
+    yield first
+    for time in sorted(times) if made.late else ():
+        yield {
+            name: Shown(
+                [line[0], *(each for each in line[1:] if each.committed_at <= time)][-1].rows,
+                FOREVER,
+            )
+            for name, line in lines.items()
+        }
+
+
+def _settled(services: Services, key: VersionKey) -> set[datetime]:
+    """Where the intervals begin that are loaded, and of which nothing is pending."""
+    pending = [each.interval for each in services.state.pending([key]).get(key, ())]
+    return {
+        entry.interval.start
+        for entry in services.state.ledger([key]).get(key, ())
+        if entry.status is EntryStatus.COMPUTED
+        and not any(entry.interval.intersection(each) for each in pending)
+    }
