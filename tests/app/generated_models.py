@@ -140,7 +140,8 @@ class Made:
     ``hours`` is how far RECENT looks back, ``lookback`` how many intervals are computed again, and
     ``plus`` and ``columns`` are what edits have changed so far. ``late`` is whether late rows are
     followed by sessions in stateful mode, and an audit refuses amounts above ``most``. A signal
-    holds it back where it ``waits``.
+    holds it back where it ``waits``. It ``begins`` and ``ends`` so many hours after START, and
+    ``layout`` is what its table is partitioned by, where it says so.
     """
 
     name: str
@@ -154,6 +155,9 @@ class Made:
     late: bool = False
     most: int | None = None
     waits: bool = False
+    begins: int = 0
+    ends: int | None = None
+    layout: str = ""
 
     @property
     def key(self) -> ModelName:
@@ -211,6 +215,12 @@ class Made:
         more = f", cron '{'@daily' if self.daily else '@hourly'}'"
         if self.form is Form.BY_PARTITION:
             more += f", partitioned_by {'days' if self.daily else 'hours'}(at)"
+        elif self.layout:
+            more += f", partitioned_by {self.layout}"
+        if self.begins:
+            more += f", start '{START + self.begins * HOUR:%Y-%m-%d %H:%M}'"
+        if self.ends is not None:
+            more += f", end '{START + self.ends * HOUR:%Y-%m-%d %H:%M}'"
         if self.form in BY_SESSIONS:
             more += f", late_data (mode stateless, sources ({self.parents[0]}))"
         if self.late:

@@ -46,7 +46,7 @@ def meanings(models: Sequence[Made]) -> Iterator[tuple[Made, object]]:
     """Each model with what it and all that it reads compute."""
     known: dict[str, object] = {}
     for made in models:
-        bare = replace(made, columns=0, most=None, waits=False)
+        bare = replace(made, columns=0, most=None, waits=False, layout="")
         meaning = (bare, *(known.get(each, each) for each in made.parents))
         known[f"gen.{made.name}"] = meaning
         yield made, meaning
@@ -85,6 +85,7 @@ def _of_another_form(models: Models, made: Made, chance: Random) -> Models:
         return models
     form = chance.choice(_SIMPLE)
     bare = replace(made, form=form, hours=2, lookback=0, waits=False, most=None)
+    bare = replace(bare, begins=0, ends=None, layout="")
     return _replaced(models, made, bare)
 
 
@@ -122,6 +123,23 @@ def _of_another_cadence(models: Models, made: Made, _: Random) -> Models:
     return _replaced(models, made, replace(made, daily=not made.daily))
 
 
+def _of_other_times(models: Models, made: Made, chance: Random) -> Models:
+    """It begins later or earlier, or ends: rows of other times may stay where they are."""
+    if not (made.is_by_time or made.form is Form.BY_KEY) or made.form is Form.KEPT:
+        return models
+    begins, ends = chance.choice((0, 0, 3, 24, 30)), chance.choice((None, None, 20, 30, 55))
+    is_start = made.form is Form.BY_KEY or chance.random() < 0.5
+    new = replace(made, begins=begins) if is_start else replace(made, ends=ends)
+    return _replaced(models, made, new)
+
+
+def _laid_out(models: Models, made: Made, chance: Random) -> Models:
+    if not made.is_by_time:
+        return models
+    layout = chance.choice(("", "days(at)", "hours(at)", "(bucket(4, id), days(at))", "id"))
+    return _replaced(models, made, replace(made, layout=layout))
+
+
 _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
     "breaking": lambda models, made, _: _replaced(models, made, edited(made, breaking=True)),
     "column": lambda models, made, _: _replaced(models, made, edited(made, breaking=False)),
@@ -132,4 +150,6 @@ _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
     "cadence": _of_another_cadence,
     "late": _of_late_rows,
     "audit": _audited,
+    "times": _of_other_times,
+    "layout": _laid_out,
 }

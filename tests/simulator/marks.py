@@ -47,7 +47,9 @@ def wrong_marks(
         known = [*_known(comparison, made, services.state.marks(key))]
         wrong = _settled(services, key) if known else set()
         for sources in known:
-            wanted = _by_interval(made, expected([made], sources)[f"gen.{made.name}"].rows or ())
+            shows = expected([made], sources)[f"gen.{made.name}"]
+            wanted = _by_interval(made, shows.rows or ())
+            wrong = {start for start in wrong if shows.certain[0] <= start < shows.certain[1]}
             wrong = {start for start in wrong if now[start] != wanted[start]}
             if not wrong:
                 break

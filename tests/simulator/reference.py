@@ -20,15 +20,22 @@ HOUR: Final = timedelta(hours=1)
 _WITHOUT_TIME: Final = {*SEQUENTIAL, Form.ADDED_LATE}
 """Forms whose tables have no time by which they are read: they are read as they are, too."""
 FOREVER: Final = datetime(2100, 1, 1, tzinfo=UTC)
+Times = tuple[datetime, datetime]
+EVER: Final = (datetime(1970, 1, 1, tzinfo=UTC), FOREVER)
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The rows of a table, and up to when they are complete; ``rows`` is None where it depends on
-    when they were computed."""
+    when they were computed, and only those of the times ``certain`` do not."""
 
     rows: tuple[Row, ...] | None
     end: datetime
+    certain: Times = EVER
+
+    def has(self, row: Row) -> bool:
+        """Whether a row is of the certain times."""
+        return self.certain[0] <= row[1] < self.certain[1]
 
 
 def expected(
@@ -56,27 +63,58 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime) -> Shown:
         return Shown(tuple(rows), FOREVER)
     by_time = parents[:1] if model.form is Form.LOOKUP else parents
     reached = min([each.end for each in by_time] + [landed] * model.waits)
-    end = _floor(model, reached)
+    begin, last = bounds(model)
+    end = min(_floor(model, reached), last)
     given = [each.rows for each in parents]
-    # whoever reads a whole table or a view reads it as it is, whatever its own cadence
-    shown_to = reached if model.form in LOOKED_THROUGH | WHOLE_TABLES | _WITHOUT_TIME else end
-    if any(each is None for each in given):
+    # whoever reads a whole table or a view reads it as it is, whatever its own cadence; nobody
+    # waits for what is behind an end
+    as_it_is = model.form in LOOKED_THROUGH | WHOLE_TABLES | _WITHOUT_TIME
+    shown_to = reached if as_it_is else FOREVER if end == last else end
+    certain = _certain(model, parents)
+    if certain is None or any(each is None for each in given):
         return Shown(None, shown_to)
-    made = _rows(model, given[0] or (), given[-1] or (), end)
-    return Shown(tuple((id_, at, amount + model.plus) for id_, at, amount in made), shown_to)
+    made = _rows(model, given[0] or (), given[-1] or (), (begin, end))
+    rows = tuple((id_, at, amount + model.plus) for id_, at, amount in made)
+    return Shown(rows, shown_to, certain)
+
+
+def bounds(model: Made) -> Times:
+    """Where a model's first interval begins, and where its last one ends."""
+    last = FOREVER if model.ends is None else _floor(model, START + model.ends * HOUR)
+    return _ceil(model, START + model.begins * HOUR), last
+
+
+def _certain(model: Made, parents: Sequence[Shown]) -> Times | None:
+    """Of which times a model's rows are certain, None if of none: what was computed stays where an
+    edit lets it begin later or end earlier."""
+    if model.form in LOOKED_THROUGH:
+        return parents[0].certain
+    begins, ends = EVER
+    for name, parent in zip(model.parents, parents, strict=True):
+        window = model.window(name) if model.is_by_time else None
+        if parent.certain != EVER and window is None:
+            return None
+        if parent.certain != EVER and window is not None:
+            begins = max(begins, _ceil(model, parent.certain[0]) + window[0])
+            ends = min(ends, _floor(model, parent.certain[1]) - window[1])
+    first, last = bounds(model)
+    if model.is_by_time:
+        begins, ends = max(begins, first) if model.begins else begins, min(ends, last)
+    return None if ends <= begins or (last < FOREVER and not model.is_by_time) else (begins, ends)
 
 
 def _rows(  # noqa: PLR0912 - a case for each form
-    model: Made, p: Sequence[Row], q: Sequence[Row], end: datetime
+    model: Made, p: Sequence[Row], q: Sequence[Row], times: Times
 ) -> Iterator[Row]:
-    mine = [row for row in p if START <= row[1] < end]
+    begin, end = times
+    mine = [row for row in p if begin <= row[1] < end]
     match model.form:
         case Form.FULL:
             yield from p
         case Form.VIEW | Form.EMBEDDED:
             yield from ((id_, at, amount * 2) for id_, at, amount in p)
         case Form.UNION:
-            yield from (*mine, *(row for row in q if START <= row[1] < end))
+            yield from (*mine, *(row for row in q if begin <= row[1] < end))
         case Form.RECENT:
             yield from _joined(mine, p, -model.hours * HOUR, timedelta())
         case Form.AHEAD:
@@ -122,6 +160,11 @@ def _joined(
 def _floor(model: Made, at: datetime) -> datetime:
     hour = at.replace(minute=0, second=0, microsecond=0)
     return hour.replace(hour=0) if model.daily else hour
+
+
+def _ceil(model: Made, at: datetime) -> datetime:
+    floor = _floor(model, at)
+    return floor if floor == at else floor + HOUR * (24 if model.daily else 1)
 
 
 def _grouped(pairs: Iterable[tuple[K, Row]]) -> dict[K, list[Row]]:

@@ -62,10 +62,14 @@ class Comparison:
                 # each interval looks at the table as it is then, so only the next one looks again
                 is_known = made.parents[0] not in TABLES or self.seen[name].issuperset(found)
                 rows = tuple(found) if is_known else rows
-            if found != sorted(rows):
+            has = wanted[name].has
+            rows = sorted(row for row in rows if has(row))
+            # what has no interval yet has no view either
+            found = [row for row in found if has(row)] if found is not None else rows and None
+            if found != rows:
                 yield (
                     f"{environment} says that {name} ({made.form.name}) is up to date, and it has "
-                    f"{differing(found, sorted(rows))}"
+                    f"{differing(found, rows)}"
                 )
 
     def _expected(self, models: Models) -> dict[str, Shown]:

@@ -125,7 +125,7 @@ class History:
 
 EDITS: Final = (
     *("breaking", "breaking", "column", "revert", "revert", "add", "remove", "form"),
-    *("late", "audit", "rename", "cadence"),
+    *("late", "audit", "rename", "cadence", "times", "layout"),
 )
 ACTS: Final = (
     *("plan",) * 6,
