@@ -64,14 +64,19 @@ class Form(Enum):
     ADDED_LATE = "rows that are added, late ones by sessions"
     SEED = "rows of a file"
     HISTORY = "a history"
+    HISTORY_BY_TIME = "a history of what carries the time of its last change"
 
 
 SEQUENTIAL: Final = {Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED}
 LOOKED_THROUGH: Final = {Form.VIEW, Form.EMBEDDED}
 WHOLE_TABLES: Final = {Form.FULL, Form.FULL_UNTIL}
-ONLY_AT_THE_END: Final = {Form.HISTORY, Form.KEPT}
+HISTORIES: Final = {Form.HISTORY, Form.HISTORY_BY_TIME}
+ONLY_AT_THE_END: Final = {*HISTORIES, Form.KEPT}
 """Forms whose rows depend on when they were computed, so that nothing else reads them here."""
-KEEPING_BY_THEMSELVES: Final = {*(Form.BY_PARTITION, Form.UNMANAGED, Form.HISTORY, Form.ADDED_LATE)}
+KEEPING_BY_THEMSELVES: Final = {
+    *HISTORIES,
+    *(Form.BY_PARTITION, Form.UNMANAGED, Form.ADDED_LATE),
+}
 """Forms of forward-only kinds: only rows computed after an edit are by the new definition."""
 
 BY_SESSIONS: Final = {Form.SESSIONS, Form.ADDED_LATE}
@@ -82,7 +87,7 @@ _BY_TIME: Final = (
     - SEQUENTIAL
     - LOOKED_THROUGH
     - WHOLE_TABLES
-    - {Form.HISTORY, Form.ADDED_LATE, Form.SEED}
+    - {*HISTORIES, Form.ADDED_LATE, Form.SEED}
 )
 _TWO_PARENTS: Final = {Form.JOIN, Form.UNION, Form.LOOKUP}
 _CORE: Final[Mapping[Form, str]] = {
@@ -117,8 +122,10 @@ _CORE: Final[Mapping[Form, str]] = {
     Form.BY_KEY: "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} WHERE "
     + _WITHIN
     + " GROUP BY id % 3",
-    Form.HISTORY: "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} "
-    "GROUP BY id % 3",
+    **dict.fromkeys(
+        (Form.HISTORY, Form.HISTORY_BY_TIME),
+        "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} GROUP BY id % 3",
+    ),
 }
 _KINDS: Final[Mapping[Form, str]] = {
     Form.FULL: "FULL",
@@ -130,6 +137,7 @@ _KINDS: Final[Mapping[Form, str]] = {
     Form.UNMANAGED: "INCREMENTAL_UNMANAGED",
     Form.ADDED_LATE: "INCREMENTAL_UNMANAGED",
     Form.HISTORY: "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))",
+    Form.HISTORY_BY_TIME: "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at)",
 }
 
 
@@ -241,7 +249,7 @@ class Made:
 
     def window(self, parent: str) -> tuple[timedelta, timedelta] | None:
         """How far an interval reads of a parent before and after itself; None for all of it."""
-        if self.form in WHOLE_TABLES or self.form is Form.HISTORY:
+        if self.form in WHOLE_TABLES | HISTORIES:
             return None
         if self.form is Form.LOOKUP and parent == self.parents[-1]:
             return None

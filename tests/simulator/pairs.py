@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulator.steps import ACTS, EDITS, MEDDLINGS, History
+from tests.simulator.steps import ACTS, COLUMNS, EDITS, MEDDLINGS, History
 from tests.simulator.written import kind_of
 
 Pairs = Counter[tuple[str, str]]
@@ -16,6 +16,7 @@ _NAMED = 12
 KINDS = (
     *("land", "land late", "correct", "lose a row", "compact", "expire"),
     *("signal", "jump", "heed", "tick", "at once"),
+    *(f"source: {how}" for how in COLUMNS),
     *dict.fromkeys(ACTS),
     *dict.fromkeys(f"edit: {how}" for how in EDITS),
     *dict.fromkeys(f"others: {how}" for how in MEDDLINGS),

@@ -47,6 +47,8 @@ def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
         return made
     if made.form is Form.UNMANAGED and made.parents[0] in SOURCES and chance.random() < 0.6:
         made = replace(made, form=Form.ADDED_LATE)
+    if made.form is Form.HISTORY and chance.random() < 0.4:
+        made = replace(made, form=Form.HISTORY_BY_TIME)
     tracked = {*SOURCES, *(f"gen.{each.name}" for each in models if each.is_by_time)}
     may_follow = made.form in _FOLLOWING and tracked.issuperset(made.parents)
     if may_follow and chance.random() < 0.35:

@@ -132,7 +132,7 @@ def _rows(  # noqa: PLR0912 - a case for each form
             by_id = _grouped((row[0], row) for row in q)
             for id_, at, amount in mine:
                 yield id_, at, amount + max((row[2] for row in by_id.get(id_, ())), default=0)
-        case Form.HISTORY:  # the rows that are valid now
+        case Form.HISTORY | Form.HISTORY_BY_TIME:  # the rows that are valid now
             for key, rows in _grouped((row[0] % 3, row) for row in p).items():
                 yield key, max(row[1] for row in rows), sum(row[2] for row in rows)
         case Form.BY_KEY:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.app.generated_models import Form, Made
+from tests.app.generated_models import HISTORIES, Form, Made
 from tests.app.memory_world import MemoryWorld
 from tests.simulator.commands import Models
 from tests.simulator.reference import Row, Shown, expected
@@ -37,7 +37,7 @@ class Comparison:
 
     def note_seen(self, models: Models) -> None:
         """Note what histories see if they look now."""
-        if any(made.form is Form.HISTORY for made in models):
+        if any(made.form in HISTORIES for made in models):
             for name, table in self._expected(models).items():
                 self.seen.setdefault(name, set()).update(table.rows or ())
 
@@ -58,7 +58,7 @@ class Comparison:
             if name in behind or made.form is Form.EMBEDDED or rows is None:
                 continue
             found = shown(self.world, environment, made)
-            if made.form is Form.HISTORY and found is not None:
+            if made.form in HISTORIES and found is not None:
                 # each interval looks at the table as it is then, so only the next one looks again
                 is_known = made.parents[0] not in TABLES or self.seen[name].issuperset(found)
                 rows = tuple(found) if is_known else rows
@@ -83,7 +83,7 @@ class Comparison:
             return
         if made.form is Form.KEPT:
             now = {*whole(table)}
-        elif made.form is Form.HISTORY:
+        elif made.form in HISTORIES:
             now = {row for row in whole(table) if row[-1] is not None}
         else:
             return

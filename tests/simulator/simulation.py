@@ -30,6 +30,7 @@ from tests.simulator.steps import (
     Jump,
     Land,
     Meddle,
+    Reshape,
     Signal,
     Step,
     Tick,
@@ -37,6 +38,7 @@ from tests.simulator.steps import (
 )
 from vde_dagster.app.apply.pausing import resume_models
 from vde_dagster.app.services import Services
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.names import ModelName, ViewNaming, environment_view
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class Simulation(Looks):
         super().__post_init__()
         self._note_files()
 
-    def tell(self, step: Step) -> None:
+    def tell(self, step: Step) -> None:  # noqa: PLR0912 - a case for each
         """Carry out a step, and check everything.
 
         Raises:
@@ -78,6 +80,8 @@ class Simulation(Looks):
                 self.sources.correct(step)
             case Tidy(source=source, expires=expires):
                 self.sources.tidy(source, expires=expires)
+            case Reshape():
+                self.sources.reshape(step, lambda: self._refused_without(step))
             case Edit():
                 self.people.models = edit(self.people.models, step, self.earlier)
                 self._note_files()
@@ -111,7 +115,7 @@ class Simulation(Looks):
         match step:
             case Edit():
                 return ()
-            case Meddle() | Heed() | Tick():
+            case Meddle() | Heed() | Tick() | Reshape():
                 return (step.environment,)
             case Act() | AtOnce():
                 acts = step.acts if isinstance(step, AtOnce) else (step,)
@@ -184,6 +188,16 @@ class Simulation(Looks):
             status = self.status(environment) if is_shown else None
             if status is not None and touched and not is_named(status, made.key, touched):
                 raise Wrong(f"{environment} does not say what became of {touched}")
+
+    def _refused_without(self, step: Reshape) -> None:
+        """Commands that read a column which a source has lost are refused, and name it."""
+        for what in ("run", "plan"):
+            asked = command(self.people, Act(what=what, environment=step.environment))
+            outcome = tried(asked.do, self.world.services())
+            self.note(f"{what} {step.environment} without a column", what, outcome)
+            self.check_shown([asked], is_certain=outcome is None)
+            if isinstance(outcome, EvaluationFailed) and "amount" not in str(outcome):
+                raise Wrong(f"{outcome} does not name the column that {step.source} has lost")
 
     def _tick(self, environment: str) -> None:
         """Dagster's daemon looks, and runs what the sensor asks for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -10,11 +11,13 @@ from typing import Final
 from tests.app.generated_models import OTHERS
 from tests.app.memory_world import RAW, RAW_COLUMNS, SOURCE, START, MemoryWorld, hour_of
 from tests.simulator.reference import Row, Shown
-from tests.simulator.steps import Correct, Land
+from tests.simulator.steps import Correct, Land, Reshape
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import TableName
 
+SPARE: Final = Column(name="spare", type="bigint")
+"""A column that sources may have, and that nobody reads."""
 TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}
 
 
@@ -51,7 +54,7 @@ class Sources:
         hours = [(hour if hour >= 0 else self.until + hour, amount) for hour, amount in step.rows]
         new = [self._row(max(hour, 0), amount) for hour, amount in hours]
         if new:
-            self.world.catalog.append(TABLES[step.source], new)
+            self.world.catalog.append(TABLES[step.source], self._stored(step.source, new))
             self.rows[step.source] += new
         for table in TABLES.values():
             self.world.catalog.set_property(table, VALID_TO, hour_of(self.until).isoformat())
@@ -64,12 +67,34 @@ class Sources:
         at = 1 + step.at % (len(rows) - 1)  # the first row marks the beginning of the source
         changed = [] if step.amount is None else [(rows[at][0], rows[at][1], step.amount)]
         self.rows[step.source] = [*rows[:at], *changed, *rows[at + 1 :]]
-        self.world.catalog.overwrite(TABLES[step.source], self.rows[step.source])
+        stored = self._stored(step.source, self.rows[step.source])
+        self.world.catalog.overwrite(TABLES[step.source], stored)
 
     def tidy(self, source: str, *, expires: bool) -> None:
         """Forget earlier Iceberg snapshots of a source, or compact it."""
         tidied = self.world.catalog.expire if expires else self.world.catalog.compact
         tidied(TABLES[source])
+
+    def reshape(self, step: Reshape, during: Callable[[], None]) -> None:
+        """Add a column to a source, or drop it; or drop one that is read, and put it back after
+        what happens ``during`` that."""
+        catalog, name = self.world.catalog, TABLES[step.source]
+        table = catalog.tables[name]
+        has = any(column.name == SPARE.name for column in table.columns)
+        match step.how:
+            case "lose column":
+                catalog.drop_column(name, "amount")
+                during()
+                table.put_columns_back()
+            case "drop column" if has:
+                catalog.drop_column(name, SPARE.name)
+            case "add column" if not has:
+                table.widen((*table.columns, SPARE))
+
+    def _stored(self, source: str, rows: Sequence[Row]) -> list[tuple[object, ...]]:
+        """Rows with the columns of a source that nobody reads."""
+        more = len(self.world.catalog.tables[TABLES[source]].columns) - len(RAW_COLUMNS)
+        return [(*row, *[7] * more) for row in rows]
 
     def _row(self, hour: float, amount: int) -> Row:
         self._number += 1

@@ -43,6 +43,16 @@ class Tidy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reshape:
+    """A source gets a column that nobody reads, or loses that; or it has lost one that models read
+    while somebody plans and runs an environment."""
+
+    source: str
+    how: str
+    environment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """Somebody edits the project's files: the model of this number, in one of several ways."""
 
@@ -112,7 +122,7 @@ class AtOnce:
     seed: int
 
 
-Step = Land | Correct | Tidy | Edit | Signal | Jump | Meddle | Heed | Tick | Act | AtOnce
+Step = Land | Correct | Tidy | Reshape | Edit | Signal | Jump | Meddle | Heed | Tick | Act | AtOnce
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +150,7 @@ MEDDLINGS: Final = (
     *("append", "delete", "roll back", "drop table", "drop view", "drop physical view"),
     *("compact", "expire"),
 )
+COLUMNS: Final = ("add column", "drop column", "lose column")
 FAULTS: Final = ("dies", "dies", "loses an answer", "has no space", "is locked out", "sleeps")
 
 
@@ -167,11 +178,11 @@ def history(seed: int, *, length: int = 40) -> History:
     return History(models=models, steps=(*first, Act(what="plan", environment="prod"), *steps))
 
 
-def _step(chance: Random, *, sessions: bool) -> Step:
+def _step(chance: Random, *, sessions: bool) -> Step:  # noqa: PLR0912 - a case for each
     source = chance.choice(SOURCES)
     kinds = (
         *("land", "late") * 2,
-        *("fix", "tidy", "at once", "jump", "meddle", "heed", "signal", "tick"),
+        *("fix", "tidy", "columns", "at once", "jump", "meddle", "heed", "signal", "tick"),
         *("edit",) * 3,
         *("act",) * 9,
     )
@@ -188,6 +199,9 @@ def _step(chance: Random, *, sessions: bool) -> Step:
             made = Correct(source=source, at=chance.randrange(99), amount=amount)
         case "tidy":
             made = Tidy(source=source, expires=chance.random() < 0.3 and not sessions)
+        case "columns":
+            how, where = chance.choice(COLUMNS), chance.choice(ENVIRONMENTS)
+            made = Reshape(source=source, how=how, environment=where)
         case "edit":
             how, number = chance.choice(EDITS), chance.randrange(10**6)
             made = Edit(model=chance.randrange(99), how=how, chance=number)

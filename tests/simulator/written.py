@@ -7,7 +7,18 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from tests.simulator.steps import Act, AtOnce, Correct, Edit, History, Land, Meddle, Step, Tidy
+from tests.simulator.steps import (
+    Act,
+    AtOnce,
+    Correct,
+    Edit,
+    History,
+    Land,
+    Meddle,
+    Reshape,
+    Step,
+    Tidy,
+)
 
 
 def kind_of(step: Step) -> str:  # noqa: PLR0911 - a case for each
@@ -17,6 +28,8 @@ def kind_of(step: Step) -> str:  # noqa: PLR0911 - a case for each
             return what
         case AtOnce():
             return "at once"
+        case Reshape(how=how):
+            return f"source: {how}"
         case Edit(how=how):
             return f"edit: {how}"
         case Meddle(how=how):
