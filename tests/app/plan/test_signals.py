@@ -23,7 +23,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.interval_report import report_intervals
-from vde_dagster.core.errors import EvaluationFailed, Place
+from vde_dagster.core.errors import EvaluationFailed, Place, Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
@@ -277,3 +277,27 @@ def test_what_a_person_asks_for_by_name_is_loaded_whatever_a_signal_says(
     evaluate_range(world.services(), bound(world.services()), EVENTS_NAME, asked)
     key = bound(world.services()).key(EVENTS_NAME)
     assert world.state.holdings([key])[key].recorded == (Interval(*hours(0, 40)), asked)
+
+
+def test_a_kept_history_of_hours_that_becomes_one_of_days_is_refused_in_a_sentence(
+    world: MemoryWorld,
+) -> None:
+    """A day of which some hours are loaded is asked of the signals as a whole."""
+    history = """
+MODEL (
+  name mart.history,
+  kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount)),
+  cron '@{unit}',
+  signals (until (hours := {hours}))
+);
+SELECT id AS id, amount AS amount FROM raw.events
+"""
+    build(world.services(), graph_with(history.format(unit="hourly", hours=12)))
+    for held in (24, 48):
+        with pytest.raises(Refused, match="is not made of whole units"):
+            build(world.services(), graph_with(history.format(unit="daily", hours=held)))
+    build(world.services(), graph_with(history.format(unit="hourly", hours=24)))
+    days = graph_with(history.format(unit="daily", hours=48))
+    assert missing(plan(world.services(), days)) == {"mart.history": [hours(24, 48)]}
+    build(world.services(), days)
+    assert plan(world.services(), days).is_empty

@@ -128,11 +128,13 @@ def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[
     """What of some new intervals the signals of a model hold back.
 
     Units that a lookback adds are not asked about: their signals let them pass when they were new.
+    A unit of which finer intervals are loaded, by a table that is kept, is asked about as a whole.
     """
     return tuple(
         waiting
-        for each in lacking
-        for waiting in subtract([each], ready(model, tuple(model.unit.cells(each))))
+        for interval in lacking
+        for units in [tuple(model.unit.cells(model.unit.widen(interval)))]
+        for waiting in subtract([interval], ready(model, units))
     )
 
 
