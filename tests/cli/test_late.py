@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -116,15 +115,14 @@ def test_a_model_without_late_data_is_refused_with_those_that_have_it(
     assert "lifecycle.cancels" in done.stderr
 
 
-def recorded_session(folder: Path, *, other: bool = False) -> str:
-    """A session of signups as it was decided; with ``other`` as another release decided it."""
+def recorded_session(folder: Path) -> str:
+    """A session of signups as it was decided."""
     services = VdeProject.load(folder).services
     binding = bind_environment(services, "prod")
     assert binding is not None
     key = binding.key(SIGNUPS)
     decision = detect(services, binding, SIGNUPS)
     assert isinstance(decision, Load)
-    stored = replace(decision, fill=decision.fill[:0]) if other else decision
     resource = f"version:{key.model}:{key.version}"
     lease = services.state.acquire_lease(resource, holder="test", ttl=timedelta(minutes=1))
     intent = Intent(
@@ -135,7 +133,7 @@ def recorded_session(folder: Path, *, other: bool = False) -> str:
         inputs={},
         base=None,
         execution_time=SEVEN,
-        session=stored,
+        session=decision,
     )
     services.state.record_intent(intent, lease=lease)
     services.state.abandon("w1", reason="it was interrupted", lease=lease)
@@ -165,25 +163,12 @@ def test_a_stateful_decision_is_explained_with_the_limit_of_each_source(life: Pa
     assert "all sources are complete to: " in done.stdout
 
 
-def test_a_past_session_is_explained_and_decided_again_from_the_store(life: Path) -> None:
+def test_a_past_session_is_explained_from_the_store(life: Path) -> None:
     session = recorded_session(life)
     found = asked("explain", "lifecycle.signups", "--session", session, "--project", life)
     assert (found["decision"], found["session_id"]) == ("load", "w1")
-    again = asked("replay", "lifecycle.signups", "--project", life)
-    (each,) = again["sessions"]
-    assert (each["session_id"], each["is_stored"], each["is_same"]) == ("w1", True, True)
-    done = call("late", "replay", "lifecycle.signups", "--session", "w1", "--project", life)
-    assert "w1, begun" in done.stdout
-    assert "the same decision" in done.stdout
-
-
-def test_a_decision_of_another_release_is_told_apart(life: Path) -> None:
-    recorded_session(life, other=True)
-    done = call("late", "replay", "lifecycle.signups", "--project", life)
-    assert done.exit_code == 1
-    assert "another decision" in done.stdout
-    assert "fill: ()" in done.stdout
-    assert "decided otherwise than then: w1" in done.stderr
+    done = call("late", "explain", "lifecycle.signups", "--session", "w1", "--project", life)
+    assert "session w1, begun" in done.stdout
 
 
 def test_none_of_these_commands_starts_java(life: Path, without_java: WithoutJava) -> None:
@@ -194,7 +179,6 @@ def test_none_of_these_commands_starts_java(life: Path, without_java: WithoutJav
         ("explain", str(SIGNUPS)),
         ("explain", str(SIGNUPS), "--session", session),
         ("explain", str(STATE)),
-        ("replay", str(SIGNUPS)),
     ):
         done = without_java("late", *words, "--project", life)
         assert done.returncode == 0, (words, done.stderr)
@@ -205,5 +189,3 @@ def test_a_session_that_does_not_exist_is_refused_with_where_they_are_listed(lif
     assert done.exit_code == 1
     assert "lifecycle.signups has no session w9 here" in done.stderr
     assert "vde late sessions lifecycle.signups" in done.stderr
-    done = call("late", "replay", "lifecycle.signups", "--project", life)
-    assert "No session of lifecycle.signups has run yet." in done.stderr

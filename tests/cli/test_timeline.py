@@ -1,4 +1,4 @@
-"""`vde timeline` shows what a plan or run spent its time on: as text, as JSON and as a page."""
+"""`vde timeline` shows what a plan or run spent its time on: as text and as JSON."""
 
 from __future__ import annotations
 
@@ -81,14 +81,8 @@ def test_a_timeline_is_named_by_its_plan_or_a_unit_of_work(changing: InMemory) -
     assert "there is no timeline of a plan, run or unit of work nobody" in done.stderr
 
 
-def test_the_page_is_written_and_what_json_has_is_in_the_table(
-    changing: InMemory, tmp_path: Path
-) -> None:
-    page = tmp_path / "run.html"
-    assert shown(changing, "--html", page).splitlines()[-1] == f"Written: {page}"
-    assert "<svg" in page.read_text("utf-8")
-    facts: dict[str, Any] = json.loads(shown(changing, "--html", page, "--format", "json"))
-    assert facts["file"] == str(page)
+def test_what_json_has_is_in_the_table(changing: InMemory) -> None:
+    facts: dict[str, Any] = json.loads(shown(changing, "--format", "json"))
     (row,) = re.findall(r"^\| `timeline` \| (.*) \|$", CLI, flags=re.MULTILINE)
     fields = {*facts} | {field for each in facts["rows"] for field in each}
     fields |= {kind for each in facts["rows"] for kind in each["totals"]}
@@ -97,13 +91,6 @@ def test_the_page_is_written_and_what_json_has_is_in_the_table(
 
 def test_long_lists_are_cut_where_that_is_asked_for(changing: InMemory) -> None:
     assert "5 more took less time." in shown(changing, "--rows", "1")
-
-
-def test_a_place_that_cannot_be_written_is_named(changing: InMemory, tmp_path: Path) -> None:
-    page = tmp_path / "no" / "run.html"
-    done = call("timeline", "--html", page, "--project", changing.folder)
-    assert done.exit_code == 1
-    assert f"the picture cannot be written to {page}: No such file or directory" in done.stderr
 
 
 def test_without_a_plan_it_is_said_what_makes_one(tmp_path: Path) -> None:

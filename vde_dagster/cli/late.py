@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.late_explain import explain, replay
+from vde_dagster.cli.late_explain import explain
 from vde_dagster.cli.late_facts import late_names, load_command, opened, pending_facts
 from vde_dagster.cli.late_init import init
 from vde_dagster.cli.printing import instant, note, print_json
@@ -31,7 +31,6 @@ def command() -> None:
 
 command.add_command(explain)
 command.add_command(init)
-command.add_command(replay)
 
 
 @command.command("status", short_help="Show marks, what is pending, and what a session would do.")

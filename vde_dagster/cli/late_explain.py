@@ -1,4 +1,4 @@
-"""`vde late explain` and `vde late replay`: what sessions are decided from, and again the same."""
+"""`vde late explain`: what sessions are decided from."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.late_facts import late_names, opened, pending_facts
-from vde_dagster.cli.printing import instant, note, print_json
-from vde_dagster.core.errors import Refused
+from vde_dagster.cli.printing import instant, print_json
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.question import (
     LateRows,
@@ -27,7 +26,7 @@ from vde_dagster.core.time.intervals import Interval
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from vde_dagster.app.inspect.late_decisions import Explained, Replayed
+    from vde_dagster.app.inspect.late_decisions import Explained
     from vde_dagster.core.ledger.late.pending import Pending
 
 _RANGES = 5
@@ -64,88 +63,6 @@ def explain(
         print_json({"environment": environment, **_facts(found)})
         return
     click.echo("\n".join(_lines(found)))
-
-
-@click.command("replay", short_help="Decide past sessions again from what is stored of them.")
-@click.argument("model", type=options.model, metavar="MODEL")
-@click.option("--session", metavar="ID", help="Only this session.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="At most this many sessions, the latest ones.",
-)
-@options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
-def replay(
-    *,
-    model: ModelName,
-    session: str | None,
-    limit: int,
-    environment: str,
-    output: str,
-    folder: Path,
-) -> None:
-    """Decide the latest sessions of MODEL again, each from what is stored of it, and compare.
-
-    A release that decides otherwise than the one that ran a session shows it here. Nothing is
-    loaded or written, and Spark is not started. The exit code is 1 if a decision differs.
-    """
-    from vde_dagster.app.inspect.late_decisions import explain_session
-    from vde_dagster.app.inspect.late_decisions import replay as decide_again
-    from vde_dagster.app.inspect.late_report import past_sessions
-
-    project, binding = opened(folder, environment)
-    (name,) = late_names(project, binding, model)
-    if session is None:
-        works = past_sessions(project.services, binding, name, limit=limit)
-    else:
-        work = explain_session(project.services, binding, name, session).work
-        works = () if work is None else (work,)
-    found = decide_again(works, project.services)
-    if output == "json":
-        facts = [_replayed_facts(each) for each in found]
-        print_json({"model": str(name), "environment": environment, "sessions": facts})
-    else:
-        if not found:
-            note(f"No session of {name} has run yet.")
-        for each in found:
-            click.echo("\n".join(_replayed_lines(each)))
-    other = [each.work.intent.work_id for each in found if each.again and not each.is_same]
-    if other:
-        raise Refused(f"decided otherwise than then: {', '.join(other)}.")
-
-
-def _replayed_lines(found: Replayed) -> Iterator[str]:
-    from vde_dagster.app.inspect.late_decisions import differences
-
-    head = f"{found.work.intent.work_id}, begun {instant(found.work.started_at)}"
-    if found.again is None:
-        yield f"{head}: what it was decided from is not stored"
-    elif found.is_same:
-        yield f"{head}: the same decision"
-    else:
-        yield f"{head}: another decision"
-        stored = found.work.intent.session
-        assert stored is not None, "only sessions are decided again"
-        yield from (f"  {each}" for each in differences(stored, found.again))
-
-
-def _replayed_facts(found: Replayed) -> dict[str, object]:
-    from vde_dagster.app.inspect.late_decisions import differences
-
-    stored, again = found.work.intent.session, found.again
-    assert stored is not None, "only sessions are decided again"
-    return {
-        "session_id": found.work.intent.work_id,
-        "started_at": instant(found.work.started_at),
-        "is_stored": again is not None,
-        "is_same": found.is_same if again is not None else None,
-        "differences": differences(stored, again) if again is not None else [],
-    }
 
 
 def _lines(found: Explained) -> Iterator[str]:

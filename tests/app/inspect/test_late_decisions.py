@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from tests.app.catch_up.lifecycle import CANCELS, MODELS, SIGNUPS, STATE, span
+from tests.app.catch_up.lifecycle import CANCELS, MODELS, SIGNUPS, span
 from tests.app.catch_up.test_sessions import NAME, TWICE, amounts, project
 from tests.app.catch_up.test_stateful import late_data_comes, loaded_to_hour_five
 from tests.app.memory_world import MemoryWorld, bound, build
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.inspect.late_decisions import (
-    Replayed,
-    differences,
-    explain_next,
-    explain_session,
-    replay,
-)
+from vde_dagster.app.inspect.late_decisions import explain_next, explain_session
 from vde_dagster.app.inspect.late_report import past_sessions
+from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
+from vde_dagster.core.ledger.late.deciding import decide
+from vde_dagster.core.ledger.late.decision import Decision, Load
 from vde_dagster.core.ledger.late.question import StatefulQuestion, StatelessQuestion
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.names import TableName
+
+
+def decided_again(services: Services, work: UnitOfWork) -> Decision:
+    """The decision of a session, made again from what is stored of it."""
+    asked = services.state.question(work.intent.work_id)
+    assert asked is not None
+    return decide(asked)
 
 
 def test_every_session_is_decided_again_the_same_from_what_is_stored() -> None:
@@ -33,29 +35,10 @@ def test_every_session_is_decided_again_the_same_from_what_is_stored() -> None:
     services = life.services()
     binding = bound(services)
     life.world.catalog.expire(TableName("raw", "signups"))  # what was found is gone meanwhile
-    found = [
-        each
-        for name in MODELS
-        for each in replay(past_sessions(services, binding, name, limit=9), services)
-    ]
-    assert len(found) == 2 * len(MODELS)
-    assert all(each.is_same for each in found)
-
-
-def test_a_decision_that_would_be_another_one_now_is_told_apart() -> None:
-    life = loaded_to_hour_five()
-    services = life.services()
-    (work,) = past_sessions(services, bound(services), STATE, limit=1)
-    session = work.intent.session
-    assert session is not None
-    other = replace(session, fill=(span(0, 4),))
-    found = Replayed(work=work, again=other)
-    assert not found.is_same
-    (line,) = differences(session, other)
-    assert line.startswith("fill:")
-    assert differences(session, NothingToLoad(reason="no source")) == [
-        "it would load nothing now: no source"
-    ]
+    works = [work for name in MODELS for work in past_sessions(services, binding, name, limit=9)]
+    assert len(works) == 2 * len(MODELS)
+    for work in works:
+        assert decided_again(services, work) == work.intent.session
 
 
 def test_the_next_decision_is_explained_with_all_that_it_is_made_from() -> None:
@@ -92,9 +75,8 @@ def test_rows_of_earlier_columns_are_part_of_what_is_stored() -> None:
     services = world.services()
     catch_up(services, bound(services), NAME)
     assert amounts(world) == [5, 10, 100]
-    found = replay(past_sessions(services, bound(services), NAME, limit=1), services)
-    (latest,) = found
-    assert latest.is_same
-    asked = services.state.question(latest.work.intent.work_id)
+    (latest,) = past_sessions(services, bound(services), NAME, limit=1)
+    assert decided_again(services, latest) == latest.intent.session
+    asked = services.state.question(latest.intent.work_id)
     assert isinstance(asked, StatelessQuestion)
     assert asked.outgrown
