@@ -40,11 +40,13 @@ def attached(snapshots: Snapshots, macro: str) -> Snapshots:
     return {**snapshots, NAME: replace(snapshot, source=source)}
 
 
+@pytest.mark.full
 def test_a_graph_is_read_once(cache: ModelCache) -> None:
     assert stored_graph(shown(), cache) is stored_graph(shown(), cache)
     assert stored_graph(shown()) is not stored_graph(shown())
 
 
+@pytest.mark.full
 def test_every_text_has_its_own_graph_also_those_of_one_fingerprint(cache: ModelCache) -> None:
     commented = EVENTS.replace("SELECT id AS id", "SELECT  id  AS  id")
     plain, other = shown(), shown(commented)
@@ -64,6 +66,7 @@ def test_what_code_says_that_may_do_anything_is_asked_each_time(cache: ModelCach
     assert stored_graph(opened, cache) is not stored_graph(opened, cache)
 
 
+@pytest.mark.full
 def test_only_the_newest_graphs_are_kept(cache: ModelCache) -> None:
     snapshots = shown()
     first = stored_graph(snapshots, cache)

@@ -97,6 +97,7 @@ def calls_of_a_session() -> list[str]:
     return fuse.names
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call, after", cuts(calls_of_a_build(landed())))
 def test_a_first_build_that_dies_at_any_call_is_completed_by_the_next(
     call: int, after: bool
@@ -112,6 +113,7 @@ def test_a_first_build_that_dies_at_any_call_is_completed_by_the_next(
     assert_ledger_is_true(world)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call, after", cuts(calls_of_a_session()))
 def test_a_session_that_dies_at_any_call_loads_each_row_exactly_once(
     call: int, after: bool

@@ -280,6 +280,7 @@ def keep(night: Night, *amounts: int) -> None:
     night.world.catalog.delete(RAW, kept)
 
 
+@pytest.mark.full
 def test_rows_go_by_the_command_that_a_refusal_names(opened: Opened) -> None:
     night = opened(large=LARGE)
     keep(night, 10)
@@ -305,6 +306,7 @@ def test_rows_go_by_a_promotion_and_by_a_rollback_if_that_is_said(opened: Opened
     assert night.world.rows("m.large") == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", [pytest.param("resume", marks=pytest.mark.full), "select"])
 def test_a_paused_model_gets_its_new_version_or_keeps_the_old_one(opened: Opened, way: str) -> None:
     night = opened(hours=HOURS, large=LARGE)
@@ -398,6 +400,7 @@ def test_what_lacks_its_input_is_filled_by_the_plan_that_is_named(opened: Opened
     assert [row[2] for row in night.world.rows("m.after")][-1] == 77
 
 
+@pytest.mark.full
 def test_what_a_source_has_lost_is_computed_from_what_is_left_by_the_command(
     opened: Opened,
 ) -> None:
@@ -528,6 +531,7 @@ def test_the_second_of_two_environments_with_one_new_version_plans_again_as_advi
     assert [row[1] for row in night.world.rows("m__ben.large")] == [17, 18, 19, 20]
 
 
+@pytest.mark.full
 def test_a_plan_that_does_not_hold_any_more_is_made_again_by_the_command_that_is_named(
     opened: Opened, tmp_path: Path
 ) -> None:

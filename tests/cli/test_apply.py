@@ -146,6 +146,7 @@ def test_applying_a_file_again_does_nothing(sources: Path) -> None:
     assert revision(sources) == 1
 
 
+@pytest.mark.full
 def test_a_plan_with_nothing_to_do_is_saved_and_applied_as_such(sources: Path) -> None:
     applied(sources, save(sources))
     path = save(sources, name="second.json")
@@ -218,6 +219,7 @@ def newer(text: str) -> str:
     return text.replace('"format_version": 2', '"format_version": 3')
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "edited,reported",
     [

@@ -50,6 +50,7 @@ def test_a_plan_and_a_run_take_the_number_from_the_command_line(
     assert told == [Concurrency(models=4), Concurrency(models=2, fail_fast=True)]
 
 
+@pytest.mark.full
 def test_a_project_says_it_for_all_of_its_plans(
     changing: InMemory, told: list[Concurrency]
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_person_sees_the_rows_and_where_all_of_them_lie(project: Path, refused
     assert f"branch_w_{refused}" in done.stdout
 
 
+@pytest.mark.full
 def test_the_newest_comes_first_and_the_limit_holds(project: Path, refused: str) -> None:
     newer = record(project, PASSED)
     for limit, expected in ((1, [newer]), (5, [newer, refused])):

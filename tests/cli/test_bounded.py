@@ -101,6 +101,7 @@ def test_status_names_a_preview_and_the_command_that_promotes_its_change(preview
     assert (sales["bounded_after"], sales["change"], sales["rows"]) == (None, "none", "equal")
 
 
+@pytest.mark.full
 def test_a_preview_is_in_history_and_in_a_comparison(previewed: Path) -> None:
     found = facts("history", "dev", "--project", previewed)["revisions"][0]
     assert (found["bounded"], found["previews"]) == ([], ["mart.sales"])

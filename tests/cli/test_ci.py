@@ -82,6 +82,7 @@ def test_a_request_is_built_summarized_promoted_and_cleaned_up(changing: InMemor
     assert not ci("clean", changing)["removed"]
 
 
+@pytest.mark.full
 def test_the_comment_is_what_the_plan_has_said(changing: InMemory) -> None:
     said = call("ci", "plan", "42", "--project", changing.folder)
     assert said.exit_code == 0, said.stderr
@@ -120,6 +121,7 @@ def test_unit_tests_decide_whether_the_environment_is_built(
     assert [each["name"] for each in names] == ["prod"], "nothing was written"
 
 
+@pytest.mark.full
 def test_what_failed_earlier_leaves_nothing_that_could_be_promoted(changing: InMemory) -> None:
     ci("plan", changing)
     edit(changing.folder / DAILY, "ELSE '200'", "ELSE 'many'")
@@ -129,6 +131,7 @@ def test_what_failed_earlier_leaves_nothing_that_could_be_promoted(changing: InM
     assert shares(changing) == [30, 60]
 
 
+@pytest.mark.full
 def test_a_step_that_a_fault_ends_leaves_nothing_that_could_be_promoted(
     changing: InMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,7 @@ def test_layout_is_no_change_and_a_description_one_of_metadata(
     }
 
 
+@pytest.mark.full
 def test_revisions_of_a_project_in_a_folder_of_a_repository(tmp_path: Path) -> None:
     top = new_repository(tmp_path / "mono")
     shop = top / "data" / "shop"
@@ -264,6 +265,7 @@ def test_a_change_in_python_is_said_to_be_undecidable(project: Path, changed: Pa
     assert "mart.scores  breaking (undecidable)" in call("compare", project, changed).stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "arguments,before,after,category",
     [

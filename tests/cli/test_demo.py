@@ -114,6 +114,7 @@ def test_every_query_result_equals_the_computation_over_the_csv_files(demo: Demo
         assert not each["more"]
 
 
+@pytest.mark.full
 def test_every_models_rows_equal_the_computation_over_the_csv_files(demo: Demo) -> None:
     wanted = expected.model_rows(demo.until)
     catalog = VdeProject.load(demo.folder).iceberg_catalog()
@@ -188,6 +189,7 @@ def test_dagster_calls_nothing_of_the_demo_stale_or_missing(
     assert {key: each for key, each in statuses.items() if each != {"FRESH"}} == {}
 
 
+@pytest.mark.full
 def test_progress_is_one_line_for_each_unit_of_work(demo: Demo) -> None:
     lines = [line for line in demo.progress.splitlines() if line.startswith("built ")]
     assert [line.split()[1] for line in lines] == [
@@ -216,6 +218,7 @@ def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, without_java: Wit
     }
 
 
+@pytest.mark.full
 def test_an_edit_is_kept_and_planned(demo: Demo) -> None:
     model = demo.folder / "models" / "mart" / "punctuality.py"
     edited = model.read_text().replace("on_time_minutes = 15", "on_time_minutes = 10")
@@ -267,6 +270,7 @@ def test_a_project_of_init_builds_at_once(tmp_path: Path) -> None:
     assert rows == {"staging.orders": 6, "mart.revenue": 6, "mart.best_customers": None}
 
 
+@pytest.mark.full
 def test_catch_up_explains_what_landed_since_without_java(
     demo: Demo, without_java: WithoutJava
 ) -> None:

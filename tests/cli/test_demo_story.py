@@ -50,6 +50,7 @@ def test_a_file_that_the_user_changed_stays_as_it_is(folder: Path, edit: Edit) -
     assert not path.exists()
 
 
+@pytest.mark.full
 def test_the_first_edit_changes_one_column_that_one_view_reads(folder: Path) -> None:
     changes = compared(folder, EARLY_IS_NO_DELAY)
     assert set(changes) == {"mart.carrier_delays", "mart.delays_by_airline"}
@@ -57,6 +58,7 @@ def test_the_first_edit_changes_one_column_that_one_view_reads(folder: Path) -> 
     assert changes["mart.delays_by_airline"]["category"] == "indirect_breaking"
 
 
+@pytest.mark.full
 def test_that_the_second_edit_changes_no_row_is_not_seen_in_the_text(folder: Path) -> None:
     changes = compared(folder, SCHEDULED_HOUR)
     assert changes["core.flights"]["category"] == "breaking"

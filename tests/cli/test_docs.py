@@ -64,6 +64,7 @@ def test_no_option_is_made_up() -> None:
     assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
 
 
+@pytest.mark.full
 def test_no_text_names_a_command_that_does_not_exist() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
     code = [*(ROOT / "vde_dagster").rglob("*.py"), *(ROOT / "examples").rglob("*.py")]

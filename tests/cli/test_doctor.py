@@ -123,6 +123,7 @@ def test_what_works_is_said_in_a_line_each_and_leaves_nothing_behind(shop: Path)
     assert "Nothing is broken" in done.stderr
 
 
+@pytest.mark.full
 def test_a_wrong_project_stops_all_that_needs_it_and_no_more(shop: Path) -> None:
     edit(shop / "vde.yaml", "name:", "nam:")
     found = checked(shop, "--no-spark")
@@ -135,6 +136,7 @@ def test_a_wrong_project_stops_all_that_needs_it_and_no_more(shop: Path) -> None
     assert outcome(shop, "project") == "ok"
 
 
+@pytest.mark.full
 def test_a_missing_java_is_broken_and_spark_needs_it(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +160,7 @@ def test_a_java_that_is_too_old_is_named(
     assert str(old) in checked(shop, "--no-spark")["Java"]["message"]
 
 
+@pytest.mark.full
 def test_jars_that_are_named_and_not_there_are_broken(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +199,7 @@ def test_a_jar_with_other_bytes_of_the_same_number_is_found(shop: Path, cache: P
     assert absent["advice"] == "`vde jars` does it."
 
 
+@pytest.mark.full
 def test_missing_jars_are_not_downloaded_without_java(
     shop: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +210,7 @@ def test_missing_jars_are_not_downloaded_without_java(
     assert found["Spark"]["message"] == "needs Java and jars"
 
 
+@pytest.mark.full
 def test_a_new_project_has_no_state_yet_and_an_empty_file_is_none(shop: Path) -> None:
     found = checked(shop, "--no-spark")["state"]
     assert found["outcome"] == "ok"
@@ -221,6 +226,7 @@ def test_a_new_project_has_no_state_yet_and_an_empty_file_is_none(shop: Path) ->
     assert outcome(shop, "state") == "ok"
 
 
+@pytest.mark.full
 def test_a_state_that_cannot_be_written_is_broken(shop: Path) -> None:
     promote(shop, loaded=True)
     with closing(sqlite3.connect(shop / ".vde" / "lake.db")) as file:
@@ -233,6 +239,7 @@ def test_a_state_that_cannot_be_written_is_broken(shop: Path) -> None:
     assert outcome(shop, "state") == "ok"
 
 
+@pytest.mark.full
 def test_a_state_in_a_shared_folder_is_a_warning(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +259,7 @@ def catalog_of(shop: Path, kind: str) -> str:
     )
 
 
+@pytest.mark.full
 def test_a_catalog_that_cannot_be_opened_is_broken_and_so_named(shop: Path) -> None:
     settings = (shop / "vde.yaml").read_text("utf-8")
     (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sqll"))
@@ -265,6 +273,7 @@ def test_a_catalog_that_cannot_be_opened_is_broken_and_so_named(shop: Path) -> N
     assert outcome(shop, "catalog") == outcome(shop, "views") == "ok"
 
 
+@pytest.mark.full
 def test_a_warehouse_that_is_no_folder_is_broken_and_nothing_is_left(shop: Path) -> None:
     checked(shop, "--no-spark")
     before = content(shop)
@@ -279,6 +288,7 @@ def test_a_warehouse_that_is_no_folder_is_broken_and_nothing_is_left(shop: Path)
     assert outcome(shop, "catalog") == "ok"
 
 
+@pytest.mark.full
 def test_views_that_cannot_be_made_are_broken_and_the_table_is_removed(shop: Path) -> None:
     checked(shop, "--no-spark")
     before = content(shop)
@@ -295,6 +305,7 @@ def test_views_that_cannot_be_made_are_broken_and_the_table_is_removed(shop: Pat
     assert outcome(shop, "views") == "ok"
 
 
+@pytest.mark.full
 def test_what_dagster_needs_is_looked_at_once_there_is_a_home(shop: Path) -> None:
     found = checked(shop, "--no-spark")
     assert found["Dagster instance"]["outcome"] == "warning"
@@ -329,6 +340,7 @@ def test_a_history_in_files_that_several_machines_have_is_broken(
     assert outcome(shop, "Dagster history") == "ok"
 
 
+@pytest.mark.full
 def test_a_project_without_a_workspace_is_told_where_to_see_one(shop: Path, tmp_path: Path) -> None:
     assert outcome(shop, "code locations") == "broken"  # it names none
     (shop / "workspace.yaml").unlink()
@@ -378,6 +390,7 @@ def name_catalog(project: Path, *conf: str) -> str:
     return name
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_spark_is_tried_on_the_same_table_and_another_catalog_is_found_out(

@@ -130,6 +130,7 @@ def test_hostile_names_and_comments_of_the_catalog_are_only_text(undeclared: Pat
     assert {str(node.name) for node in graph if node.name.schema == "evil"} == set()
 
 
+@pytest.mark.full
 def test_sources_behind_variables_and_macros_are_found_and_disabled_models_read_none(
     undeclared: Path,
 ) -> None:
@@ -168,6 +169,7 @@ def test_models_that_cannot_be_read_are_reported_and_nothing_is_written(undeclar
 ANCHORED = "- name: raw.events\n  columns: &c {id: int}\n- name: raw.x\n  columns: *c\n"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", ["a: b\n", "- [\n", ANCHORED])
 def test_a_file_that_cannot_be_edited_stays_as_it_is(undeclared: Path, text: str) -> None:
     file_of(undeclared).write_text(text)

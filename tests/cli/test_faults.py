@@ -176,6 +176,7 @@ def small_disk(folder: Path, size: str = "300k") -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.mark.full
 def test_a_full_disk_is_said_and_the_same_command_works_once_there_is_room(project: Path) -> None:
     disk = project / "small"
     with small_disk(disk):
@@ -268,6 +269,7 @@ def slow(context):
 '''
 
 
+@pytest.mark.full
 def test_rows_that_spark_cannot_compute_are_said_once_and_its_log_where_it_is_asked_for(
     tmp_path: Path,
 ) -> None:

@@ -118,6 +118,7 @@ TOTAL: Final = "SELECT x FROM kept.total"
 READING: Final = ("query", "SELECT x FROM kept.pair", "--engine", "duckdb")
 
 
+@pytest.mark.full
 def test_the_rows_of_a_lost_data_file_come_back_by_the_commands_that_are_named(
     folder: Path,
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_view_whose_metadata_is_lost_is_missed_and_made_again_by_the_next_plan
     assert "up to date" in given(folder, "status")
 
 
+@pytest.mark.full
 def test_a_promotion_makes_a_view_whose_metadata_is_lost_again_with_the_others(
     folder: Path,
 ) -> None:
@@ -305,6 +307,7 @@ def test_a_folder_with_the_files_of_another_table_is_left_until_that_is_copied_a
     assert sorted(copied.column("x").to_pylist()) == [1, 2]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "files", ["data/*.parquet", pytest.param("metadata/snap-*.avro", marks=pytest.mark.full)]
 )

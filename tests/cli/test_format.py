@@ -43,6 +43,7 @@ def messy(project: Path) -> Path:
     return project
 
 
+@pytest.mark.full
 def test_a_messy_model_is_laid_out_and_stays_the_same_model(messy: Path) -> None:
     before = fingerprints(messy)
     file = messy / "models" / "mart" / "messy.sql"
@@ -59,6 +60,7 @@ def test_a_messy_model_is_laid_out_and_stays_the_same_model(messy: Path) -> None
     assert again.stderr == "0 formatted, 4 unchanged.\n"
 
 
+@pytest.mark.full
 def test_the_contract_of_the_json_document(messy: Path) -> None:
     found = facts(messy, "--check")
     assert list(found) == ["version", "written", "files"]
@@ -74,6 +76,7 @@ def test_the_contract_of_the_json_document(messy: Path) -> None:
     assert [each["changes"] for each in facts(messy)["files"]] == [False] * 4
 
 
+@pytest.mark.full
 def test_check_writes_nothing_and_answers_by_its_exit_code(messy: Path) -> None:
     file = messy / "models" / "mart" / "messy.sql"
     done = call("format", "--check", "--project", messy)
@@ -113,6 +116,7 @@ def test_only_the_files_and_folders_that_are_named(messy: Path) -> None:
     assert twin.read_text() == formatted
 
 
+@pytest.mark.full
 def test_line_ends_byte_order_mark_and_permissions_stay(messy: Path) -> None:
     file = messy / "models" / "mart" / "messy.sql"
     file.write_bytes(("\ufeff" + MESSY.replace("\n", "\r\n")).encode())
@@ -125,6 +129,7 @@ def test_line_ends_byte_order_mark_and_permissions_stay(messy: Path) -> None:
     assert call("format", "--check", "--project", messy).exit_code == 0
 
 
+@pytest.mark.full
 def test_models_are_formatted_also_where_the_project_cannot_be_loaded(messy: Path) -> None:
     (messy / "models" / "mart" / "lost.sql").write_text("select x from raw.undeclared")
     assert call("plan", "--project", messy).exit_code == 1
@@ -164,6 +169,7 @@ def test_a_project_without_models_says_so(tmp_path: Path) -> None:
     assert done.stderr == "There is no SQL model to format.\n"
 
 
+@pytest.mark.full
 def test_neither_java_nor_the_state_is_needed(messy: Path, without_java: WithoutJava) -> None:
     shutil.rmtree(messy / ".vde", ignore_errors=True)
     done = without_java("format", "--project", messy)

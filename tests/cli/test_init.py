@@ -25,6 +25,7 @@ from vde_dagster import build_definitions
 from vde_dagster.core.names import InvalidName
 
 
+@pytest.mark.full
 def test_the_new_project_plans_three_models(project: Path) -> None:
     done = call("plan", "prod", "--project", project, "--format", "json")
     assert done.exit_code == 0, done.stderr
@@ -45,6 +46,7 @@ def test_it_has_everything_that_dagster_needs(project: Path) -> None:
     assert ".vde/" in (project / ".gitignore").read_text().splitlines()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "variable,shown",
     [

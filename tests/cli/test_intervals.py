@@ -50,6 +50,7 @@ def models(folder: Path, *arguments: str) -> dict[str, Any]:
     return {each["model"]: each for each in shown(folder, *arguments)["models"]}
 
 
+@pytest.mark.full
 def test_the_contract_of_the_json_document(landed: Path) -> None:
     facts = shown(landed)
     assert list(facts) == ["version", "environment", "now", "models"]
@@ -102,6 +103,7 @@ INCREMENTAL = {
 }
 
 
+@pytest.mark.full
 def test_every_incremental_kind_is_counted_by_interval_as_a_plan_counts_it(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "kinds")
     for name, kind in INCREMENTAL.items():
@@ -126,6 +128,7 @@ def test_every_incremental_kind_is_counted_by_interval_as_a_plan_counts_it(tmp_p
     assert reported["mart.totals"]["missing"] == [{**sixteen_days[0], "intervals": 1}]
 
 
+@pytest.mark.full
 def test_what_is_made_at_once_is_shown_whole_where_a_range_overlaps_it(landed: Path) -> None:
     totals = models(landed, "--start", "2024-01-02", "--end", "2024-01-02")["mart.totals"]
     assert totals["loaded"] == [{"start": at("01T00"), "end": at("03T00")}]
@@ -134,6 +137,7 @@ def test_what_is_made_at_once_is_shown_whole_where_a_range_overlaps_it(landed: P
     assert (later["loaded"], later["missing"]) == ([], [])
 
 
+@pytest.mark.full
 def test_start_and_end_limit_what_is_shown(landed: Path) -> None:
     found = models(landed, "--start", "2024-01-02T20:00", "--end", "2024-01-03")
     assert found["staging.events"]["loaded"] == [{"start": at("02T20"), "end": at("03T00")}]
@@ -145,6 +149,7 @@ def test_start_and_end_limit_what_is_shown(landed: Path) -> None:
     assert exclusive["missing"] == []
 
 
+@pytest.mark.full
 def test_a_range_that_cuts_an_interval_shows_it_whole(landed: Path) -> None:
     found = models(landed, "mart.daily", "--start", "2024-01-03T12:00")
     assert found["mart.daily"]["missing"] == [
@@ -159,6 +164,7 @@ def test_a_range_that_cuts_an_interval_shows_it_whole(landed: Path) -> None:
     assert models(landed, "mart.daily", *before)["mart.daily"]["missing"] == []
 
 
+@pytest.mark.full
 def test_an_edited_file_holds_nothing_yet_and_what_the_environment_shows_still_does(
     landed: Path,
 ) -> None:
@@ -171,6 +177,7 @@ def test_an_edited_file_holds_nothing_yet_and_what_the_environment_shows_still_d
     assert promoted["staging.events"]["version"] != edited["version"]
 
 
+@pytest.mark.full
 def test_an_environment_does_not_need_the_files(landed: Path) -> None:
     before = shown(landed, "--env", "prod")
     (landed / EVENTS).write_text("SELECT FROM")
@@ -189,6 +196,7 @@ def test_only_the_models_that_are_named(landed: Path) -> None:
     assert list(models(landed, "mart.totals", "MART.PEOPLE")) == ["mart.people", "mart.totals"]
 
 
+@pytest.mark.full
 def test_a_table_for_people(landed: Path) -> None:
     text = call("intervals", "--project", landed).stdout
     for word in (
@@ -201,6 +209,7 @@ def test_a_table_for_people(landed: Path) -> None:
         assert word in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "arguments,title",
     [
@@ -254,6 +263,7 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
     assert "waits: mart.daily lacks 2024-01-01 to" in text
 
 
+@pytest.mark.full
 def test_what_is_not_due_yet_says_when_it_will_be(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "whole")
     make_source(folder)
@@ -274,6 +284,7 @@ def test_what_is_not_due_yet_says_when_it_will_be(tmp_path: Path) -> None:
 
 # Berlin goes from +1 to +2 at 2024-03-31 01:00Z, so 02:30 of that day is left out; the clock on the
 # wall says 03:00 then, which is 01:00Z.
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, cron, now, missing, following",
     [
@@ -313,6 +324,7 @@ def test_a_version_that_another_environment_fills_says_so(landed: Path) -> None:
     assert [each["name"] for each in facts["staging.events"]["waits_for"]] == ["prod"]
 
 
+@pytest.mark.full
 def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "held_back")
     (folder / "vde.yaml").write_text("name: a\ndefaults: {start: 2024-01-01}\n")  # the wall clock

@@ -74,6 +74,7 @@ def test_production_is_refused_with_what_to_do(shop: Path) -> None:
     assert call("invalidate", "nobody", "--project", shop).exit_code == 1
 
 
+@pytest.mark.full
 def test_when_environments_expire_is_shown(project: Path) -> None:
     settings = project / "vde.yaml"
     own = "environments: {pinned: {ttl: never}, slow: {ttl: 9 days}}\n"
@@ -116,6 +117,7 @@ def test_a_time_that_is_none_is_refused_with_its_line(project: Path, text: str, 
     assert "vde.yaml:" in done.stderr
 
 
+@pytest.mark.full
 def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
     promote(shop, "prod", loaded=True)
     edited(shop)
@@ -129,6 +131,7 @@ def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
     assert "not kept any more" in call("history", "prod", "--project", shop).stdout
 
 
+@pytest.mark.full
 def test_files_that_cannot_be_deleted_are_named_and_the_exit_code_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def noting_what_is_read() -> Iterator[list[str]]:
         yield noted
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_the_second_time_no_model_is_read_or_resolved(
     shop: Path, arguments: tuple[str, ...]
@@ -96,6 +97,7 @@ def test_the_second_time_no_model_is_read_or_resolved(
     assert noted == []
 
 
+@pytest.mark.full
 def test_of_an_edit_only_the_model_is_read(shop: Path) -> None:
     call("compare", "HEAD", "--project", shop)
     write(shop, {TOP: BASE[TOP].replace("@twice(id)", "(id * 4)")})
@@ -106,6 +108,7 @@ def test_of_an_edit_only_the_model_is_read(shop: Path) -> None:
         assert [each for each in noted if each.startswith("read")] == [f"read {TOP}"] * edited
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_a_command_says_the_same_whatever_is_kept(shop: Path, arguments: tuple[str, ...]) -> None:
     plain = without_kept(shop, *arguments)
@@ -118,6 +121,7 @@ def test_a_command_says_the_same_whatever_is_kept(shop: Path, arguments: tuple[s
         assert (shop / KEPT).is_file()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("damage", DAMAGE, ids=[each.__name__ for each in DAMAGE])
 def test_a_damaged_file_is_rebuilt(shop: Path, damage: Callable[[Path], None]) -> None:
     shown(shop, "fingerprint")
@@ -135,6 +139,7 @@ def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:
     assert noted == []
 
 
+@pytest.mark.full
 def test_what_is_wrong_is_reported_each_time(shop: Path) -> None:
     shown(shop, "fingerprint")
     write(shop, {"models/m/wrong.sql": "MODEL (name m.wrong);\nSELECT nothing FROM m.top"})
@@ -144,6 +149,7 @@ def test_what_is_wrong_is_reported_each_time(shop: Path) -> None:
     assert all("models/m/wrong.sql:2: " in each.stderr for each in reported)
 
 
+@pytest.mark.full
 def test_folders_keep_their_own_models_and_revisions_those_of_the_project(
     shop: Path, tmp_path: Path
 ) -> None:
@@ -156,6 +162,7 @@ def test_folders_keep_their_own_models_and_revisions_those_of_the_project(
     assert (shop / KEPT).is_file()
 
 
+@pytest.mark.full
 def test_where_the_work_tree_has_no_project_nothing_is_kept(shop: Path) -> None:
     plain = without_kept(shop, "compare", "HEAD~1", "HEAD")
     write(shop, {"vde.yaml": None})

@@ -90,6 +90,7 @@ def test_each_model_with_late_data_has_its_marks_what_is_pending_and_a_decision(
     }
 
 
+@pytest.mark.full
 def test_a_person_reads_the_same(life: Path) -> None:
     done = call("late", "status", "lifecycle.account_state", "--project", life)
     assert done.exit_code == 0

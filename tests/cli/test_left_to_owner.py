@@ -60,6 +60,7 @@ def carried_out(changing: InMemory, text: str, wanted: list[str]) -> None:
         assert vde(changing, *wanted, "--auto-apply").exit_code == 0
 
 
+@pytest.mark.full
 def test_a_request_that_waits_for_production_is_not_built(changing: InMemory) -> None:
     done = vde(changing, "ci", "plan", "7")
     assert done.exit_code == 1
@@ -87,6 +88,7 @@ def test_the_documents_of_a_request_that_waits_say_so(changing: InMemory) -> Non
     assert waits["mart.daily"]["command"] == "vde plan prod"
 
 
+@pytest.mark.full
 def test_a_model_of_the_request_itself_waits_for_what_it_reads(changing: InMemory) -> None:
     edit(changing.folder / "models" / "best.sql", "MAX(shares)", "MAX(shares) + 1")
     planned = document(changing, "ci", "plan", "7", exit_code=1)
@@ -106,6 +108,7 @@ def test_what_production_is_behind_with_keeps_no_request_back(changing: InMemory
     assert (planned["failure"], planned["waits"]) == (None, [])
 
 
+@pytest.mark.full
 def test_production_fills_what_a_request_waits_for(changing: InMemory) -> None:
     refused = vde(changing, "ci", "plan", "7").stderr
     carried_out(changing, refused, ["plan", "prod"])
@@ -115,6 +118,7 @@ def test_production_fills_what_a_request_waits_for(changing: InMemory) -> None:
     assert (planned["failure"], planned["waits"]) == (None, [])
 
 
+@pytest.mark.full
 def test_a_stamp_gives_a_request_a_version_of_its_own(changing: InMemory) -> None:
     refused = vde(changing, "ci", "plan", "7").stderr
     assert "write another `stamp` in mart.daily, which" in refused
@@ -138,6 +142,7 @@ def test_status_advises_what_fills_the_version(changing: InMemory) -> None:
     assert "Refused by an audit" not in vde(changing, "status", "pr_7").stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_nothing_is_up_to_date_that_waits(changing: InMemory, command: str) -> None:
     first = vde(changing, "plan", "pr_7", "--auto-apply")
@@ -153,6 +158,7 @@ def test_nothing_is_up_to_date_that_waits(changing: InMemory, command: str) -> N
     assert not found.get("up_to_date", False)
 
 
+@pytest.mark.full
 def test_a_run_of_the_owner_fills_what_it_shows(changing: InMemory) -> None:
     assert vde(changing, "plan", "prod", "--auto-apply").exit_code == 0
     assert vde(changing, "plan", "dev", "--auto-apply").exit_code == 0
@@ -165,6 +171,7 @@ def test_a_run_of_the_owner_fills_what_it_shows(changing: InMemory) -> None:
     assert "dev is up to date." in vde(changing, "plan", "dev").stdout
 
 
+@pytest.mark.full
 def test_a_request_waits_for_another_one_that_came_first(changing: InMemory) -> None:
     edit(changing.folder / DAILY, "ELSE '200'", "ELSE '300'")
     document(changing, "ci", "plan", "8")
@@ -180,6 +187,7 @@ def test_a_request_waits_for_another_one_that_came_first(changing: InMemory) -> 
     assert shares(changing, "mart__pr_7") == [90, 180, 30]
 
 
+@pytest.mark.full
 def test_a_request_waits_for_another_one_that_was_refused(changing: InMemory) -> None:
     edit(changing.folder / DAILY, "ELSE '200'", "ELSE '900'")
     assert vde(changing, "ci", "plan", "8").exit_code == 1

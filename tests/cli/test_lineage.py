@@ -147,6 +147,7 @@ def test_no_java_is_needed_and_nothing_is_written(project: Path, without_java: W
     assert not (project / ".vde").exists()
 
 
+@pytest.mark.full
 def test_a_reader_that_stops_reading_is_no_bug(project: Path) -> None:
     code = "from vde_dagster.cli import main; main()"
     reader, writer = os.pipe()

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.cli.calling import call, new_project
 from tests.cli.promoted import promote
 from tests.project.repositories import commit, new_repository
@@ -85,6 +87,7 @@ def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_ne
     assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
 
 
+@pytest.mark.full
 def test_an_environment_is_made_promoted_and_rolled_back_by_views_alone(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "vde.yaml").write_text("name: shown\n")

@@ -62,6 +62,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     return made
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_the_rest_is_applied_and_the_advice_of_each_command_ends_it(shop: Shop, name: str) -> None:
     case = CASES[name]
@@ -135,6 +136,7 @@ def test_rows_that_are_never_computed_again_have_another_advice(shop: Shop) -> N
     assert shop.world.rows("mart.sales") == SALES
 
 
+@pytest.mark.full
 def test_a_state_that_was_put_back_to_an_older_copy_goes_on_in_both_ways_that_are_advised(
     shop: Shop,
 ) -> None:

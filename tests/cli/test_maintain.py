@@ -56,6 +56,7 @@ def test_tables_that_do_not_say_whose_they_are_are_listed_and_left_and_views_mai
     assert re.search(r"0 of \d+ tables and views were maintained: 0 bytes", done.stdout)
 
 
+@pytest.mark.full
 def test_what_its_json_has_is_in_the_table_of_the_docs(project: Path) -> None:
     promote(project, loaded=True)
     (row,) = re.findall(r"^\| `maintain` \| (.*) \|$", CLI, flags=re.MULTILINE)
@@ -65,6 +66,7 @@ def test_what_its_json_has_is_in_the_table_of_the_docs(project: Path) -> None:
     assert fields - {"version"} <= set(re.findall(r"`([a-z_]+)`", row))
 
 
+@pytest.mark.full
 def test_a_model_that_has_no_table_is_refused_with_the_nearest_name(project: Path) -> None:
     promote(project, loaded=True)
     done = call("maintain", "mart.revenu", "--project", project)
@@ -99,6 +101,7 @@ def test_a_setting_that_is_none_is_refused_with_its_line(
     assert "vde.yaml:" in done.stderr
 
 
+@pytest.mark.full
 def test_settings_are_read(project: Path) -> None:
     assert read_configuration(project).maintain == DEFAULT_UPKEEP
     settings = project / "vde.yaml"

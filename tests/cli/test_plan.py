@@ -93,6 +93,7 @@ def test_a_plan_without_an_environment_goes_where_the_project_says(
     assert "Plan for dev_ana" in call(*bounded).stdout, "in production that is wrong usage"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arguments", [(), ("prod",)])
 def test_a_plan_reads_the_projects_configuration_once(
     up_to_date: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
@@ -108,6 +109,7 @@ def test_a_plan_reads_the_projects_configuration_once(
     assert read == [up_to_date]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arguments", [(), ("prod",), ("dev",)])
 def test_nothing_is_applied_before_the_person_at_the_terminal_agrees(
     project: Path, arguments: tuple[str, ...]
@@ -161,6 +163,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
     assert seed == NEW_SEED | told
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "old,new",
     [
@@ -208,6 +211,7 @@ def test_sources_are_not_counted_among_the_models_of_an_environment(up_to_date: 
     assert row[-2:] == ["0", "never"], "how many models it shows, and when it expires"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cron,noun,length", [("@hourly", "hours", 24), ("@daily", "days", 1)])
 def test_missing_intervals_are_counted_ranges(
     flights: Path, cron: str, noun: str, length: int
@@ -225,6 +229,7 @@ def test_missing_intervals_are_counted_ranges(
     assert f"{missing['intervals']:,} {noun}, 2013-01-01 to " in text
 
 
+@pytest.mark.full
 @without_java_in_a_process
 def test_nothing_to_be_done_is_said_without_java(
     up_to_date: Path, without_java: WithoutJava

@@ -94,6 +94,7 @@ def test_another_number_of_models_is_wrong_usage(
     assert "Invalid value for '--concurrency'" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("words", [("promote", "dev"), ("rollback", "prod")])
 def test_a_promotion_and_a_rollback_let_rows_go_if_that_is_said(
     project: Path, words: tuple[str, ...]

@@ -67,6 +67,7 @@ def categories(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 # Automatic
+@pytest.mark.full
 def test_by_default_what_is_not_known_is_breaking(shop: Path) -> None:
     found = facts(shop)
     assert categories(found) == {
@@ -90,6 +91,7 @@ def test_a_decision_is_taken_and_followed_below(shop: Path) -> None:
     assert found["options"]["decisions"] == {"mart.scores": "non_breaking"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("written", ["Mart.Scores=Forward-Only", "lake.mart.scores=forward_only"])
 def test_a_decision_is_read_in_any_case_and_with_the_projects_catalog(
     shop: Path, written: str
@@ -141,6 +143,7 @@ def test_what_cannot_be_decided_is_refused(shop: Path, written: str, reported: s
 
 
 # Nobody can be asked
+@pytest.mark.full
 def test_open_questions_are_refused_with_the_options_that_answer_them(shop: Path) -> None:
     both_edited(shop)
     saved = ["--save", str(shop / "p.json")]
@@ -178,6 +181,7 @@ def test_what_is_only_shown_names_the_open_questions(shop: Path) -> None:
     assert found["undecided"] == ["mart.scores"]
 
 
+@pytest.mark.full
 def test_the_setting_asks_and_the_option_wins(shop: Path) -> None:
     with (shop / "vde.yaml").open("a") as file:
         file.write("\ncategorize: ask\nenvironments: {dev: {categorize: automatic}}\n")
@@ -206,6 +210,7 @@ def store(shop: Path, *arguments: str) -> None:
     project.services.state.store_snapshots(snapshots, environment="dev")
 
 
+@pytest.mark.full
 def test_what_is_decided_for_one_environment_holds_for_the_next_and_is_not_asked_again(
     shop: Path,
 ) -> None:
@@ -220,6 +225,7 @@ def test_what_is_decided_for_one_environment_holds_for_the_next_and_is_not_asked
     assert (stored.category, stored.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
 
 
+@pytest.mark.full
 def test_what_is_stored_is_not_asked_for_nor_decided_otherwise(shop: Path) -> None:
     store(shop)
     assert facts(shop, "--categorize", "always")["undecided"] == []
@@ -230,6 +236,7 @@ def test_what_is_stored_is_not_asked_for_nor_decided_otherwise(shop: Path) -> No
 
 
 # On a terminal
+@pytest.mark.full
 def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> None:
     said = on_terminal(
         "plan",
@@ -254,6 +261,7 @@ def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> Non
     assert "To compute: 1 interval in 1 model." in said.text
 
 
+@pytest.mark.full
 def test_an_answer_that_changes_the_table_in_place_says_so(shop: Path) -> None:
     edit(shop / SCORES, "range(4)", "range(3)")
     edit(shop / REVENUE, "AS revenue -- Their sum", "AS revenue, -- Their sum\n  1 AS one")
@@ -286,6 +294,7 @@ def test_a_wrong_answer_is_asked_again_and_return_takes_what_is_offered(shop: Pa
     assert "mart.scores  changed, breaking (decided by a person)" in said.text
 
 
+@pytest.mark.full
 def test_each_edited_model_is_asked_for_in_turn(shop: Path) -> None:
     both_edited(shop)
     said = on_terminal(

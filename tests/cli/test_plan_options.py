@@ -68,6 +68,7 @@ def test_an_unknown_model_is_refused_with_one_of_a_similar_name(project: Path, o
     assert "there is no model mart.revenu. Did you mean mart.revenue?" in done.stderr
 
 
+@pytest.mark.full
 def test_a_plan_of_selected_models_says_what_it_leaves_out(project: Path) -> None:
     promote(project)
     edit(project / REVENUE, "SUM(amount)", "SUM(amount * 2)")
@@ -81,6 +82,7 @@ def test_a_plan_of_selected_models_says_what_it_leaves_out(project: Path) -> Non
     assert "Left as they are, since they are not selected: mart.revenue." in text
 
 
+@pytest.mark.full
 def test_a_selected_model_that_needs_one_of_the_files_names_it_with_its_place(
     project: Path,
 ) -> None:
@@ -93,6 +95,7 @@ def test_a_selected_model_that_needs_one_of_the_files_names_it_with_its_place(
     assert "What is not selected stays as prod shows it (mart.revenue)" in done.stderr
 
 
+@pytest.mark.full
 def test_unmodified_models_can_be_left_without_a_view(project: Path) -> None:
     promote(project)
     edit(project / BEST, "SUM(orders)", "SUM(orders) + 1")
@@ -111,6 +114,7 @@ def test_forward_only_keeps_every_version(project: Path) -> None:
     assert changes["mart.revenue"]["version"] == changes["mart.revenue"]["previous_version"]
 
 
+@pytest.mark.full
 def test_what_cannot_be_restated_is_said_where_nothing_is_to_be_done(project: Path) -> None:
     promote(project)
     promote(project, "dev")

@@ -226,6 +226,7 @@ def test_new_removed_and_metadata_models_have_lists_of_their_own() -> None:
     assert "1 new, 1 removed, 1 metadata, 1 unchanged; 0 sources." in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("models", [200, pytest.param(2000, marks=pytest.mark.full)])
 def test_one_change_of_very_many_models_fits_a_few_screens_and_json_has_all(models: int) -> None:
     readers = models - 1
@@ -241,6 +242,7 @@ def test_one_change_of_very_many_models_fits_a_few_screens_and_json_has_all(mode
     assert len(json.loads(json.dumps(plan_facts(plan)))["changes"]) == models
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [Change.ADDED, Change.METADATA, Change.DIRECT, Change.REMOVED])
 def test_long_lists_are_cut_and_say_so(kind: Change) -> None:
     names = [f"mart.model_{number:03}" for number in range(300)]
@@ -252,6 +254,7 @@ def test_long_lists_are_cut_and_say_so(kind: Change) -> None:
     assert "--format json lists all" in text
 
 
+@pytest.mark.full
 def test_unaffected_models_are_not_listed_however_many_they_are() -> None:
     wide = {f"mart.reader_{number:04}": "core.base" for number in range(500)}
     graph = graph_of({"core.base": "", **wide})

@@ -59,6 +59,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AtWork:
     return found
 
 
+@pytest.mark.full
 def test_a_plan_says_every_few_looks_what_the_engine_does_and_what_it_waits_for(
     engine: AtWork, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_plan_says_every_few_looks_what_the_engine_does_and_what_it_waits_for(
     assert engine.answers == []
 
 
+@pytest.mark.full
 def test_a_plan_that_moves_views_alone_asks_no_engine(engine: AtWork, tmp_path: Path) -> None:
     assert call("plan", "prod", "--auto-apply", "--project", tmp_path).exit_code == 0
     while engine.asked.acquire(blocking=False):

@@ -28,12 +28,14 @@ def test_work_and_audits_and_a_reason_have_to_be_given(project: Path) -> None:
         assert call("publish", *words, "--project", project).exit_code == 2
 
 
+@pytest.mark.full
 def test_a_unit_of_work_that_nobody_knows_is_refused(project: Path, refused: str) -> None:
     done = call("publish", "w9", "--accept", "x", "--reason", "y", "--project", project)
     assert done.exit_code == 1
     assert "no unit of work w9 is recorded" in done.stderr
 
 
+@pytest.mark.full
 def test_work_of_an_earlier_release_says_what_to_do(project: Path, refused: str) -> None:
     words = ("--accept", "accepted_range", "--reason", "fine", "--project", project)
     done = call("publish", refused, *words)
@@ -41,6 +43,7 @@ def test_work_of_an_earlier_release_says_what_to_do(project: Path, refused: str)
     assert "did not record what it would publish. Nothing was published" in done.stderr
 
 
+@pytest.mark.full
 def test_the_audits_of_refused_rows_name_the_command(project: Path, refused: str) -> None:
     done = call("audits", "mart.revenue", "--project", project)
     wanted = f"vde publish {refused} --accept accepted_range --reason TEXT"

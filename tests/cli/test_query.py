@@ -63,6 +63,7 @@ def plain(project: Path) -> Path:
     return project
 
 
+@pytest.mark.full
 def test_a_query_is_read_from_standard_input(plain: Path) -> None:
     words = ["query", "-", "--engine", "duckdb", "--format", "csv", "--project", str(plain)]
     done = CliRunner().invoke(vde, words, input="SELECT COUNT(*) AS n\nFROM raw.plain\n")
@@ -98,6 +99,7 @@ def test_csv_has_nulls_texts_and_times_that_programs_tell_apart(
     assert done.stderr == "The first 2 rows; --limit shows more.\nAnswered by DuckDB.\n"
 
 
+@pytest.mark.full
 def test_what_is_not_certain_goes_to_spark(plain: Path, without_java: WithoutJava) -> None:
     done = without_java("query", "SELECT words FROM raw.plain", "--project", plain)
     assert done.returncode == 1
@@ -114,6 +116,7 @@ def test_a_value_that_engines_take_for_another_goes_to_spark(
     assert "Java" in done.stderr or "asks for a Spark session" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "sql, why",
     [
@@ -151,6 +154,7 @@ def test_settings_that_decide_what_expressions_are_leave_everything_to_spark(
         assert (f"would: vde.yaml sets {key}" in done.stderr) == is_left
 
 
+@pytest.mark.full
 def test_spark_answers_where_it_is_asked_to(plain: Path, without_java: WithoutJava) -> None:
     done = without_java(
         "query", "SELECT id FROM raw.plain", "--engine", "spark", "--project", plain

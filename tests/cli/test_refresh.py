@@ -130,6 +130,7 @@ def test_what_is_stale_is_rebuilt_and_what_waits_is_left_with_what_to_run(
     }
 
 
+@pytest.mark.full
 def test_what_is_fresh_is_found_without_java(tmp_path: Path, without_java: WithoutJava) -> None:
     folder = written(tmp_path / "live", LAGGING)
     promote(folder, loaded=True)
@@ -149,6 +150,7 @@ def test_what_is_fresh_is_found_without_java(tmp_path: Path, without_java: Witho
     }
 
 
+@pytest.mark.full
 def test_a_project_without_such_tables_says_so(project: Path) -> None:
     promote(project)
     done = refresh(project)

@@ -74,6 +74,7 @@ def physical(name: str, version: str) -> str:
     return f"vde__{schema}.{schema}__{table}__{version}"
 
 
+@pytest.mark.full
 def test_the_contract_of_the_json_document(landed: Path) -> None:
     facts = rendered(
         landed,
@@ -118,6 +119,7 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
     assert tables(facts["sql"]) == {facts["inputs"][0]["table"]}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "arguments, start, last",
     [
@@ -157,6 +159,7 @@ def test_the_range_that_macros_stand_for(
 
 
 # An evaluation has whole units: hours of staging.events, days of mart.daily.
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name, arguments, asked, start, end",
     [
@@ -205,6 +208,7 @@ def test_an_unaligned_range_is_widened_to_whole_intervals_with_a_note(
 
 
 # Its start is 2024-01-01, the default of the project; its end, where it has one, 2024-01-11.
+@pytest.mark.full
 @pytest.mark.parametrize(
     "arguments, start, end, is_told",
     [
@@ -232,6 +236,7 @@ def test_a_full_model_has_all_time_from_its_start_to_the_end_that_was_asked(
     assert ("a FULL model is made at once from its start" in done.stderr) == is_told
 
 
+@pytest.mark.full
 def test_a_month_is_rendered_whole_and_the_epoch_day_stays_a_day(landed: Path) -> None:
     (landed / "models" / "mart" / "monthly.sql").write_text(
         "MODEL (name mart.monthly, kind INCREMENTAL_BY_TIME_RANGE (time_column day), "
@@ -255,6 +260,7 @@ def test_a_month_is_rendered_whole_and_the_epoch_day_stays_a_day(landed: Path) -
     assert "before or after every date" in refused.stderr
 
 
+@pytest.mark.full
 def test_what_is_printed_is_sql_that_reads_the_physical_tables(landed: Path) -> None:
     done = call("render", "mart.totals", "--project", landed)
     assert done.exit_code == 0
@@ -263,6 +269,7 @@ def test_what_is_printed_is_sql_that_reads_the_physical_tables(landed: Path) -> 
     assert "-- mart.totals of prod for [1970-01-01, 1970-01-02)" in done.stderr
 
 
+@pytest.mark.full
 def test_a_view_reads_its_parents_and_others_read_through_it(landed: Path) -> None:
     (landed / "models" / "mart" / "readers.sql").write_text(
         "MODEL (name mart.readers, kind FULL);\nSELECT MAX(amount) AS most FROM mart.people\n"
@@ -272,6 +279,7 @@ def test_a_view_reads_its_parents_and_others_read_through_it(landed: Path) -> No
     assert tables(rendered(landed, "mart.readers")["sql"]) == {daily}
 
 
+@pytest.mark.full
 def test_an_environment_that_does_not_exist_has_the_versions_of_a_plan(landed: Path) -> None:
     made = versions(landed)
     shared = rendered(landed, "mart.daily", "--env", "dev")
@@ -286,6 +294,7 @@ def test_an_environment_that_does_not_exist_has_the_versions_of_a_plan(landed: P
     assert edited["table_version"] == changes["mart.daily"]
 
 
+@pytest.mark.full
 def test_an_environment_shows_its_own_models_whatever_the_files_say(landed: Path) -> None:
     before = rendered(landed, "staging.events", "--env", "prod")
     (landed / EVENTS).write_text("SELECT FROM")
@@ -294,6 +303,7 @@ def test_an_environment_shows_its_own_models_whatever_the_files_say(landed: Path
     assert call("render", "staging.events", "--project", landed).exit_code == 1
 
 
+@pytest.mark.full
 def test_statements_stand_around_the_query(landed: Path) -> None:
     text = (landed / EVENTS).read_text()
     head, query = text.split(");\n", 1)
@@ -324,6 +334,7 @@ def test_statements_have_literals_and_physical_tables_too(landed: Path) -> None:
     }
 
 
+@pytest.mark.full
 def test_an_embedded_model_stands_in_its_readers_and_has_no_table(landed: Path) -> None:
     (landed / "models" / "mart" / "days.sql").write_text(
         "MODEL (name mart.days, kind EMBEDDED);\nSELECT day FROM mart.daily\n"
@@ -338,6 +349,7 @@ def test_an_embedded_model_stands_in_its_readers_and_has_no_table(landed: Path) 
     assert (days["table"], days["table_version"]) == (None, None)
 
 
+@pytest.mark.full
 def test_the_statements_of_a_python_model_stand_around_its_function(landed: Path) -> None:
     statements = "pre_statements=['DROP TABLE m.a'], post_statements=[\"SET a = @VAR('b', 5)\"],\n"
     text = SCORES.replace("columns=", f"{statements}    columns=")
@@ -355,6 +367,7 @@ def test_the_statements_of_a_python_model_stand_around_its_function(landed: Path
     )
 
 
+@pytest.mark.full
 def test_the_authors_text_is_printed_to_the_letter(landed: Path) -> None:
     """R13: what is shown is what runs."""
     text = "SELECT  days ,amount -- both\nfrom {} WHERE to_char(days, '999') <> ''"

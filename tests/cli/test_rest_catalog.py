@@ -68,6 +68,7 @@ def test_a_plan_is_made_and_says_what_it_would_compute(
     assert "mart.first" in done.stdout
 
 
+@pytest.mark.full
 def test_an_environment_is_promoted_and_rolled_back(
     edited: Path, without_java: WithoutJava
 ) -> None:
@@ -80,6 +81,7 @@ def test_an_environment_is_promoted_and_rolled_back(
     assert shown(edited) == before
 
 
+@pytest.mark.full
 def test_the_next_command_finishes_a_promotion_that_was_cut(
     edited: Path, server: RestServer
 ) -> None:
@@ -128,6 +130,7 @@ def test_the_next_command_finishes_the_promotion_of_a_killed_process(
     assert shown(edited) == promoted(edited)
 
 
+@pytest.mark.full
 def test_the_janitor_and_the_environments_are_listed(
     edited: Path, without_java: WithoutJava
 ) -> None:

@@ -113,6 +113,7 @@ def built(folder: Path, *arguments: str) -> dict[str, int]:
     return {name: (each["intervals"] or 1) - each["kept"] for name, each in found.items()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "command",
     [("run",), pytest.param(("run", "--explain"), marks=pytest.mark.full), ("status",)],
@@ -128,6 +129,7 @@ def test_nothing_to_be_done_is_said_without_java(
         assert done.stdout == "prod is up to date.\n"
 
 
+@pytest.mark.full
 def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None:
     before = datetime.now(UTC)
     found = status(loaded)
@@ -175,6 +177,7 @@ def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
         assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
 
 
+@pytest.mark.full
 def test_a_view_that_another_program_replaced_is_known_as_long_as_it_is_there(
     loaded: Path,
 ) -> None:
@@ -239,6 +242,7 @@ def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None
     )
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing: Changing) -> None:
     assert status(changing.folder)["up_to_date"]
@@ -284,6 +288,7 @@ def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing
     ]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @with_dagster
 def test_what_fails_is_reported_and_leaves_what_reads_it_stale_and_the_rest_goes_on(
@@ -311,6 +316,7 @@ def test_what_fails_is_reported_and_leaves_what_reads_it_stale_and_the_rest_goes
     assert changing.rows("mart.total") == [[4, 10]]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Changing) -> None:
     changing.land((5.25, 4), until=48)
@@ -327,6 +333,7 @@ def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Chan
     assert built(changing.folder)["staging.events"] == 1
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @with_dagster
 def test_a_model_that_another_process_writes_fails_a_run_that_computes_the_others(
@@ -347,6 +354,7 @@ def test_a_model_that_another_process_writes_fails_a_run_that_computes_the_other
     assert status(changing.folder)["up_to_date"]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_run_whose_environment_has_changed_since_it_was_planned_does_nothing_and_says_so(
     changing: Changing, monkeypatch: pytest.MonkeyPatch
@@ -370,6 +378,7 @@ def test_a_run_whose_environment_has_changed_since_it_was_planned_does_nothing_a
     assert "`vde run prod`" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_table_that_somebody_dropped_is_computed_again_by_the_run_that_the_status_names(
     changing: Changing,

@@ -69,6 +69,7 @@ def shown(folder: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.full
 def test_the_contract_of_the_json_document(kept: Path) -> None:
     facts = shown(kept)
     fields = ["version", "environment", "since", "recorded_since", "savings", "totals"]
@@ -93,6 +94,7 @@ def test_every_field_is_documented(kept: Path) -> None:
     assert fields <= set(re.findall(r"`([a-z_]+)`", row))
 
 
+@pytest.mark.full
 def test_what_is_shared_is_listed_with_what_was_reused(kept: Path) -> None:
     promote(kept, "dev")
     facts = shown(kept, "dev")

@@ -136,6 +136,7 @@ WRONG: Final = {
 """Settings with which nothing can be opened."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("settings", WRONG.values(), ids=WRONG)
 def test_no_error_shows_the_secret_of_a_setting_not_even_to_those_who_debug(
     settings: str, tmp_path: Path
@@ -149,6 +150,7 @@ def test_no_error_shows_the_secret_of_a_setting_not_even_to_those_who_debug(
     assert seen(shown_by(done)) == [], shown_by(done)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "credentials",
     ["token: '${CANARY_TOKEN}'", "credential: 'me:${CANARY_CREDENTIAL}'",
@@ -166,6 +168,7 @@ def test_a_catalog_that_repeats_our_token_is_quoted_with_stars(
     assert seen(shown_by(done)) == [], shown_by(done)
 
 
+@pytest.mark.full
 def test_plan_files_and_the_cache_have_no_value_of_an_environment_variable(tmp_path: Path) -> None:
     settings = "variables: {salt: '${CANARY_VARIABLE}'}\n"
     plain = "MODEL (name a.plain, start '2024-01-01'); SELECT 1 AS n"
@@ -183,6 +186,7 @@ def test_plan_files_and_the_cache_have_no_value_of_an_environment_variable(tmp_p
     assert set(modes.values()) == {0o600}
 
 
+@pytest.mark.full
 def test_plan_files_and_the_cache_have_no_setting_of_spark_of_an_environment_variable(
     tmp_path: Path,
 ) -> None:
@@ -199,6 +203,7 @@ def test_plan_files_and_the_cache_have_no_setting_of_spark_of_an_environment_var
     assert b"a.b" in (folder / ".vde" / "parsed_models.sqlite").read_bytes()
 
 
+@pytest.mark.full
 def test_no_plan_file_has_the_password_in_an_address_among_sparks_settings(tmp_path: Path) -> None:
     settings = (
         "spark: {conf: {spark.sql.ansi.enabled: 'false', "
@@ -221,6 +226,7 @@ def test_a_variable_that_is_a_secret_by_its_name_is_hidden_in_texts_of_others(
     assert without_secrets("canary-of-a-variable, eu-north-4711") == f"{STARS}, eu-north-4711"
 
 
+@pytest.mark.full
 def test_a_cache_of_an_earlier_release_is_closed_to_others(tmp_path: Path) -> None:
     files = {"models/a/b.sql": "MODEL (name a.b, start '2024-01-01'); SELECT 1 AS n"}
     folder = written(tmp_path, "", files)

@@ -124,6 +124,7 @@ def test_a_project_goes_on_with_what_was_imported(built: Path, tmp_path: Path) -
     assert "is not empty" in again.stderr
 
 
+@pytest.mark.full
 def test_an_export_of_an_earlier_release_is_imported_and_moved_forward_as_advised(
     built: Path, tmp_path: Path
 ) -> None:
@@ -144,6 +145,7 @@ def test_an_export_of_an_earlier_release_is_imported_and_moved_forward_as_advise
         assert shown(moved) == before
 
 
+@pytest.mark.full
 def test_an_empty_file_in_place_of_the_state_is_refused_by_every_command(built: Path) -> None:
     moved = elsewhere(built) / "moved.db"
     moved.write_bytes(b"")

@@ -318,6 +318,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is(
     assert len(names) == 15
 
 
+@pytest.mark.full
 def test_the_state_is_asked_as_often_for_many_models_as_for_few(tmp_path: Path) -> None:
     asked = []
     for count in (2, 15):

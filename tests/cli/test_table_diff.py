@@ -75,6 +75,7 @@ def test_an_environment_with_itself_is_equal(two: Path, without_java: WithoutJav
     )
 
 
+@pytest.mark.full
 def test_a_model_that_is_misspelt_is_refused(two: Path, without_java: WithoutJava) -> None:
     done = without_java("table-diff", "prod", "dev", "mart.revenu", "--project", two)
     assert (done.returncode, done.stderr) == (

@@ -44,6 +44,7 @@ def versions(project: Path, environment: str) -> dict[str, str]:
     return {str(name): each.version for name, each in shown.snapshots.items()}
 
 
+@pytest.mark.full
 def test_a_person_sees_what_is_taken_and_how_to_apply_it(edited: Path) -> None:
     before = versions(edited, "prod")
     done = call("promote", "dev", "--project", edited)
@@ -54,6 +55,7 @@ def test_a_person_sees_what_is_taken_and_how_to_apply_it(edited: Path) -> None:
     assert versions(edited, "prod") == before != versions(edited, "dev")
 
 
+@pytest.mark.full
 def test_what_is_taken_is_in_the_json(edited: Path) -> None:
     found = facts("promote", "dev", "--no-apply", project=edited)
     assert found["taken"] == {"environment": "dev", "revision": 1}
@@ -63,6 +65,7 @@ def test_what_is_taken_is_in_the_json(edited: Path) -> None:
     assert facts("plan", "--no-apply", project=edited)["taken"] is None
 
 
+@pytest.mark.full
 def test_a_person_sees_where_a_rollback_goes(edited: Path) -> None:
     first = versions(edited, "prod")
     promote(edited)
@@ -74,6 +77,7 @@ def test_a_person_sees_where_a_rollback_goes(edited: Path) -> None:
     assert {each["name"]: each["version"] for each in found["changes"]} == first
 
 
+@pytest.mark.full
 def test_a_promotion_can_be_saved_for_a_review(edited: Path, tmp_path: Path) -> None:
     file = tmp_path / "promotion.json"
     done = call("promote", "dev", "--save", file, "--project", edited)
@@ -85,6 +89,7 @@ def test_a_promotion_can_be_saved_for_a_review(edited: Path, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.full
 def test_history_says_who_when_and_what(edited: Path) -> None:
     promote(edited)
     done = call("history", "--project", edited)
@@ -98,6 +103,7 @@ def test_history_says_who_when_and_what(edited: Path) -> None:
     assert (newest["revision"], newest["author"], newest["taken"]) == (2, "", None)
 
 
+@pytest.mark.full
 def test_two_environments_are_compared(edited: Path) -> None:
     done = call("diff", "prod", "dev", "--project", edited)
     assert done.exit_code == 0, done.stderr
@@ -113,6 +119,7 @@ def test_two_environments_are_compared(edited: Path) -> None:
     }
 
 
+@pytest.mark.full
 def test_a_promotion_a_rollback_and_a_revert_of_what_is_loaded_need_no_java(
     tmp_path: Path, without_java: WithoutJava
 ) -> None:
@@ -150,6 +157,7 @@ def test_who_promotes_is_the_user_on_this_machine_or_given(
     assert author() == (given or f"{getpass.getuser()}@{socket.gethostname()}")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "words,said",
     [

@@ -62,6 +62,7 @@ def shown(changing: InMemory, *words: str | Path) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_the_last_plan_is_shown_with_a_bar_for_each_model(changing: InMemory) -> None:
     lines = shown(changing).splitlines()
     assert re.match(r"Plan \w{8} of prod: .* UTC, .* s, up to 2 models at once", lines[0])
@@ -89,6 +90,7 @@ def test_what_json_has_is_in_the_table(changing: InMemory) -> None:
     assert fields - {"version"} <= set(re.findall(r"`([a-z_]+)`", row))
 
 
+@pytest.mark.full
 def test_long_lists_are_cut_where_that_is_asked_for(changing: InMemory) -> None:
     assert "5 more took less time." in shown(changing, "--rows", "1")
 

@@ -51,6 +51,7 @@ def broken(tested: Path) -> Path:
     return file
 
 
+@pytest.mark.full
 def test_a_test_runs_without_java(tested: Path, without_java: WithoutJava) -> None:
     done = without_java("test", "--project", tested)
     assert done.returncode == 0, done.stderr
@@ -60,6 +61,7 @@ def test_a_test_runs_without_java(tested: Path, without_java: WithoutJava) -> No
     ]
 
 
+@pytest.mark.full
 def test_where_settings_decide_what_expressions_are_no_test_runs_on_duckdb(
     tested: Path, without_java: WithoutJava
 ) -> None:
@@ -70,6 +72,7 @@ def test_where_settings_decide_what_expressions_are_no_test_runs_on_duckdb(
     assert (done.returncode, found["passed"], found["not_run"]) == (5, 0, 1)
 
 
+@pytest.mark.full
 def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
     flights: Path, without_java: WithoutJava
 ) -> None:
@@ -86,6 +89,7 @@ def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
     }
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_spark_gives_the_example_what_duckdb_gives(flights: Path) -> None:
@@ -94,6 +98,7 @@ def test_spark_gives_the_example_what_duckdb_gives(flights: Path) -> None:
     assert "4 unit tests: 4 passed (4 on Spark)." in done.stdout
 
 
+@pytest.mark.full
 def test_the_page_shows_what_the_command_prints(flights: Path, without_java: WithoutJava) -> None:
     (written,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
     (shown,) = re.findall(r"```\n(FAILED.*?)```", PAGE, flags=re.DOTALL)
@@ -109,6 +114,7 @@ def test_the_page_shows_what_the_command_prints(flights: Path, without_java: Wit
     assert done.stdout.startswith(shown)
 
 
+@pytest.mark.full
 def test_tests_are_chosen_by_file_and_name(flights: Path) -> None:
     def names(*wanted: str) -> list[str]:
         options = ("--engine", "duckdb", "--format", "json")
@@ -157,6 +163,7 @@ def test_a_run_in_which_every_test_waits_for_spark_has_not_passed(
     assert run()[0] == 0
 
 
+@pytest.mark.full
 def test_a_plan_says_that_tests_were_run(tested: Path, without_java: WithoutJava) -> None:
     done = without_java("plan", "--no-apply", "--project", tested)
     assert done.stdout.startswith("1 unit test: 1 passed (1 on DuckDB).\n")
@@ -168,6 +175,7 @@ def test_a_plan_says_that_tests_were_run(tested: Path, without_java: WithoutJava
     assert json.loads(skipped.stdout)["tests"] is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("acting", ["--auto-apply", "--save"])
 def test_where_a_test_fails_nothing_is_applied_or_saved(
     tested: Path, without_java: WithoutJava, acting: str
@@ -189,6 +197,7 @@ def test_where_a_test_fails_nothing_is_applied_or_saved(
     assert not saved.exists()
 
 
+@pytest.mark.full
 def test_a_plan_that_is_only_shown_says_which_tests_fail(
     tested: Path, without_java: WithoutJava
 ) -> None:

@@ -220,6 +220,7 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     assert verify(days).exit_code == 0
 
 
+@pytest.mark.full
 def test_a_table_that_is_gone_is_reported_with_what_to_do(project: Path) -> None:
     """The ledger says what every version holds, and somebody dropped all tables."""
     promote(project, loaded=True)
@@ -246,6 +247,7 @@ def test_a_table_that_is_gone_is_reported_with_what_to_do(project: Path) -> None
     assert (first["holds"], first["table_exists"], first["rows"]) == (False, False, 0)
 
 
+@pytest.mark.full
 def test_where_nothing_is_loaded_nothing_is_started(
     project: Path, without_java: WithoutJava
 ) -> None:
@@ -257,6 +259,7 @@ def test_where_nothing_is_loaded_nothing_is_started(
     assert facts(project) == {"version": 1, "environment": "prod", "holds": True, "models": []}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "arguments, reported",
     [

@@ -37,6 +37,7 @@ def test_every_command_that_reads_the_files_prints_their_warnings(
     assert "warning" not in done.stdout
 
 
+@pytest.mark.full
 def test_json_on_standard_output_stays_json(warned: Path) -> None:
     done = call("plan", "--no-apply", "--format", "json", "--project", warned)
     assert done.exit_code == 0, done.stderr
@@ -44,15 +45,18 @@ def test_json_on_standard_output_stays_json(warned: Path) -> None:
     assert f":4: warning: {MESSAGE}" in done.stderr
 
 
+@pytest.mark.full
 def test_files_without_warnings_print_none(project: Path) -> None:
     assert "warning" not in call("plan", "--no-apply", "--project", project).stderr
 
 
+@pytest.mark.full
 def test_a_disabled_models_warnings_are_not_reported(warned: Path) -> None:
     (warned / "models" / "a.sql").write_text(MODEL.replace("kind FULL", "enabled false"))
     assert "warning" not in call("plan", "--no-apply", "--project", warned).stderr
 
 
+@pytest.mark.full
 def test_a_code_location_logs_them(warned: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         open_location(VdeProject.load(warned), "prod")

@@ -110,6 +110,7 @@ def test_landing_two_days_lands_exactly_what_upstream_had_committed(lake: SqlCat
     assert_holds(lake, expected.landed_rows(TWO_DAYS))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", STREAMS)
 def test_each_landed_hour_is_one_iceberg_snapshot_of_one_partition(
     lake: SqlCatalog, name: str
@@ -143,6 +144,7 @@ def test_streams_are_v2_partitioned_by_landing_and_declare_what_they_are_valid_t
         assert table.properties[f"write.metadata.metrics.column.{column}"] == "full"
 
 
+@pytest.mark.full
 def test_landing_again_changes_nothing(lake: SqlCatalog) -> None:
     before = {name: lake.load_table(name).metadata_location for name in STREAMS}
     summary = landing.land(lake, until=TWO_DAYS)
@@ -158,6 +160,7 @@ def test_airports_and_planes_are_landed_once_in_one_snapshot(lake: SqlCatalog) -
         assert table.scan().to_arrow().num_rows == count
 
 
+@pytest.mark.full
 def test_landing_in_steps_equals_landing_at_once(tmp_path: Path, morning: Landed) -> None:
     catalog = open_lake(tmp_path)
     for hour in (0, 5, 11, 12, 14, 15):
@@ -168,6 +171,7 @@ def test_landing_in_steps_equals_landing_at_once(tmp_path: Path, morning: Landed
     assert_holds(catalog, morning)
 
 
+@pytest.mark.full
 def test_progress_is_reported_once_per_table_and_hour_in_order(tmp_path: Path) -> None:
     seen: list[landing.LandingProgress] = []
     summary = landing.land(open_lake(tmp_path), until=MORNING, report=seen.append)
@@ -178,6 +182,7 @@ def test_progress_is_reported_once_per_table_and_hour_in_order(tmp_path: Path) -
         assert (reports[-1].rows, reports[-1].snapshots) == (table.rows, table.snapshots)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "until, advice",
     [
@@ -200,6 +205,7 @@ COMMITS = {"first": 0, "first-of-a-stream": 2, "first-hour-of-all": 7, "last-hou
 IN_SHORT_FORM = (("first", False), ("last-hour", False), ("last-hour", True))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "fail_at, applied",
     [
@@ -227,6 +233,7 @@ def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again
     assert_holds(open_lake(tmp_path), morning)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "error, applied",
     [
@@ -252,6 +259,7 @@ def test_a_lost_race_or_a_lost_answer_is_read_again_and_landing_goes_on(
     assert_holds(open_lake(tmp_path), morning)
 
 
+@pytest.mark.full
 def test_a_landing_that_never_wins_says_who_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +274,7 @@ def test_a_landing_that_never_wins_says_who_to_end(
         landing.land(catalog, until=MORNING)
 
 
+@pytest.mark.full
 def test_a_slower_lander_never_moves_valid_to_back(tmp_path: Path) -> None:
     catalog = open_lake(tmp_path)
     landing.land(catalog, until=landing.FIRST_HOUR)
@@ -280,6 +289,7 @@ def test_a_slower_lander_never_moves_valid_to_back(tmp_path: Path) -> None:
     assert slow.outcome().rows == fast.rows
 
 
+@pytest.mark.full
 def test_a_table_of_another_maker_is_refused(tmp_path: Path) -> None:
     catalog = open_lake(tmp_path)
     catalog.create_namespace("raw")
@@ -289,6 +299,7 @@ def test_a_table_of_another_maker_is_refused(tmp_path: Path) -> None:
         landing.land(catalog, until=MORNING)
 
 
+@pytest.mark.full
 def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
     tmp_path: Path, morning: Landed
 ) -> None:
@@ -389,6 +400,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.full
 def test_progress_without_a_terminal_is_one_line_per_table_and_day(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -112,6 +112,7 @@ def as_utc(value: object) -> object:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
+@pytest.mark.full
 def test_every_model_holds_the_rows_of_the_independent_computation(
     built: tuple[datetime, duckdb.DuckDBPyConnection],
 ) -> None:
@@ -124,6 +125,7 @@ def test_every_model_holds_the_rows_of_the_independent_computation(
         assert wanted[name].rows, name
 
 
+@pytest.mark.full
 def test_flights_of_an_hour_are_the_same_where_all_hours_are_evaluated_at_once(
     built: tuple[datetime, duckdb.DuckDBPyConnection],
 ) -> None:
@@ -133,6 +135,7 @@ def test_flights_of_an_hour_are_the_same_where_all_hours_are_evaluated_at_once(
     assert sorted(map(repr, at_once)) == sorted(map(repr, by_hour))
 
 
+@pytest.mark.full
 def test_every_query_answers_with_the_rows_of_the_independent_computation(
     built: tuple[datetime, duckdb.DuckDBPyConnection],
 ) -> None:
@@ -190,6 +193,7 @@ def test_the_seed_is_the_data_sets_file() -> None:
     assert (PROJECT / "seeds" / "airlines.csv").read_bytes() == data.read_bytes()
 
 
+@pytest.mark.full
 def test_days_of_a_landing_are_utc_days() -> None:
     rows = expected.model_rows(UNTIL)["mart.carrier_delays"]
     assert {row[0] for row in rows.rows} == {date(2013, 1, day) for day in (1, 2)}

@@ -251,6 +251,7 @@ def cleaned_up(lake: FlightsLake) -> None:
     assert lake.run("prod") == {}
 
 
+@pytest.mark.full
 def test_a_new_environment_and_a_non_breaking_edit_compute_only_what_was_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

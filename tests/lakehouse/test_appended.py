@@ -54,6 +54,7 @@ def append(table: Table, number: int) -> None:
     table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
 
 
+@pytest.mark.full
 def test_both_ways_find_the_same(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     oldest = list(line(table))[-1]
     mark = source_changes.source_history(NAME, table, None).head
@@ -84,6 +85,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("older", [0, 20])
 def test_what_is_new_is_found_in_few_files_however_many_are_older(
     table: Table, opened: list[str], older: int
@@ -105,6 +107,7 @@ def test_what_is_new_is_found_in_few_files_however_many_are_older(
     assert len(opened) <= 1 + len(snapshot.manifests(table.io)), "each manifest once, and one list"
 
 
+@pytest.mark.full
 def test_anything_but_appends_is_read_one_by_one(table: Table) -> None:
     before = list(line(table))[::-1]
     assert appended(table, before) is not None

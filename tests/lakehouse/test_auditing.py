@@ -114,17 +114,20 @@ def jobs_of(spark: SparkSession, group: str) -> Iterator[list[int]]:
         spark.sparkContext.setJobGroup("", "")
 
 
+@pytest.mark.full
 def test_each_audit_counts_the_rows_that_fail_by_definition(counts: dict[str, int]) -> None:
     expected = {call: len(each) for call, each in ROW_CASES}
     expected |= {call: int(fails) for call, fails, _ in TOTAL_CASES}
     assert counts == {call: expected[call] for call in ASKED}
 
 
+@pytest.mark.full
 def test_duckdb_counts_the_same(counts: dict[str, int]) -> None:
     found = {call: len(failing_in_duckdb(audit)[1]) for call, audit in ASKED.items()}
     assert found == counts
 
 
+@pytest.mark.full
 def test_the_rows_that_fail_are_kept(sampled: dict[str, AuditResult]) -> None:
     by_row = {call: expected for call, expected in ROW_CASES if call in SAMPLED}
     assert {call: ids(sampled[call].columns, sampled[call].sample) for call in by_row} == {
@@ -174,6 +177,7 @@ PASSING = [
 ]
 
 
+@pytest.mark.full
 def test_audits_of_rows_and_totals_cost_one_pass_whatever_their_number(
     spark: SparkSession, rows: DataFrame
 ) -> None:
@@ -199,6 +203,7 @@ IN_SHORT_FORM = (APART[1], APART[2], APART[-1])
 """One grouping of several audits, two groupings, and one beside what needs none."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "asked, passes, most",
     [
@@ -218,6 +223,7 @@ def test_each_grouping_costs_a_pass_of_its_own(
     assert len(jobs) <= most
 
 
+@pytest.mark.full
 def test_only_an_audit_that_fails_costs_a_second_query(
     spark: SparkSession, rows: DataFrame
 ) -> None:

@@ -74,6 +74,7 @@ def test_what_is_asked_for_everywhere_is_lost_when_it_is_printed() -> None:
     assert "PARSE_JSON" not in printed
 
 
+@pytest.mark.full
 def test_every_place_runs_what_is_written(tmp_path: Path, spark: SparkSession) -> None:
     del spark  # it is there, and the engine finds it
     folder = project(tmp_path / "project")

@@ -299,6 +299,7 @@ def test_a_compaction_whose_beginning_has_expired_may_have_its_rows(world: World
     assert not head(world).has_rows_of(first)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "change,lost",
     [
@@ -569,6 +570,7 @@ def test_columns_are_added_and_widened_and_views_follow_when_they_are_swapped(
         world.catalog.evolve(OTHER, [ColumnAdded(column="n", type="int")])
 
 
+@pytest.mark.full
 def test_structs_get_fields_and_views_show_those_that_they_name(world: World) -> None:
     world.append(TABLE, [(1, START)])
     first, both = "struct<a:int>", "struct<a:bigint,b:array<struct<`x y`:int>>>"
@@ -675,6 +677,7 @@ def touched(world: World, after: int | None, column: str = "at") -> list[datetim
 MICROSECOND, HOUR = timedelta(microseconds=1), timedelta(hours=1)
 
 
+@pytest.mark.full
 def test_what_each_snapshot_did_is_known_by_time(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START + HOUR), (3, START + 3 * HOUR)])

@@ -152,6 +152,7 @@ def planned(folder: Path, properties: dict[str, str]) -> str:
     return done.stderr
 
 
+@pytest.mark.full
 def test_a_plan_is_refused_before_any_work(tmp_path: Path) -> None:
     in_sqlite = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"{tmp_path}/w"}
     said = planned(tmp_path, {**in_sqlite, "s3.proxy-uri": "http://h"})

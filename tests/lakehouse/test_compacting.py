@@ -113,6 +113,7 @@ def restate(services: Services, graph: Graph, model: str) -> None:
     apply_plan(services, plan_environment(services, graph, "prod", options), lambda _: None)
 
 
+@pytest.mark.full
 def test_maintained_tables_have_the_same_d_shas_and_nothing_to_do_and_can_be_read_as_of_traces(
     lake: Lake,
 ) -> None:

@@ -123,6 +123,7 @@ def test_every_expression_has_the_value_and_the_type_that_spark_gives_it(
         assert set(EVERY) - compared == set()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("key", KEYS)
 def test_every_type_and_every_two_that_meet_have_the_value_that_spark_gives(
     rows: SparkSession, key: int

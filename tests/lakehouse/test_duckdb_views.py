@@ -41,6 +41,7 @@ def answer(lake: Lake, sql: str, views: dict[ModelName, TableName]) -> LocalAnsw
     )
 
 
+@pytest.mark.full
 def test_the_query_of_a_view_is_read_from_the_catalog(lake: Lake, sales: TableName) -> None:
     totals = TableName(lake.schema, "totals")
     view = (
@@ -69,6 +70,7 @@ def test_a_view_whose_query_is_spark_s_alone_is_left_to_spark(lake: Lake, sales:
     assert "Soundex" in found.reason
 
 
+@pytest.mark.full
 def test_rows_that_are_deleted_by_position_are_left_out(lake: Lake, sales: TableName) -> None:
     lake.spark.sql(f"DELETE FROM lake.{sales} WHERE id = 2")
     state = lake.catalog.table(sales)
@@ -83,6 +85,7 @@ def test_rows_that_are_deleted_by_position_are_left_out(lake: Lake, sales: Table
     assert [*found.rows] == [(1,), (3,)]
 
 
+@pytest.mark.full
 def test_deletion_vectors_are_left_to_spark(lake: Lake, sales: TableName) -> None:
     lake.spark.sql(f"ALTER TABLE lake.{sales} SET TBLPROPERTIES ('format-version' = '3')")
     lake.spark.sql(f"DELETE FROM lake.{sales} WHERE id = 2")

@@ -194,6 +194,7 @@ def test_overwriting_replaces_exactly_its_interval(world: World) -> None:
     assert {i: s.rows for i, s in staged.sums[0].items()} == {hours(1, 2): 2}
 
 
+@pytest.mark.full
 def test_an_empty_result_empties_the_interval(world: World) -> None:
     world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
     staged = world.overwrite(NOTHING, hours(1, 2))
@@ -201,6 +202,7 @@ def test_an_empty_result_empties_the_interval(world: World) -> None:
     assert staged.sums == ({hours(1, 2): RowSum()},)
 
 
+@pytest.mark.full
 def test_rows_that_somebody_else_computed_are_staged_like_those_of_a_query(world: World) -> None:
     by_query = world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums
     arrow = pa.table(
@@ -232,6 +234,7 @@ def test_a_dataframe_of_a_users_session_is_staged_in_that_session(
         spark_world.overwrite(FrameRows(frame=[1], place="mine"), hours(0, 2))
 
 
+@pytest.mark.full
 def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
     staged = world.overwrite(NOTHING, hours(0, 2))
     assert world.ids() == []
@@ -239,6 +242,7 @@ def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
     assert [each.type for each in staged.columns] == ["bigint", "timestamp"]
 
 
+@pytest.mark.full
 def test_who_shares_the_engine_gets_the_same_as_alone(world: World) -> None:
     world.engine.interrupt()  # nobody shares it, so nobody is concerned
     alone = world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums
@@ -285,6 +289,7 @@ def test_a_write_that_was_committed_twice_is_not_staged(
     assert world.ids() == [1, 2]
 
 
+@pytest.mark.full
 def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:
     world.overwrite(rows((1, 0)), hours(0, 1))
     staged = world.publish(
@@ -344,6 +349,7 @@ def test_replacing_a_table_leaves_only_the_new_rows(world: World) -> None:
     assert {i: s.rows for i, s in staged.sums[0].items()} == {WHOLE: 1}
 
 
+@pytest.mark.full
 def test_inputs_are_pinned_against_later_commits(world: World) -> None:
     """Rule R3: what is committed meanwhile is not read."""
     source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
@@ -368,6 +374,7 @@ def test_a_table_without_any_snapshot_is_read_as_empty(world: World) -> None:
     assert world.ids() == []
 
 
+@pytest.mark.full
 def test_added_rows_are_exactly_those_of_later_appends(world: World) -> None:
     source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
     first = world.append(source, [(1, START)])
@@ -382,6 +389,7 @@ def test_added_rows_are_exactly_those_of_later_appends(world: World) -> None:
     assert world.ids() == [2, 3]
 
 
+@pytest.mark.full
 def test_nothing_is_visible_before_it_is_published(world: World) -> None:
     world.overwrite(rows((1, 0)), hours(0, 1))
     before = world.head()
@@ -426,6 +434,7 @@ def test_publishing_on_a_moved_table_is_a_conflict(world: World) -> None:
     assert world.ids() == [1, 3]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "world,first",
     [
@@ -449,6 +458,7 @@ def test_a_branch_of_a_dead_attempt_is_replaced(world: World, first: bool) -> No
     world.catalog.drop_branch(world.key.table, staging.work_id)
 
 
+@pytest.mark.full
 def test_a_failed_query_leaves_nothing_visible(world: World) -> None:
     world.overwrite(rows((1, 0)), hours(0, 1))
     before = world.head()
@@ -459,6 +469,7 @@ def test_a_failed_query_leaves_nothing_visible(world: World) -> None:
     assert world.ids() == [1]
 
 
+@pytest.mark.full
 def test_a_query_that_does_not_fit_is_named(world: World) -> None:
     source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
     head = world.append(source, [(1, START)])
@@ -522,6 +533,7 @@ def test_the_sums_of_intervals_add_up_to_the_sum_of_the_whole(world: World) -> N
     assert total(parts.values()) == replaced[WHOLE]
 
 
+@pytest.mark.full
 def test_a_view_selects_what_lies_in_the_tables(world: World) -> None:
     world.overwrite(rows((1, 0), (2, 0)), hours(0, 1))
     view = TableName(world.key.table.namespace, "a_view")
@@ -541,6 +553,7 @@ def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
     assert len(found) == 2
 
 
+@pytest.mark.full
 def test_a_preview_shows_what_a_query_gives_over_what_it_reads_and_writes_nothing(
     world: World,
 ) -> None:
@@ -622,6 +635,7 @@ def test_nested_values_are_given_and_answered(spark_world: World) -> None:
     assert sorted(found.rows, key=str) == [given.rows[1], values]
 
 
+@pytest.mark.full
 def test_fields_whose_names_need_quotes_are_stored_and_described(spark_world: World) -> None:
     names = ("User-Agent", "a b", "select", "1x", "x`y", "ü", "a,b:c<d>")
     fields = ", ".join(f"'{name}', {at}" for at, name in enumerate(names))
@@ -718,6 +732,7 @@ def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(world: W
     assert ids_of(found) == [1]
 
 
+@pytest.mark.full
 def test_a_users_code_reads_a_view_and_missing_ones_are_reported(world: World) -> None:
     world.overwrite(rows((1, 0), (2, 0)), hours(0, 1))
     view = TableName(world.key.table.namespace, "for_users")
@@ -780,6 +795,7 @@ def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world
     assert spark_world.ids() == [4]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_python_model_and_sparks_workers_run_the_modules_that_it_was_planned_with(
     spark_world: World,
@@ -854,6 +870,7 @@ def test_added_rows_are_exact_across_a_compaction(spark_world: World, spark: Spa
     assert spark_world.ids() == [2, 3]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_table_is_described_and_has_one_file_per_partition(
     spark_world: World, spark: SparkSession
@@ -903,6 +920,7 @@ def test_parts_that_read_the_table_itself_see_what_the_parts_before_them_wrote(
     assert world.ids() == [1, 3, 6, 10]
 
 
+@pytest.mark.full
 def test_a_part_that_follows_is_left_out_once_an_hour_came_out_as_it_was(world: World) -> None:
     first = world.publish(in_order(world, *(counting(world, hour, adds=1) for hour in range(5))))
     held = [total(each.values()) for each in first.sums]
@@ -920,6 +938,7 @@ def test_a_part_that_follows_is_left_out_once_an_hour_came_out_as_it_was(world: 
     assert world.ids() == [1, 2, 3, 4, 13]
 
 
+@pytest.mark.full
 def test_a_part_that_follows_is_written_while_hours_come_out_otherwise(world: World) -> None:
     first = world.publish(in_order(world, *(counting(world, hour, adds=1) for hour in range(3))))
     held = [total(each.values()) for each in first.sums]
@@ -947,6 +966,7 @@ def test_a_preview_of_a_python_model_leaves_the_session_as_it_was(spark_world: W
     assert setting[0][1] != "77"
 
 
+@pytest.mark.full
 def test_columns_that_only_an_evaluation_shows_are_judged_by_the_models_rules(world: World) -> None:
     """What the query returns was not known, so that no plan could ask (rule R11)."""
     world.overwrite(SqlRows(sql=f"SELECT *, 'a' AS gone FROM ({row(1, 0)}) AS _t"), hours(0, 1))

@@ -232,6 +232,7 @@ def test_a_type_that_is_said_to_be_known_is_the_one_that_spark_gives(
     assert sum(kind is not None for kind in theirs.values()) > 0.9 * len(ours)
 
 
+@pytest.mark.full
 def test_the_columns_of_a_union_have_the_types_that_spark_gives_them(
     columns: SparkSession,
 ) -> None:

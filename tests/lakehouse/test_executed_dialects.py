@@ -180,6 +180,7 @@ def of_postgres(url: str, table: str, expressions: Sequence[str]) -> dict[str, V
     return dict(zip(expressions, map(value, found[1::2], found[::2]), strict=True))
 
 
+@pytest.mark.full
 def test_each_value_of_duckdb_is_what_duckdb_answers(spark: SparkSession) -> None:
     for table, text in (("t", duckdb_list.VALUES), ("r", duckdb_list.ROWS)):
         expected = of_duckdb(table, lines(text))
@@ -201,6 +202,7 @@ def test_each_value_of_postgres_is_what_postgres_answers(
 PARTS_OF_TIMES = re.compile(r"(EXTRACT\((?!SECOND|EPOCH)|DATE_PART\()")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dialect", EVERY)
 def test_rows_are_in_the_order_that_the_dialect_gives_to_null(
     spark: SparkSession, dialect: str
@@ -219,6 +221,7 @@ def refused(module: ModuleType) -> Iterator[str]:
     yield from lines(module.REFUSED)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "dialect,expression",
     [(dialect, each) for dialect, module in EVERY.items() for each in refused(module)],
@@ -247,11 +250,13 @@ def executed_parts(dialect: str) -> frozenset[str]:
     return frozenset(part_of(node) for tree in trees for node in tree.walk())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dialect", EVERY)
 def test_everything_that_is_translated_was_executed(dialect: str) -> None:
     assert sorted(PROVEN[dialect] - executed_parts(dialect)) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dialect", EVERY)
 def test_nothing_that_was_executed_is_refused(dialect: str) -> None:
     texts = [EVERY[dialect].VALUES, EVERY[dialect].ROWS]

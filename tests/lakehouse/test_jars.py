@@ -66,6 +66,7 @@ def forbid_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/there/is/no/java")
 
 
+@pytest.mark.full
 def test_a_warm_cache_needs_neither_java_nor_network(
     monkeypatch: pytest.MonkeyPatch, warm: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_what_cannot_be_resolved_says_so_with_the_settings_that_help(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("warm")
 def test_a_dead_network_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"{QUICK} {DEAD_PROXY} -Duser.home={tmp_path}")

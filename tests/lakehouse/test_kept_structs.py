@@ -44,6 +44,7 @@ OLD: Final = '{{"a":{0},"b":null}} [{{"x":{0},"y":null}},null]'
 NEW: Final = '{{"a":{0},"b":"n"}} [{{"x":{0},"y":{{"z":{0}}}}}]'
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "write,rows",
     [
@@ -105,6 +106,7 @@ REFUSALS: Final = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 def test_fields_that_come_and_go_unplanned_are_refused_before_a_row_is_computed(
     lake: Lake, refusal: Refusal
@@ -158,6 +160,7 @@ def prepared(lake: Lake) -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "before,after",
     [(BEFORE, AFTER), (GUESSED["before"], GUESSED["after"])],
@@ -194,6 +197,7 @@ def test_a_reader_sees_the_old_rows_or_the_new_ones_while_a_struct_gets_a_field(
     )
 
 
+@pytest.mark.full
 def test_an_environment_of_an_earlier_definition_shows_its_own_fields(lake: Lake) -> None:
     prepared(lake)
     build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
@@ -229,6 +233,7 @@ class PromotedMeanwhile:
         self.lake.catalog.evolve(*given)  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 def test_a_view_that_was_made_just_before_a_field_is_added_is_read_after(lake: Lake) -> None:
     prepared(lake)
     build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
@@ -254,6 +259,7 @@ def fields(lake: Lake, environment: str = "") -> list[str]:
     return rows.select("s.*").columns
 
 
+@pytest.mark.full
 def test_a_view_model_over_a_struct_that_gets_a_field_is_named(lake: Lake) -> None:
     prepared(lake)
     over = "MODEL (name {s}.over, kind VIEW); SELECT s FROM {s}.kept"
@@ -265,6 +271,7 @@ def test_a_view_model_over_a_struct_that_gets_a_field_is_named(lake: Lake) -> No
     assert lake.table(key.table).metadata_location == before
 
 
+@pytest.mark.full
 def test_after_a_rollback_rows_and_views_are_those_of_the_earlier_definition(lake: Lake) -> None:
     prepared(lake)
     build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
@@ -310,6 +317,7 @@ WHOLE_STRUCT: Final = """MODEL (name {s}.kept, start '2024-01-01', kind
 SELECT id, at, s FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
 
 
+@pytest.mark.full
 def test_a_field_that_a_source_got_is_declared_before_it_is_read(lake: Lake) -> None:
     days = [datetime(2024, 1, day, 5, tzinfo=UTC) for day in (1, 2, 3)]
     name = lake.source(
@@ -349,6 +357,7 @@ def kept(context):
 """
 
 
+@pytest.mark.full
 def test_a_struct_of_a_pandas_model_gets_fields(lake: Lake) -> None:
     build(lake.services(), lake.graph({}, kept=PANDAS))
     lake.clock.advance(timedelta(days=1))

@@ -87,6 +87,7 @@ def ended(thread: Ended) -> Ended:
     return thread
 
 
+@pytest.mark.full
 def test_models_are_computed_at_once_and_see_nothing_of_each_other(lake: Lake) -> None:
     meeting, told = threading.Barrier(2), list[tuple[int, str, str]]()
 
@@ -127,6 +128,7 @@ def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: 
         lake.spark.conf.set("spark.sql.ansi.enabled", "true")
 
 
+@pytest.mark.full
 def test_a_thread_that_shares_waits_for_none_that_uses_the_main_session(lake: Lake) -> None:
     begun, ends = threading.Event(), threading.Event()
     waits = PythonRows(
@@ -162,6 +164,7 @@ def test_what_is_interrupted_before_it_computes_starts_no_spark() -> None:
     assert not engine.started
 
 
+@pytest.mark.full
 def test_a_session_is_lent_again_once_its_thread_has_ended(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +182,7 @@ def test_a_session_is_lent_again_once_its_thread_has_ended(
     assert opened[0] is not lake.spark
 
 
+@pytest.mark.full
 def test_what_is_interrupted_ends_as_by_ctrl_c_and_the_next_is_computed(lake: Lake) -> None:
     slow = sharing(lake, "slow", SLOW)
     seen = False

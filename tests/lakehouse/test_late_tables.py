@@ -115,6 +115,7 @@ def versions(catalog: PyIcebergCatalog) -> Mapping[str, int]:
     return {each["version"]: each["latest_snapshot_id"] for each in rows(catalog, MARKS)}
 
 
+@pytest.mark.full
 def test_a_session_is_a_row_with_its_partitions_and_sources_as_lists(
     catalog: PyIcebergCatalog, tables: IcebergLateTables
 ) -> None:
@@ -160,6 +161,7 @@ def test_a_session_that_is_added_again_is_there_once(
     assert ids(catalog) == ["w1", "w2"]
 
 
+@pytest.mark.full
 def test_a_process_that_looked_before_another_one_added_adds_nothing(
     catalog: PyIcebergCatalog, tables: IcebergLateTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +180,7 @@ def test_a_process_that_looked_before_another_one_added_adds_nothing(
     assert ids(catalog) == ["w1"]
 
 
+@pytest.mark.full
 def test_marks_of_a_version_are_replaced_and_those_of_others_stay(
     catalog: PyIcebergCatalog, tables: IcebergLateTables
 ) -> None:
@@ -227,6 +230,7 @@ def test_a_table_of_another_program_is_left_alone(
     assert theirs.refresh().current_snapshot() is None
 
 
+@pytest.mark.full
 def test_old_iceberg_snapshots_go_and_rows_stay(
     catalog: PyIcebergCatalog, tables: IcebergLateTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:

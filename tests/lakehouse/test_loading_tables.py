@@ -44,6 +44,7 @@ def answered_by_pages(world: RestWorld, status: int, *, times: int = 100) -> Non
     world.server.before = page
 
 
+@pytest.mark.full
 def test_a_table_is_loaded_and_one_that_is_not_there_is_said_to_be_none(
     world: IcebergWorld,
 ) -> None:
@@ -54,6 +55,7 @@ def test_a_table_is_loaded_and_one_that_is_not_there_is_said_to_be_none(
         assert world.catalog.table(name) is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_page_of_something_on_the_way_is_a_service_that_does_not_answer(
     rest: RestWorld, status: int

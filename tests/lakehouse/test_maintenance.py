@@ -102,6 +102,7 @@ def files_in(folder: Path) -> set[Path]:
 
 
 # Histories
+@pytest.mark.full
 def test_a_history_has_the_line_and_what_branches_and_tags_name(anywhere: World) -> None:
     first, second = filled(anywhere, 2)
     anywhere.branch(ONE, "x", first)
@@ -149,6 +150,7 @@ def test_the_tag_of_a_repair_is_dropped_only_where_it_is(anywhere: World) -> Non
 
 
 # Expiries (rule R3)
+@pytest.mark.full
 def test_what_is_announced_does_not_stay_and_does_again_when_that_is_taken_back(
     world: World,
 ) -> None:
@@ -193,6 +195,7 @@ def test_a_table_that_changed_since_it_was_looked_at_is_not_announced(world: Wor
     assert world.catalog.stays(ONE, first)
 
 
+@pytest.mark.full
 def test_of_two_announcements_the_first_stands(world: World) -> None:
     first, second, _ = filled(world)
     announce(world, first)
@@ -224,6 +227,7 @@ def test_what_a_branch_names_by_now_does_not_expire(world: World) -> None:
     assert first in retained(world)
 
 
+@pytest.mark.full
 def test_other_commits_between_announcement_and_expiry_do_no_harm(world: World) -> None:
     first, _, _ = filled(world)
     announce(world, first)
@@ -244,6 +248,7 @@ def named(world: IcebergWorld) -> set[Path]:
     return {Path(each.removeprefix("file://")) for each in every}
 
 
+@pytest.mark.full
 def test_exactly_the_files_that_only_expired_ones_had_are_deleted(
     iceberg: IcebergWorld, folder: Path
 ) -> None:
@@ -321,6 +326,7 @@ def test_nothing_expires_where_metadata_of_what_stays_is_gone(
     assert first in retained(iceberg)
 
 
+@pytest.mark.full
 def test_data_files_are_told_by_partition_and_size(on_disk: IcebergWorld, folder: Path) -> None:
     filled(on_disk, 2)
     on_disk.append(ONE, [(9, START)])
@@ -343,6 +349,7 @@ def three_days_ago() -> datetime:
     return datetime.now(UTC) - timedelta(days=3)
 
 
+@pytest.mark.full
 def test_old_files_that_nothing_names_are_found_and_deleted_and_no_other(
     on_disk: IcebergWorld, folder: Path
 ) -> None:
@@ -388,6 +395,7 @@ def test_nothing_is_stray_in_a_folder_with_a_table_that_a_person_has_renamed(
     assert on_disk._load(TableName("backup", "one")).scan().to_arrow().num_rows == 3
 
 
+@pytest.mark.full
 def test_nothing_is_stray_where_the_table_names_files_that_are_not_there(
     on_disk: IcebergWorld, folder: Path
 ) -> None:
@@ -432,6 +440,7 @@ def strays(world: IcebergWorld) -> list[Path]:
     return [Path(each.path) for each in found]
 
 
+@pytest.mark.full
 def test_metadata_files_that_a_view_has_moved_on_from_long_ago_are_found(
     iceberg: IcebergWorld, tmp_path: Path
 ) -> None:
@@ -457,6 +466,7 @@ def test_metadata_files_that_a_view_has_moved_on_from_long_ago_are_found(
     assert iceberg.catalog.view(SHOWN) is not None
 
 
+@pytest.mark.full
 def test_metadata_files_that_a_swap_wrote_and_never_showed_are_found(
     iceberg: IcebergWorld, tmp_path: Path
 ) -> None:

@@ -105,11 +105,13 @@ def elsewhere(folder: Path, *functions: bytes) -> list[str]:
     return done.stdout.decode().splitlines()
 
 
+@pytest.mark.full
 def test_a_worker_finds_modules_that_are_imported_at_the_top_and_later(tmp_path: Path) -> None:
     found = elsewhere(tmp_path, sent(AT_THE_TOP, MODULES), sent(LATER, MODULES))
     assert found == ["Delta!", "Delta!", "False"], "and nothing of this package is needed there"
 
 
+@pytest.mark.full
 def test_a_worker_has_the_texts_of_the_model_that_it_is_at(tmp_path: Path) -> None:
     """Whatever it served before, and whatever file lies where Python looks for modules."""
     (tmp_path / "vde_names.py").write_text("raise AssertionError('this file is not planned')")
@@ -117,6 +119,7 @@ def test_a_worker_has_the_texts_of_the_model_that_it_is_at(tmp_path: Path) -> No
     assert elsewhere(tmp_path, *functions) == ["Delta!", "Delta?", "Delta!", "False"]
 
 
+@pytest.mark.full
 def test_a_model_without_modules_finds_none_of_another_one(tmp_path: Path) -> None:
     found = elsewhere(tmp_path, sent(LATER, MODULES), sent(LATER, {}))
     assert found == ["Delta!", "vde_names", "False"]
@@ -174,6 +177,7 @@ def run(context):
     assert found == [(str, "models/names.py"), (str, "vde_names/plain.py")]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_model_on_spark_calls_its_helpers_in_workers(lake: Lake) -> None:
     """For an import at the top, `test_engine_contract.py` does."""
@@ -291,6 +295,7 @@ def run(context):
 """
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.parametrize("first", ["", "from __future__ import annotations\n"])
 def test_a_typed_pandas_udf_and_a_dataclass_run_in_workers(lake: Lake, first: str) -> None:

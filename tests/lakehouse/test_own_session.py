@@ -88,6 +88,7 @@ def test_what_a_users_asset_sets_reaches_no_other_session(spark: SparkSession) -
         users.catalog.dropTempView("of_users")
 
 
+@pytest.mark.full
 def test_a_unit_of_work_has_the_settings_that_its_model_was_planned_with(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id")
     rows = PythonRows(

@@ -93,6 +93,7 @@ def drop(catalog: Catalog, found: StoredTable) -> bool:
     return catalog.drop_physical(found.name, uuid=found.uuid, location=found.location)
 
 
+@pytest.mark.full
 def test_every_physical_table_is_described(world: World) -> None:
     second = world.append(ONE, [(2, START)])
     world.branch(ONE, "w1", second)
@@ -109,6 +110,7 @@ def test_every_physical_table_is_described(world: World) -> None:
     assert one.location.endswith(f"/{ONE.namespace}/{ONE.name}")
 
 
+@pytest.mark.full
 def test_views_that_read_physical_tables_are_found_with_what_they_name(world: World) -> None:
     shown = TableName("dev", "one")
     world.catalog.swap_views([ViewDefinition(name=shown, target=ONE, columns=(ID, AT))], [])
@@ -128,12 +130,14 @@ def test_a_dropped_table_is_gone_and_all_others_stay(world: World) -> None:
     assert world.catalog.files(stored(world.catalog, TWO)).count > 0
 
 
+@pytest.mark.full
 def test_dropping_it_again_is_no_error(world: World) -> None:
     found = stored(world.catalog)
     assert drop(world.catalog, found)
     assert drop(world.catalog, found)
 
 
+@pytest.mark.full
 def test_r12_a_table_that_somebody_made_under_its_name_stays(world: World) -> None:
     found = stored(world.catalog)
     assert drop(world.catalog, found)
@@ -154,6 +158,7 @@ def test_files_in_a_folder_that_is_not_the_tables_own_are_never_deleted(world: W
     assert world.catalog.table(ONE) is not None
 
 
+@pytest.mark.full
 def test_all_files_of_a_dropped_table_are_gone_from_disk_and_no_other(
     iceberg: IcebergWorld, warehouse: Path
 ) -> None:
@@ -229,6 +234,7 @@ def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     assert drop(iceberg.catalog, again)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("away", ["backup", "backup.old"])
 def test_r12_over_rest_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     tmp_path: Path, away: str

@@ -90,6 +90,7 @@ def of_source(lake: Lake, key: str = "k") -> list[tuple[object, ...]]:
     return lake.rows(f"SELECT day, id, amt, {key} FROM {lake.schema}.ev ORDER BY id")
 
 
+@pytest.mark.full
 def test_a_column_that_was_dropped_and_added_again_makes_models_stale(lake: Lake) -> None:
     create(lake)
     build(lake.services(), lake.graph({"ev": COLUMNS}, daily=DAILY, whole=WHOLE))
@@ -113,6 +114,7 @@ def test_a_column_that_was_dropped_and_added_again_makes_models_stale(lake: Lake
     assert [key for *_, key in of_source(lake)] == [None, None, None, "d"]
 
 
+@pytest.mark.full
 def test_columns_that_were_added_renamed_and_widened_are_read_before_anything_is_written(
     lake: Lake,
 ) -> None:
@@ -170,6 +172,7 @@ def test_fields_inside_are_read_by_what_they_are(lake: Lake) -> None:
     assert state.schemas.replaced(first)
 
 
+@pytest.mark.full
 def test_rows_of_new_files_have_the_present_columns(lake: Lake) -> None:
     create(lake)
     first = lake.table(by_name(lake)).metadata.current_snapshot_id

@@ -119,6 +119,7 @@ def lost() -> None:
     raise OperationalError("commit", None, sqlite3.OperationalError("the answer was lost"))
 
 
+@pytest.mark.full
 def test_a_commit_outside_of_main_does_not_stop_a_publication(catalog: Interrupted) -> None:
     base, following = staged(catalog)
 
@@ -133,6 +134,7 @@ def test_a_commit_outside_of_main_does_not_stop_a_publication(catalog: Interrupt
     assert table.properties["a"] == "b"
 
 
+@pytest.mark.full
 def test_a_commit_to_main_in_the_last_moment_is_a_conflict(catalog: Interrupted) -> None:
     base, following = staged(catalog)
 
@@ -146,6 +148,7 @@ def test_a_commit_to_main_in_the_last_moment_is_a_conflict(catalog: Interrupted)
     assert sorted(rows) == [1, 3]
 
 
+@pytest.mark.full
 def test_who_drops_the_branch_in_the_last_moment_stops_a_publication(catalog: Interrupted) -> None:
     base, following = staged(catalog)
     catalog.before.append(lambda: IcebergCatalog(catalog).drop_branch(TABLE, "ab"))
@@ -169,6 +172,7 @@ def test_a_table_that_is_always_changed_is_busy_and_has_not_moved(catalog: Inter
     assert head(catalog) == following
 
 
+@pytest.mark.full
 def test_a_lost_answer_is_looked_up(catalog: Interrupted) -> None:
     base, following = staged(catalog)
     before = len(catalog.load_table("raw.t").metadata.snapshot_log)
@@ -178,6 +182,7 @@ def test_a_lost_answer_is_looked_up(catalog: Interrupted) -> None:
     assert len(catalog.load_table("raw.t").metadata.snapshot_log) == before + 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
 def test_over_rest_a_lost_answer_is_looked_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
@@ -227,6 +232,7 @@ def untouched(server: RestServer) -> None:
     server.before = server.after = lambda _method, _path: None
 
 
+@pytest.mark.full
 def test_over_rest_a_404_of_something_on_the_way_does_not_give_up_what_was_published(
     server: RestServer,
 ) -> None:
@@ -262,6 +268,7 @@ def test_over_rest_a_404_of_something_on_the_way_is_not_a_table_that_is_gone(
     assert head(catalog) == following
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("status", [200, 409, 501, 502])
 def test_over_rest_a_page_that_answers_a_commit_says_nothing_of_it(
     server: RestServer, status: int
@@ -303,6 +310,7 @@ def test_over_rest_a_table_that_was_dropped_after_a_lost_answer_is_known_the_nex
         IcebergCatalog(catalog).describe(TABLE, TableText(comment="who"))
 
 
+@pytest.mark.full
 def test_answers_that_stay_lost_are_an_unknown_outcome(catalog: Interrupted) -> None:
     base, following = staged(catalog)
     catalog.before.extend([lost] * 10)
@@ -327,6 +335,7 @@ def test_a_locked_file_is_an_unknown_outcome(
     assert head(catalog) == base
 
 
+@pytest.mark.full
 def test_a_branch_is_dropped_for_good(catalog: Interrupted) -> None:
     main = append(catalog, 1).metadata.current_snapshot_id
     assert main is not None

@@ -58,6 +58,7 @@ PARSED_AS_ANOTHER = (
 """Spark takes FROM for a column, ON for a function and ASOF for an alias, and has none of them."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text, refused", [*((text, True) for text, _ in REFUSED), *((text, False) for text in READ)]
 )
@@ -90,6 +91,7 @@ LEADING = ("i", "d", "s", "y", "b, i", "s, 1", "y, 1")
 T = ModelName("m", "t")
 
 
+@pytest.mark.full
 def test_duckdb_answers_no_call_that_spark_refuses(spark: SparkSession) -> None:
     """Every name that the parser has for what DuckDB answers, with none to four arguments."""
     columns = [Column(name=name, type=kind) for name, kind in COLUMNS.items()]

@@ -58,6 +58,7 @@ def answered(server: RestServer, error: Exception) -> None:
     server.before = answer
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("status", [*UNKNOWN_ALWAYS, *UNKNOWN_AS_A_PAGE])
 def test_after_a_page_of_something_on_the_way_it_is_not_known_whether_a_change_was_made(
     server: RestServer, requests: RestRequests, status: int
@@ -68,6 +69,7 @@ def test_after_a_page_of_something_on_the_way_it_is_not_known_whether_a_change_w
             change()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("status", UNKNOWN_ALWAYS)
 def test_a_server_that_failed_may_have_made_a_change_as_it_says_itself(
     server: RestServer, requests: RestRequests, status: int
@@ -89,6 +91,7 @@ def test_who_is_not_let_in_has_changed_nothing_whoever_says_so(
             change()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("status", REFUSED_BY_THE_CATALOG)
 def test_what_the_catalog_itself_refuses_is_an_answer(
     server: RestServer, requests: RestRequests, status: int
@@ -114,6 +117,7 @@ def test_who_is_sent_elsewhere_only_reads_there_so_nothing_is_known_to_be_done(
             change()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("status", [200, 302, 400, 404, 408, 500, 501, 520])
 def test_a_page_for_what_is_read_is_a_service_that_does_not_answer(
     server: RestServer, requests: RestRequests, status: int

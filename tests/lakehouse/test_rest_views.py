@@ -89,6 +89,7 @@ def versions(world: RestWorld, name: TableName = NAME) -> list[int]:
     return [current, *(each for each in numbers if each != current)]
 
 
+@pytest.mark.full
 def test_a_view_is_created_replaced_and_dropped_by_one_request_each(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     world.catalog.swap_views([moved()], [])
@@ -98,6 +99,7 @@ def test_a_view_is_created_replaced_and_dropped_by_one_request_each(world: RestW
     assert changes(world) == [("POST", "views"), ("POST", "a"), ("DELETE", "a")]
 
 
+@pytest.mark.full
 def test_what_is_up_to_date_asks_for_no_change(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     before = len(world.server.changes)
@@ -105,6 +107,7 @@ def test_what_is_up_to_date_asks_for_no_change(world: RestWorld) -> None:
     assert changes(world, since=before) == []
 
 
+@pytest.mark.full
 def test_a_replaced_view_stays_the_same_view_with_the_number_of_the_swap(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     uuid = world._tables.load_view(("dev", "a")).uuid()
@@ -134,6 +137,7 @@ def overtake(world: RestWorld, wanted: ViewDefinition, *, number: int) -> None:
     world.server.before = meanwhile
 
 
+@pytest.mark.full
 def test_a_request_that_comes_after_a_later_swap_is_refused_by_the_server(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     overtake(world, moved(), number=100)
@@ -143,6 +147,7 @@ def test_a_request_that_comes_after_a_later_swap_is_refused_by_the_server(world:
     assert world.catalog.view(NAME) == moved()
 
 
+@pytest.mark.full
 def test_a_request_with_a_higher_number_wins_whoever_read_first(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     overtake(world, moved(), number=100)
@@ -160,6 +165,7 @@ def test_a_view_is_not_replaced_without_a_number(world: RestWorld) -> None:
     assert world.catalog.view(NAME) is None
 
 
+@pytest.mark.full
 def test_an_earlier_swap_neither_replaces_nor_drops_what_a_later_one_created(
     world: RestWorld,
 ) -> None:
@@ -173,6 +179,7 @@ def test_an_earlier_swap_neither_replaces_nor_drops_what_a_later_one_created(
     assert world.catalog.view(NAME) is None
 
 
+@pytest.mark.full
 def test_a_replacement_that_arrives_twice_changes_nothing_the_second_time(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +230,7 @@ def test_a_view_that_another_swap_creates_meanwhile_is_overtaken(world: RestWorl
     assert world.catalog.view(NAME) == moved()
 
 
+@pytest.mark.full
 def test_a_server_that_counts_versions_itself_replaces_views_as_well(counting: RestWorld) -> None:
     catalog, second = counting.catalog, TableName("dev", "b")
     catalog.swap_views([view(), view(name=second)], [])
@@ -235,6 +243,7 @@ def test_a_server_that_counts_versions_itself_replaces_views_as_well(counting: R
     assert changes(counting, since=before) == [("POST", "b")], "by now it is known"
 
 
+@pytest.mark.full
 def test_a_server_that_counts_versions_itself_has_the_numbers_of_swaps_too(
     counting: RestWorld,
 ) -> None:
@@ -260,6 +269,7 @@ def test_a_late_request_to_a_server_that_counts_leaves_the_later_version_current
     assert catalog.view(NAME) == view(AT)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("first,second", [(90, 100), (100, 90)])
 def test_the_number_of_a_view_on_a_server_that_counts_is_the_highest_in_whatever_order_they_arrive(
     counting: RestWorld, monkeypatch: pytest.MonkeyPatch, first: int, second: int
@@ -291,6 +301,7 @@ def test_the_number_of_a_view_on_a_server_that_counts_is_the_highest_in_whatever
     assert catalog.view(NAME) == view()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
 def test_a_lost_answer_of_a_server_that_counts_is_looked_up(
     counting: RestWorld, error: type[Exception]
@@ -304,6 +315,7 @@ def test_a_lost_answer_of_a_server_that_counts_is_looked_up(
     assert versions(counting) == [3, 1, 2]
 
 
+@pytest.mark.full
 def test_what_is_asked_of_a_server_that_counts_is_refused_by_others(world: RestWorld) -> None:
     """So nothing late gets through by trying it."""
     world.catalog.swap_views([view()], [])
@@ -316,6 +328,7 @@ def test_what_is_asked_of_a_server_that_counts_is_refused_by_others(world: RestW
     assert versions(world) == [100, 1]
 
 
+@pytest.mark.full
 def test_going_back_and_forth_never_takes_an_earlier_version_for_the_new_one(
     world: RestWorld,
 ) -> None:
@@ -342,6 +355,7 @@ def lose(world: RestWorld, error: type[Exception], *, times: int) -> None:
     setattr(world.server, "before" if error is LoseRequest else "after", once)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
 @pytest.mark.parametrize("what", ["created", "replaced", "dropped"])
 def test_what_became_of_a_request_is_looked_up_when_it_or_its_answer_is_lost(
@@ -358,6 +372,7 @@ def test_what_became_of_a_request_is_looked_up_when_it_or_its_answer_is_lost(
     assert len(changes(world, since=before)) == asked
 
 
+@pytest.mark.full
 def test_if_no_answer_comes_it_is_not_known_and_doing_it_again_is_safe(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     lose(world, LoseRequest, times=100)
@@ -368,6 +383,7 @@ def test_if_no_answer_comes_it_is_not_known_and_doing_it_again_is_safe(world: Re
     assert world.catalog.view(NAME) == moved()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "status,raised", [(500, OutcomeUnknown), (503, OutcomeUnknown), (403, Refused)]
 )
@@ -386,6 +402,7 @@ def test_an_answer_that_says_nothing_of_the_change_is_no_success(
     assert world.catalog.view(NAME) == view()
 
 
+@pytest.mark.full
 def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> None:
     names = [TableName("dev", f"v{number}") for number in range(20)]
     world.catalog.swap_views([view(name=each) for each in names], [])
@@ -406,6 +423,7 @@ def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> 
     assert {each.target for each in world.catalog.views(names).values()} == {OTHER}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", ["created", "replaced", "dropped"])
 @pytest.mark.parametrize("status", [400, 401, 403, 429])
 def test_after_a_lost_answer_no_refusal_says_that_nothing_was_changed(
@@ -433,6 +451,7 @@ def test_after_a_lost_answer_no_refusal_says_that_nothing_was_changed(
     assert raised.value.advice
 
 
+@pytest.mark.full
 def test_a_refusal_of_one_view_says_of_which_others_it_is_not_known(world: RestWorld) -> None:
     names = [TableName("dev", each) for each in ("a", "b", "c")]
     world.catalog.swap_views([view(name=each) for each in names], [])
@@ -470,6 +489,7 @@ def test_who_is_overtaken_after_a_lost_answer_is_told_the_higher_number(world: R
     assert raised.value.highest == 100
 
 
+@pytest.mark.full
 def test_a_view_that_somebody_replaced_by_hand_is_theirs(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     found = world._tables.load_view(("dev", "a")).metadata
@@ -491,6 +511,7 @@ def test_a_view_that_somebody_replaced_by_hand_is_theirs(world: RestWorld) -> No
     assert set(world.catalog.present([NAME])) == {NAME}
 
 
+@pytest.mark.full
 def test_names_are_quoted_in_addresses_and_queries(world: RestWorld) -> None:
     names = [TableName("dev", each) for each in ("a b", "a%2Fb", "é{}", "x`y")]
     world.catalog.swap_views([view(name=each) for each in names], [])
@@ -499,6 +520,7 @@ def test_names_are_quoted_in_addresses_and_queries(world: RestWorld) -> None:
     assert {each.target for each in world.catalog.views(names).values()} == {OTHER}
 
 
+@pytest.mark.full
 def test_a_comment_comes_with_a_view_and_goes_with_it(world: RestWorld) -> None:
     said = replace(view(), comment="who")
     world.catalog.swap_views([said], [])
@@ -507,6 +529,7 @@ def test_a_comment_comes_with_a_view_and_goes_with_it(world: RestWorld) -> None:
     assert "comment" not in world._tables.load_view(("dev", "a")).properties
 
 
+@pytest.mark.full
 def test_a_view_carries_the_id_of_the_state_that_made_it(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
     assert world._tables.load_view(("dev", "a")).properties[STATE] == STATE_ID
@@ -527,6 +550,7 @@ def refuse_often(world: RestWorld, *, times: int) -> None:
     world.server.before = busy
 
 
+@pytest.mark.full
 def test_who_asks_too_often_waits_and_asks_again(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -685,6 +709,7 @@ def test_a_server_that_does_not_say_that_it_has_views_is_refused_with_what_to_se
         assert catalog.view(NAME) == view(ID)
 
 
+@pytest.mark.full
 def test_a_swap_reads_each_view_and_target_once_and_lists_each_namespace_once(
     world: RestWorld,
 ) -> None:

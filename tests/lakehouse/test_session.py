@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_both_engines_share_one_catalog_and_see_each_others_commits_at_once(
     spark: SparkSession, spark_lake: SparkLake
@@ -100,6 +101,7 @@ def test_settings_are_asked_for_in_a_handful_of_questions_however_many_there_are
     assert len(asked) < 20 < len(found)
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_python_functions_run_in_this_python(spark: SparkSession) -> None:
     found = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
@@ -174,6 +176,7 @@ def test_a_users_settings_win_and_lists_are_joined() -> None:
     assert conf["spark.sql.extensions"].split(",")[1] == "their.Extension"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "settings, said",
     [
@@ -206,6 +209,7 @@ def test_a_jvm_that_ends_at_once_says_why_in_a_sentence(
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_every_harmless_setting_is_one_of_sparks_or_icebergs(spark: SparkSession) -> None:
     jvm = spark._jvm  # Spark lists no internal settings

@@ -54,6 +54,7 @@ class Source:
         ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "partition, reported",
     [
@@ -76,6 +77,7 @@ def test_partitions_are_spelled_for_people_and_json(
     assert source.operations(mark) == [(SourceOperation.APPEND, [reported])]
 
 
+@pytest.mark.full
 def test_compaction_is_a_replacement_without_new_files(
     spark: SparkSession, spark_lake: SparkLake
 ) -> None:
@@ -90,6 +92,7 @@ def test_compaction_is_a_replacement_without_new_files(
     assert [added for _, added in source.operations(mark)] == [[]] * len(source.operations(mark))
 
 
+@pytest.mark.full
 def test_updates_are_overwrites_and_whole_partitions_are_deleted(
     spark: SparkSession, spark_lake: SparkLake
 ) -> None:
@@ -105,6 +108,7 @@ def test_updates_are_overwrites_and_whole_partitions_are_deleted(
     ]
 
 
+@pytest.mark.full
 def test_merged_manifests_give_only_the_snapshots_own_files(
     spark: SparkSession, spark_lake: SparkLake
 ) -> None:
@@ -117,6 +121,7 @@ def test_merged_manifests_give_only_the_snapshots_own_files(
     assert source.operations(mark) == [(SourceOperation.APPEND, ['{"at_day": "2013-01-09"}'])]
 
 
+@pytest.mark.full
 def test_spark_expires_and_rolls_back(spark: SparkSession, spark_lake: SparkLake) -> None:
     source = Source(spark, spark_lake, "days(at)")
     source.insert(1)

@@ -69,6 +69,7 @@ def test_each_example_of_sparks_documentation_runs_as_it_is_written(spark: Spark
     assert compared >= LEAST
 
 
+@pytest.mark.full
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize(
     "every,least", [(EVERY, SHORT), pytest.param(1, LONG, marks=pytest.mark.full)]

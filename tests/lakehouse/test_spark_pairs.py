@@ -64,6 +64,7 @@ def mostly_full(found: Sequence[tuple[str, str, str]]) -> list[ParameterSet]:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("most", [PAIRS, pytest.param(LONG, marks=pytest.mark.full)])
 def test_expressions_that_are_called_unchanged_give_the_same_rows(
@@ -78,6 +79,7 @@ def test_expressions_that_are_called_unchanged_give_the_same_rows(
     assert ran >= found.count * LEAST_RUN, f"{ran} of {found.count} pairs were called equal and run"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "one,other",
     mostly_full(pairs_spark.SAME),
@@ -90,6 +92,7 @@ def test_what_spark_reads_alike_gives_the_same_rows(
     assert found.is_like(expected)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "one,other",
     mostly_full(pairs_spark.OTHER),
@@ -103,6 +106,7 @@ def test_what_only_looks_alike_to_spark_gives_other_rows_or_types(
     assert not found.is_like(expected)
 
 
+@pytest.mark.full
 def test_many_of_the_pairs_that_are_called_different_are(on_spark: Runner) -> None:
     different = judged(islice(generated(), PAIRS)).different[:SAMPLE]
     before = on_spark.ran
@@ -110,6 +114,7 @@ def test_many_of_the_pairs_that_are_called_different_are(on_spark: Runner) -> No
     assert len(differ) >= (on_spark.ran - before) // 3 > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "most", [TEXTS, pytest.param(LONG_TEXTS, marks=pytest.mark.full)], ids=["some", "many"]
 )
@@ -130,6 +135,7 @@ def test_that_ties_make_rows_nondeterministic_is_found_where_a_verdict_does_not_
     assert [each.expression for each in on_spark.unsettled(texts)] == [each for _, each in texts]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "defect",
     [

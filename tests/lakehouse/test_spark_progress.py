@@ -25,6 +25,7 @@ SLOW = """SELECT COUNT(slept) FROM (
 )"""
 
 
+@pytest.mark.full
 def test_the_tasks_of_a_running_query_are_counted_and_nothing_is_started_to_ask(
     spark: SparkSession, spark_lake: SparkLake
 ) -> None:

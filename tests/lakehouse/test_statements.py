@@ -61,6 +61,7 @@ def prepared(lake: Lake) -> None:
     lake.spark.conf.set("spark.sql.shuffle.partitions", "5")
 
 
+@pytest.mark.full
 def test_statements_run_around_the_write_in_a_session_that_nobody_else_has(lake: Lake) -> None:
     prepared(lake)
     try:
@@ -80,6 +81,7 @@ def test_statements_run_around_the_write_in_a_session_that_nobody_else_has(lake:
     assert not lake.spark.catalog.tableExists("given")
 
 
+@pytest.mark.full
 def test_a_statement_behind_the_query_that_fails_publishes_nothing(lake: Lake) -> None:
     prepared(lake)
     graph = lake.graph(EVENTS, stated=STATED)
@@ -98,6 +100,7 @@ def test_a_statement_behind_the_query_that_fails_publishes_nothing(lake: Lake) -
     assert lake.rows(f"SELECT COUNT(*) FROM {lake.schema}.log WHERE what = 'staged'") == logged
 
 
+@pytest.mark.full
 def test_a_statement_reads_the_own_rows_as_they_are_published(lake: Lake) -> None:
     prepared(lake)
     text = """MODEL (name {s}.own, kind FULL, start '2024-01-01');
@@ -194,6 +197,7 @@ def test_what_a_function_returns_instead_is_reported(lake: Lake, body: str, repo
     assert lake.catalog.table(lake.key.table) is None
 
 
+@pytest.mark.full
 def test_an_empty_frame_is_an_empty_table_of_the_declared_columns(lake: Lake) -> None:
     for body in ("pd.DataFrame()", "pd.DataFrame({'at': [], 'id': []})"):
         source = f"import pandas as pd\ndef run(context):\n    return {body}\n"

@@ -49,6 +49,7 @@ def test_values_would_be_rounded_or_cut(spark: SparkSession, found: str, wanted:
     assert loses_values(DataType.fromDDL(found), DataType.fromDDL(wanted))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("found,wanted", KEEP)
 def test_no_value_would_be(spark: SparkSession, found: str, wanted: str) -> None:
     assert spark is not None  # reads the names of types

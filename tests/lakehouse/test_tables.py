@@ -32,6 +32,7 @@ ODD = (
 )
 
 
+@pytest.mark.full
 def test_names_of_any_kind_and_nested_types_reach_the_table(lake: Lake) -> None:
     storage = Storage(
         partitioned_by=(
@@ -93,6 +94,7 @@ def test_texts_reach_a_physical_view_and_its_rows_as_they_are_written(lake: Lake
     assert WRITTEN in [row["data_type"] for row in described]
 
 
+@pytest.mark.full
 def test_rows_are_sorted_within_each_file_and_the_query_runs_once(lake: Lake) -> None:
     text = "SELECT id, (id * 7919) % 1000 AS number FROM RANGE(0, 1000, 1, 3)"
     lake.publish(text, storage=Storage(clustered_by=("number",)))
@@ -176,6 +178,7 @@ def test_rows_that_the_table_cannot_take_are_reported_before_they_are_computed(l
     assert line.startswith("the column id is returned more than once")
 
 
+@pytest.mark.full
 def test_a_number_that_is_too_large_fails_and_is_never_cut(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id")
     with pytest.raises(EvaluationFailed, match="overflow"):
@@ -210,6 +213,7 @@ NEVER = (("string", "int"), ("string", "date"), ("string", "binary"), ("int", "b
          ("map<string,int>", "array<int>"), ("struct<a:int>", "string"))  # fmt: skip
 
 
+@pytest.mark.full
 def test_what_may_be_stored_as_what_is_as_spark_has_it(lake: Lake) -> None:
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import DataType
@@ -291,6 +295,7 @@ def test_a_table_that_stays_gets_new_words_and_properties_without_a_session(lake
     assert lake.table().metadata_location != before
 
 
+@pytest.mark.full
 def test_a_table_is_evolved_without_a_session_and_again_without_effect(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id, CAST(1 AS DECIMAL(5,2)) AS price, CAST(1 AS FLOAT) AS f")
     changes: list[InPlace] = [

@@ -71,6 +71,7 @@ def test_rows_without_any_time_are_refused(
     assert f"but {example}, for example" in str(found.value)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "axis_type,time_format,values,words",
     [
@@ -91,6 +92,7 @@ def test_times_that_are_all_outside_are_recorded(
     assert words in found.message
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "axis_type,values,rows",
     [
@@ -107,6 +109,7 @@ def test_rows_of_the_interval_and_none_at_all_are_loaded_without_a_word(
     assert (loaded(staged), staged.audits) == (rows, ())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "day,rows", [("2024-01-01", 1), ("2024-02-01", 0), ("2023-02-01", 0)], ids=str
 )

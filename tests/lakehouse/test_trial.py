@@ -72,6 +72,7 @@ def without_its_table(trial: Trial, catalog: PyIcebergCatalog) -> None:
     catalog.drop_table((trial.namespace, "trial"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "come_to", [lambda *_: None, only_begun, with_a_table, with_a_view, without_its_table]
 )
@@ -86,6 +87,7 @@ def test_nothing_is_left_however_far_it_came(
     trial.remove()  # a second time there is nothing to remove
 
 
+@pytest.mark.full
 def test_a_storage_tells_when_it_wrote(catalog: PyIcebergCatalog) -> None:
     trial = Trial(catalog, "4567")
     began = datetime.now(UTC)
@@ -174,6 +176,7 @@ def test_over_rest_a_view_whose_creation_was_lost_on_its_way_is_removed_if_it_ar
         assert catalog.list_namespaces() == []
 
 
+@pytest.mark.full
 def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
     catalog: PyIcebergCatalog, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def over(name: str, target: TableName) -> ViewDefinition:
     )
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_an_open_session_sees_a_swap_of_several_views(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
@@ -87,6 +88,7 @@ def test_an_open_session_sees_a_swap_of_several_views(
     assert not spark.catalog.tableExists(two)
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_spark_lists_and_describes_the_views(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
@@ -109,6 +111,7 @@ def test_spark_lists_and_describes_the_views(
     assert spark.table(f"lake.{view.name}").columns == ["odd name", "id"]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_view_may_show_a_physical_view_of_sparks(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
@@ -125,6 +128,7 @@ def test_a_view_may_show_a_physical_view_of_sparks(
     assert [each.next for each in spark.table(f"lake.{view.name}").collect()] == [2]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_view_that_somebody_made_in_spark_is_never_replaced_or_dropped(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
@@ -142,6 +146,7 @@ def test_a_view_that_somebody_made_in_spark_is_never_replaced_or_dropped(
     assert [each.id for each in spark.table(f"lake.{theirs}").collect()] == [7]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_an_open_session_reads_an_environments_catalog_once_it_is_added(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
@@ -181,6 +186,7 @@ def test_an_environments_catalog_has_the_views_of_that_environment_alone(
         assert [row["namespace" if "namespaces" in listed else "viewName"] for row in rows] == found
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_table_that_somebody_makes_in_an_environments_catalog_lies_in_a_folder_of_its_own(
     spark: SparkSession, tables: tuple[TableName, TableName]
@@ -240,6 +246,7 @@ def opened(folder: Path) -> IcebergCatalog:
     return IcebergCatalog(open_iceberg_catalog("lake", properties(folder)))
 
 
+@pytest.mark.full
 @given(name=st.text(max_size=12), namespace=st.text(max_size=12), catalog=st.text(max_size=12))
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_name_finds_nothing_and_breaks_nothing(
@@ -340,6 +347,7 @@ def test_a_locked_database_is_an_unknown_outcome_and_safe_to_repeat(tmp_path: Pa
     assert lake.view(view.name) == view
 
 
+@pytest.mark.full
 def test_the_swap_needs_no_java(tmp_path: Path) -> None:
     _table(tmp_path)
     code = (
@@ -357,6 +365,7 @@ def test_the_swap_needs_no_java(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.full
 def test_several_threads_and_processes_may_open_a_new_catalog_at_once(tmp_path: Path) -> None:
     code = (
         "from vde_dagster.lakehouse.iceberg_catalog import *\n"

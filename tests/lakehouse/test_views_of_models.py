@@ -75,6 +75,7 @@ class ReadAroundChanges:
         self.seen.append(sorted(tuple(each) for each in rows))
 
 
+@pytest.mark.full
 def test_a_reader_sees_the_old_rows_or_the_new_ones_while_columns_change(lake: Lake) -> None:
     prepared(lake)
     build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
@@ -116,6 +117,7 @@ def test_a_reader_sees_the_old_rows_or_the_new_ones_while_columns_change(lake: L
     assert table.schema().find_field("id").doc == "wider"
 
 
+@pytest.mark.full
 def test_a_column_whose_type_is_only_known_to_spark_is_shown_at_once(lake: Lake) -> None:
     prepared(lake)
     before = BEFORE.replace("columns (id int, at timestamp, price decimal(5,2)), ", "")
@@ -130,6 +132,7 @@ def test_a_column_whose_type_is_only_known_to_spark_is_shown_at_once(lake: Lake)
     assert types["twice"] == spark_has["twice"].dataType.simpleString()
 
 
+@pytest.mark.full
 def test_a_type_upstream_of_a_view_is_refused_before_anything_is_written(lake: Lake) -> None:
     prepared(lake)
     over = "MODEL (name {s}.over, kind VIEW); SELECT id FROM {s}.kept"
@@ -160,6 +163,7 @@ def test_another_environment_never_changes_the_table_of_production(lake: Lake) -
     assert [each.name for each in view.columns] == ["id", "at"]
 
 
+@pytest.mark.full
 def test_a_view_is_replaced_only_if_it_would_be_another_one(lake: Lake) -> None:
     prepared(lake)
     over = "MODEL (name {s}.over, kind VIEW (materialized true), description 'd'); SELECT id FROM {s}.kept"  # fmt: skip  # noqa: E501
@@ -185,6 +189,7 @@ def test_a_view_is_replaced_only_if_it_would_be_another_one(lake: Lake) -> None:
     assert lake.rows(f"SELECT id FROM {lake.schema}.over ORDER BY id") == [(1,), (2,)]
 
 
+@pytest.mark.full
 def test_the_sum_of_a_merged_table_is_that_of_its_rows_after_a_column_was_added(lake: Lake) -> None:
 
     prepared(lake)

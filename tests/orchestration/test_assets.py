@@ -81,6 +81,7 @@ def digests(sample: "Sample", name: ModelName, environment: str = "prod") -> lis
     return [entry.digest for entry in services.state.ledger([key])[key]]
 
 
+@pytest.mark.full
 @applied_on_spark
 def test_a_materialized_partition_has_all_of_its_metadata(
     applied: "Sample", instance: dg.DagsterInstance
@@ -137,6 +138,7 @@ def test_a_range_gives_each_partition_its_own_data_version(
     assert len(applied.rows("staging.events")) == 24
 
 
+@pytest.mark.full
 def test_models_without_partitions_are_materialized_whole(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -153,6 +155,7 @@ def test_models_without_partitions_are_materialized_whole(
     assert (events(instance, "mart/people")[None].tags or {})["dagster/data_version"]
 
 
+@pytest.mark.full
 def test_the_chain_of_a_run_sees_what_came_before(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -164,6 +167,7 @@ def test_the_chain_of_a_run_sees_what_came_before(
     assert result.success
 
 
+@pytest.mark.full
 def test_production_runs_nothing_before_a_plan(
     sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -173,6 +177,7 @@ def test_production_runs_nothing_before_a_plan(
     assert "vde plan prod" in failure(result)
 
 
+@pytest.mark.full
 def test_a_step_of_a_moved_environment_fails_before_work(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -207,6 +212,7 @@ def test_a_paused_model_says_so_with_how_to_go_on(applied: "Sample") -> None:
     assert "vde/paused" not in specs["mart/daily"].tags
 
 
+@pytest.mark.full
 def test_an_unplanned_edit_is_tagged_and_does_not_run(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -244,6 +250,7 @@ def test_dev_shows_what_production_computed(
     assert applied.rows("staging__dev.events") == applied.rows("staging.events")
 
 
+@pytest.mark.full
 def test_dev_says_what_production_has_not_computed(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -260,6 +267,7 @@ def test_dev_says_what_production_has_not_computed(
     assert "[2024-01-02, 2024-01-02 01:00)" in failure(result)
 
 
+@pytest.mark.full
 def test_dev_follows_an_edited_file_and_leaves_production_alone(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -283,6 +291,7 @@ def test_dev_follows_an_edited_file_and_leaves_production_alone(
     assert applied.rows("mart.daily") == shown
 
 
+@pytest.mark.full
 @applied_on_spark
 def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
     applied: "Sample", instance: dg.DagsterInstance
@@ -301,6 +310,7 @@ def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
     assert counted == [1]
 
 
+@pytest.mark.full
 @applied_on_spark
 def test_an_asset_of_a_users_own_has_the_projects_spark(
     applied: "Sample", instance: dg.DagsterInstance
@@ -334,6 +344,7 @@ def test_what_an_asset_of_a_users_own_sets_changes_no_model(
     users.conf.set("spark.sql.ansi.enabled", "true")
 
 
+@pytest.mark.full
 def test_production_runs_what_was_planned_after_its_location_was_loaded(
     sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -357,6 +368,7 @@ def test_an_environment_that_does_not_follow_files_waits_for_a_plan(
     assert applied.project().services.state.environment("test") is None
 
 
+@pytest.mark.full
 def test_a_failed_query_fails_the_step_with_its_own_text(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:

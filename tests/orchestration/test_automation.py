@@ -86,11 +86,13 @@ def partitions(result: dg.ExecuteInProcessResult) -> dict[str, list[str | None]]
     return found
 
 
+@pytest.mark.full
 def test_a_tick_in_which_nothing_landed_asks_for_nothing(automated: AutomatedWorld) -> None:
     assert automated.skipped() == NOTHING
     assert automated.instance.get_runs_count() == 0
 
 
+@pytest.mark.full
 def test_a_new_day_is_one_run_of_all_that_is_due_and_then_there_is_nothing(
     automated: AutomatedWorld,
 ) -> None:
@@ -112,6 +114,7 @@ def test_a_new_day_is_one_run_of_all_that_is_due_and_then_there_is_nothing(
     assert automated.skipped() == NOTHING
 
 
+@pytest.mark.full
 def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
     automated: AutomatedWorld,
 ) -> None:
@@ -126,6 +129,7 @@ def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
     assert automated.skipped() == NOTHING
 
 
+@pytest.mark.full
 def test_a_late_row_that_changes_nothing_further_down_ends_there(automated: AutomatedWorld) -> None:
     automated.world.land((7.5, -5), until=48)  # days count amounts above zero
     done = automated.launch(automated.request()).get_asset_materialization_events()
@@ -151,6 +155,7 @@ def test_while_a_run_waits_or_works_no_other_one_is_asked_for(automated: Automat
     assert isinstance(automated.request(), dg.RunRequest)
 
 
+@pytest.mark.full
 def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_used_again(
     automated: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +177,7 @@ def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_use
     assert again.run_key == f"{(request.run_key or '').removesuffix('1')}2"
 
 
+@pytest.mark.full
 def test_who_is_at_work_on_the_environment_is_waited_for(automated: AutomatedWorld) -> None:
     automated.world.land((7.5, 5), until=48)
     resource, minute = environment_resource("prod"), timedelta(minutes=1)
@@ -182,6 +188,7 @@ def test_who_is_at_work_on_the_environment_is_waited_for(automated: AutomatedWor
     assert isinstance(automated.request(), dg.RunRequest)
 
 
+@pytest.mark.full
 def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
@@ -209,6 +216,7 @@ def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
     assert "mart.picky: 2 runs did not compute it" in automated.skipped()
 
 
+@pytest.mark.full
 def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_changes(
     make: Callable[[dict[str, str]], AutomatedWorld], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +233,7 @@ def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_
     assert isinstance(automated.request(), dg.RunRequest)
 
 
+@pytest.mark.full
 def test_a_dropped_table_is_computed_again_by_the_next_run(automated: AutomatedWorld) -> None:
     before = automated.world.rows("core.hourly")
     state = automated.world.services().state
@@ -237,6 +246,7 @@ def test_a_dropped_table_is_computed_again_by_the_next_run(automated: AutomatedW
     assert automated.skipped() == NOTHING
 
 
+@pytest.mark.full
 def test_a_dropped_table_that_no_run_computes_is_reported_and_what_does_not_read_it_goes_on(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
@@ -268,6 +278,7 @@ def test_a_run_that_a_person_launches_tries_what_failed_too(
     assert "mart.picky: 3 runs did not compute it" in automated.skipped()
 
 
+@pytest.mark.full
 def test_what_a_freshness_holds_back_is_reported_and_launches_nothing(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
@@ -287,6 +298,7 @@ def test_what_a_freshness_holds_back_is_reported_and_launches_nothing(
     assert automated.skipped() == NOTHING
 
 
+@pytest.mark.full
 def test_managed_tables_are_left_to_their_own_sensor(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
@@ -373,6 +385,7 @@ query ($key: AssetKeyInput!) {
 """
 
 
+@pytest.mark.full
 def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
@@ -401,6 +414,7 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
         assert sensors("mart", "people") == []  # a view is made by a plan
 
 
+@pytest.mark.full
 def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on(
     make: Callable[[dict[str, str]], AutomatedWorld],
     home: Path,

@@ -120,6 +120,7 @@ def backfilled(
     return status, [*reversed(runs)]
 
 
+@pytest.mark.full
 def test_a_backfill_over_mixed_cadences_runs_parents_first_with_one_run_each(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
@@ -181,6 +182,7 @@ def ended(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.full
 def test_a_run_that_failed_goes_on_from_its_failure_and_repeats_nothing(
     tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dagster as dg
+import pytest
 
 from tests.app.memory_world import DAILY, PROJECT
 from tests.orchestration.launchpad import Launchpad, Make, shown
@@ -29,6 +30,7 @@ def bounds(shop: Launchpad, environment: str) -> dict[str, object]:
     }
 
 
+@pytest.mark.full
 def test_a_bounded_version_is_tagged_and_says_from_when_on_it_has_rows(make: Make) -> None:
     shop = make(PROJECT)
     shop.edit("daily", "SUM(amount)", "SUM(amount) * 2")

@@ -78,6 +78,7 @@ def leaves_nothing_and_the_next_one_does_the_rest(
     assert shop.world.rows("core.both") == [(date(2024, 1, 1), 500, 500)]
 
 
+@pytest.mark.full
 def test_a_cancelled_run_of_assets_leaves_nothing_and_the_next_one_does_the_rest(
     shop: AutomatedWorld,
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_cancelled_run_of_assets_leaves_nothing_and_the_next_one_does_the_rest
     leaves_nothing_and_the_next_one_does_the_rest(shop, run)
 
 
+@pytest.mark.full
 def test_a_cancelled_plan_leaves_nothing_and_the_next_one_does_the_rest(
     shop: AutomatedWorld,
 ) -> None:

@@ -53,6 +53,7 @@ def test_what_sessions_would_do_is_explained_and_nothing_is_written(shop: Launch
     assert len(shop.world.rows("staging.events")) == 2
 
 
+@pytest.mark.full
 def test_a_model_is_loaded_again_as_its_source_is_now(shop: Launchpad) -> None:
     result = shop.start("vde_catch_up", {"model": "staging.events", "reload": True})
     assert ("staging/events", "2024-01-01-05:00") in written(result)
@@ -74,6 +75,7 @@ def test_what_cannot_be_loaded_is_refused(
     assert said in failure(shop.start("vde_catch_up", config, fails=True))
 
 
+@pytest.mark.full
 def test_a_model_that_stops_does_not_keep_the_others_from_being_loaded(make: Make) -> None:
     stops = OTHER.replace("sources (raw.events)", "sources (raw.events), on_source_rewrite stop")
     shop = make({**PROJECT, "stops": stops})
@@ -88,6 +90,7 @@ def test_a_model_that_stops_does_not_keep_the_others_from_being_loaded(make: Mak
     assert len(shop.world.rows("staging.others")) == 3
 
 
+@pytest.mark.full
 def test_an_environment_that_owns_no_such_version_says_who_loads_it(shop: Launchpad) -> None:
     shop.start("vde_plan", {"apply": True}, environment="dev")
     shop.world.land((7.5, 5), until=48)

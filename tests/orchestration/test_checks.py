@@ -109,6 +109,7 @@ def test_each_audit_is_a_check_that_blocks_where_the_audit_does(sample: Sample) 
     assert specs["not_null"].description == "not_null (columns := (id))"
 
 
+@pytest.mark.full
 def test_an_asset_run_shows_what_its_audits_found(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -133,6 +134,7 @@ def query_of(found: dg.AssetCheckEvaluation) -> str:
     return (shown.md_str or "").removeprefix("```sql\n").removesuffix("\n```")
 
 
+@pytest.mark.full
 def test_the_query_of_a_failed_check_gives_its_failing_rows(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -148,6 +150,7 @@ def test_the_query_of_a_failed_check_gives_its_failing_rows(
     assert [row[0] for row in rows] == [0]  # its amount is 10, which is doubled
 
 
+@pytest.mark.full
 def test_the_query_of_refused_rows_reads_the_branch_that_has_them(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -160,6 +163,7 @@ def test_the_query_of_refused_rows_reads_the_branch_that_has_them(
     assert f"`{branch}`" in query_of(refused)
 
 
+@pytest.mark.full
 def test_a_kept_partition_shows_what_was_found_when_it_was_written(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -173,6 +177,7 @@ def test_a_kept_partition_shows_what_was_found_when_it_was_written(
     assert not found["number_of_rows"].passed
 
 
+@pytest.mark.full
 def test_a_failed_blocking_check_leaves_data_version_and_readers_as_they_were(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -193,6 +198,7 @@ def test_a_failed_blocking_check_leaves_data_version_and_readers_as_they_were(
     assert (row.data["id"], row.data["doubled"]) == (0, 20)
 
 
+@pytest.mark.full
 def test_a_plan_reports_a_check_that_fails_and_no_materialization(sample: Sample) -> None:
     audited(sample, refused=20)  # twice the amount of the first hour
     project = sample.project()
@@ -208,6 +214,7 @@ def test_a_plan_reports_a_check_that_fails_and_no_materialization(sample: Sample
         assert instance.get_latest_materialization_event(EVENTS) is None
 
 
+@pytest.mark.full
 def test_what_a_person_accepts_is_published_without_spark_and_only_warns_from_then_on(
     sample: Sample,
 ) -> None:
@@ -236,6 +243,7 @@ def test_what_a_person_accepts_is_published_without_spark_and_only_warns_from_th
         assert materialize(sample, instance, "2024-01-02-00:00").success, "it is kept, and passes"
 
 
+@pytest.mark.full
 def test_a_catch_up_session_that_is_refused_fails_its_check(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -250,6 +258,7 @@ def test_a_catch_up_session_that_is_refused_fails_its_check(
     assert not done.get_asset_materialization_events()
 
 
+@pytest.mark.full
 def test_automation_reports_what_audits_found(sample: Sample, instance: dg.DagsterInstance) -> None:
     audited(sample, refused=14)
     sample.apply()

@@ -69,6 +69,7 @@ def said(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance) -> str
 
 
 # What they do
+@pytest.mark.full
 def test_an_expired_environment_goes_by_the_schedule_alone_and_then_its_tables(
     shop: Launchpad,
 ) -> None:
@@ -100,6 +101,7 @@ def test_an_expired_environment_goes_by_the_schedule_alone_and_then_its_tables(
     assert shop.world.rows("mart.totals") == [(2, 11)]
 
 
+@pytest.mark.full
 def test_maintenance_by_its_schedule_removes_what_nothing_names_and_says_how_much(
     shop: Launchpad,
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_dry_run_lists_the_same_and_changes_nothing(shop: Launchpad) -> None:
     assert "Nothing was changed." in maintained
 
 
+@pytest.mark.full
 def test_some_models_can_be_maintained_and_a_wrong_name_is_refused_with_the_nearest(
     shop: Launchpad,
 ) -> None:
@@ -137,6 +140,7 @@ def test_some_models_can_be_maintained_and_a_wrong_name_is_refused_with_the_near
     assert "Did you mean mart.totals?" in text
 
 
+@pytest.mark.full
 def test_a_large_project_has_a_bounded_log_and_table(
     shop: Launchpad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +189,7 @@ class Undeletable:
         raise Refused(f"files of {name}, which is dropped, cannot be deleted")
 
 
+@pytest.mark.full
 def test_files_that_cannot_be_deleted_fail_the_run_after_all_else_was_done(
     shop: Launchpad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +212,7 @@ def test_files_that_cannot_be_deleted_fail_the_run_after_all_else_was_done(
 
 
 # When
+@pytest.mark.full
 def test_schedules_are_stopped_unless_their_cron_is_in_the_settings(shop: Launchpad) -> None:
     status = dg.DefaultScheduleStatus
     found = {each.name: each for each in shop.definitions().schedules or ()}
@@ -226,6 +232,7 @@ def test_schedules_are_stopped_unless_their_cron_is_in_the_settings(shop: Launch
     assert {janitors.execution_timezone, maintain.execution_timezone} == {"UTC"}
 
 
+@pytest.mark.full
 def test_every_code_location_has_the_jobs_and_production_s_alone_the_schedules(
     shop: Launchpad,
 ) -> None:

@@ -56,6 +56,7 @@ def loaded(sandbox: DefsFolderSandbox, attributes: dict[str, Any]) -> dg.Definit
         return definitions
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "attributes,variable,shown",
     [
@@ -125,6 +126,7 @@ def test_its_settings_name_environment_variables_and_have_no_value_of_them(
     assert configuration.state_url == Secret(f"sqlite:///{tmp_path}/own.db")
 
 
+@pytest.mark.full
 def test_the_docs_name_settings_by_templates(
     sandbox: DefsFolderSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -148,6 +150,7 @@ def test_the_docs_example_translates_attributes(sandbox: DefsFolderSandbox) -> N
     assert node.tags["vde/kind"] == "FULL", "tags are added to ours"
 
 
+@pytest.mark.full
 def test_the_projects_own_translator_comes_first(sandbox: DefsFolderSandbox) -> None:
     shop = sandbox.project_root / "src" / "shop"
     text = (shop / "vde.yaml").read_text("utf-8")

@@ -99,6 +99,7 @@ def settled(world: World, *keys: str | None) -> World:
 # on_changed_data
 
 
+@pytest.mark.full
 def test_the_first_evaluation_requests_what_is_missing_where_what_it_reads_is_there(
     world: World,
 ) -> None:
@@ -110,12 +111,14 @@ def test_the_first_evaluation_requests_what_is_missing_where_what_it_reads_is_th
     assert world.tick() == [DAYS[2]]
 
 
+@pytest.mark.full
 def test_a_parent_that_is_computed_again_with_equal_rows_requests_nothing(world: World) -> None:
     settled(world, *DAYS)
     world.up("1", *DAYS)
     assert world.tick() == []
 
 
+@pytest.mark.full
 def test_a_late_change_of_an_old_partition_requests_exactly_that_one(world: World) -> None:
     settled(world, *DAYS)
     world.up("1", *DAYS)
@@ -124,6 +127,7 @@ def test_a_late_change_of_an_old_partition_requests_exactly_that_one(world: Worl
     assert world.tick() == []
 
 
+@pytest.mark.full
 def test_a_day_waits_for_its_hours_and_is_requested_again_for_a_late_one(
     instance: dg.DagsterInstance,
 ) -> None:
@@ -139,6 +143,7 @@ def test_a_day_waits_for_its_hours_and_is_requested_again_for_a_late_one(
     assert world.tick() == [DAYS[0]]
 
 
+@pytest.mark.full
 def test_assets_without_partitions_follow_the_data_too(instance: dg.DagsterInstance) -> None:
     world = World(instance, on_changed_data(), upstream=None, downstream=None)
     assert world.tick() == []
@@ -152,6 +157,7 @@ def test_assets_without_partitions_follow_the_data_too(instance: dg.DagsterInsta
     assert world.tick() == [None]
 
 
+@pytest.mark.full
 def test_a_change_in_the_tick_after_a_request_is_not_forgotten(world: World) -> None:
     settled(world, *DAYS)
     world.up("2", DAYS[0])
@@ -161,6 +167,7 @@ def test_a_change_in_the_tick_after_a_request_is_not_forgotten(world: World) -> 
     assert world.tick() == []
 
 
+@pytest.mark.full
 def test_a_change_while_the_asset_runs_starts_it_once_more(world: World) -> None:
     settled(world, *DAYS)
     world.up("2", DAYS[0])
@@ -179,6 +186,7 @@ def test_a_change_while_the_asset_runs_starts_it_once_more(world: World) -> None
     assert world.tick() == []
 
 
+@pytest.mark.full
 def test_a_change_is_not_taken_for_handled_by_a_run_that_ended_in_the_same_tick(
     world: World,
 ) -> None:
@@ -188,6 +196,7 @@ def test_a_change_is_not_taken_for_handled_by_a_run_that_ended_in_the_same_tick(
     assert world.tick() == [DAYS[0]]
 
 
+@pytest.mark.full
 def test_a_run_by_hand_of_both_counts_as_a_change_while_the_asset_ran(world: World) -> None:
     settled(world, *DAYS)
     tags = {"version": "1"}
@@ -200,6 +209,7 @@ def test_a_run_by_hand_of_both_counts_as_a_change_while_the_asset_ran(world: Wor
     assert world.tick() == []
 
 
+@pytest.mark.full
 def test_what_changed_while_the_sensor_was_off_is_requested_when_it_is_on_again(
     world: World,
 ) -> None:
@@ -210,6 +220,7 @@ def test_what_changed_while_the_sensor_was_off_is_requested_when_it_is_on_again(
     assert world.tick() == [DAYS[1]]
 
 
+@pytest.mark.full
 def test_a_missing_partition_that_is_filled_by_hand_is_not_requested(world: World) -> None:
     assert world.tick() == []
     world.down(DAYS[0])
@@ -220,6 +231,7 @@ def test_a_missing_partition_that_is_filled_by_hand_is_not_requested(world: Worl
     assert world.tick() == [DAYS[0]]
 
 
+@pytest.mark.full
 def test_an_asset_waits_for_a_parent_that_is_requested_in_the_same_tick(
     instance: dg.DagsterInstance,
 ) -> None:
@@ -247,6 +259,7 @@ def test_an_asset_waits_for_a_parent_that_is_requested_in_the_same_tick(
     assert rounds == [["near"], ["far"], []]
 
 
+@pytest.mark.full
 def test_a_persistent_instance_is_asked_in_the_same_way(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         world = settled(World(instance, on_changed_data()), *DAYS)
@@ -256,6 +269,7 @@ def test_a_persistent_instance_is_asked_in_the_same_way(tmp_path: Path) -> None:
         assert world.tick() == [DAYS[0]]
 
 
+@pytest.mark.full
 def test_an_asset_without_partitions_waits_for_all_of_a_parent_that_may_lack_nothing(
     instance: dg.DagsterInstance,
 ) -> None:
@@ -294,6 +308,7 @@ def test_a_source_that_dagster_never_sees_keeps_an_asset_waiting_unless_it_may_l
     assert asked(dg.AssetSelection.assets("source")) == 1
 
 
+@pytest.mark.full
 def test_parents_can_be_left_out(instance: dg.DagsterInstance) -> None:
     world = World(instance, on_changed_data().ignore(dg.AssetSelection.assets("up")))
     world.down(*DAYS)
@@ -316,6 +331,7 @@ def due(instance: dg.DagsterInstance) -> World:
     return World(instance, when_due("0 6 * * *"), upstream=OPEN_HOURS, downstream=OPEN)
 
 
+@pytest.mark.full
 def test_the_latest_partition_is_requested_at_a_tick_of_the_cron_and_not_before(due: World) -> None:
     due.up("1", *HOURS)
     assert due.tick(SIX - 2 * MINUTE) == []
@@ -326,6 +342,7 @@ def test_the_latest_partition_is_requested_at_a_tick_of_the_cron_and_not_before(
     assert due.tick(SIX + 3 * MINUTE) == []
 
 
+@pytest.mark.full
 def test_it_waits_for_what_it_reads_and_needs_no_other_tick_then(due: World) -> None:
     due.up("1", *HOURS[:23])
     assert due.tick(SIX - MINUTE) == []
@@ -335,6 +352,7 @@ def test_it_waits_for_what_it_reads_and_needs_no_other_tick_then(due: World) -> 
     assert due.tick(SIX + 61 * MINUTE) == []
 
 
+@pytest.mark.full
 def test_parents_need_not_be_computed_after_the_tick_as_on_cron_wants_it(
     instance: dg.DagsterInstance,
 ) -> None:
@@ -348,6 +366,7 @@ def test_parents_need_not_be_computed_after_the_tick_as_on_cron_wants_it(
     assert requested(when_due("0 6 * * *")) == [DAYS[0]]
 
 
+@pytest.mark.full
 def test_what_is_missing_is_requested_at_the_next_tick_be_it_old_or_failed(due: World) -> None:
     due.up("1", *HOURS)
     assert due.tick(SIX - MINUTE) == []
@@ -359,6 +378,7 @@ def test_what_is_missing_is_requested_at_the_next_tick_be_it_old_or_failed(due: 
     assert due.tick(SIX + 2 * day + MINUTE) == []
 
 
+@pytest.mark.full
 def test_every_tick_counts_also_one_right_after_a_request(instance: dg.DagsterInstance) -> None:
     world = World(instance, when_due("*/5 * * * *"), upstream=None, downstream=None)
     world.up("1", None)
@@ -368,6 +388,7 @@ def test_every_tick_counts_also_one_right_after_a_request(instance: dg.DagsterIn
     assert world.tick(SIX + 16 * MINUTE) == []
 
 
+@pytest.mark.full
 def test_ticks_are_those_of_the_zone(instance: dg.DagsterInstance) -> None:
     world = World(instance, when_due("0 6 * * *", "Europe/Berlin"), upstream=OPEN, downstream=OPEN)
     world.up("1", DAYS[0])
@@ -389,6 +410,7 @@ def test_conditions_are_made_of_what_the_daemon_evaluates_by_itself(
     assert condition.is_serializable
 
 
+@pytest.mark.full
 def test_together_with_a_project_only_the_users_own_asset_has_a_condition(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:

@@ -56,6 +56,7 @@ def produced(folder: Path, instance: dg.DagsterInstance, more: int) -> Automated
     return made
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_tick_reads_as_much_after_many_runs_as_after_few(
     ticks: dict[int, list[Reads]], number: int

@@ -34,6 +34,7 @@ def ours(text: str, tz: str, after: datetime, count: int) -> list[datetime]:
     return found[1:]
 
 
+@pytest.mark.full
 @given(crons(), st.sampled_from(WITHOUT_CHANGES), INSTANTS)
 def test_ticks_are_dagsters_where_no_clock_is_changed(
     cron: tuple[list[set[int]], str], tz: str, instant: datetime

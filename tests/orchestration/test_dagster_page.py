@@ -46,10 +46,12 @@ def keys_in_tables() -> set[str]:
     return {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
 
 
+@pytest.mark.full
 def test_every_key_of_the_code_is_in_a_table() -> None:
     assert keys_in_code() - keys_in_tables() == set()
 
 
+@pytest.mark.full
 def test_no_key_of_a_table_is_made_up() -> None:
     texts = set(_texts())
     assert {each for each in keys_in_tables() if each not in texts} == set()

@@ -59,6 +59,7 @@ def spark_of(definitions: dg.Definitions) -> VdePySparkResource:
     return found
 
 
+@pytest.mark.full
 def test_they_are_read_where_the_project_is_opened_and_kept_by_name(
     shop: Path, tmp_path: Path
 ) -> None:
@@ -73,6 +74,7 @@ def test_they_are_read_where_the_project_is_opened_and_kept_by_name(
     assert CANARY not in dg.serialize_value(served)
 
 
+@pytest.mark.full
 def test_the_session_for_own_assets_is_opened_with_them_as_dagster_passes_the_resource_on(
     shop: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance
 ) -> None:
@@ -106,6 +108,7 @@ def test_one_that_is_not_set_is_told_by_its_name(shop: Path) -> None:
         build_definitions(shop, settings={"state": {"url": dg.EnvVar("SHOP_MISSING")}})
 
 
+@pytest.mark.full
 def test_one_for_a_number_is_taken(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_CORES", "4")
     settings = {"spark": {"conf": {"spark.cores.max": dg.EnvVar.int("SHOP_CORES")}}}
@@ -113,6 +116,7 @@ def test_one_for_a_number_is_taken(shop: Path, monkeypatch: pytest.MonkeyPatch) 
     assert found.spark.conf["spark.cores.max"] == "4"
 
 
+@pytest.mark.full
 def test_the_docs_example_gives_credentials(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (example,) = re.findall(r"```python\n([^`]*EnvVar[^`]*)```", DOCS)
     monkeypatch.chdir(shop)

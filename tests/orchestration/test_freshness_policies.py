@@ -49,6 +49,7 @@ def instance() -> Iterator[dg.DagsterInstance]:
 BOUND = dg.AssetKey(["m", "bound"])
 
 
+@pytest.mark.full
 def test_only_a_model_with_a_freshness_has_a_policy(folder: Path) -> None:
     specs = {each.key: each for each in build_definitions(folder).resolve_all_asset_specs()}
     policies = {key.path[-1]: spec.freshness_policy for key, spec in specs.items()}
@@ -68,6 +69,7 @@ def test_a_projects_default_reaches_models_and_no_views(folder: Path) -> None:
     assert with_policy == {"bound", "free"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "age,expected",
     [
@@ -107,6 +109,7 @@ class Own(VdeTranslator):
 WEEK = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=7))
 
 
+@pytest.mark.full
 def test_a_translator_may_set_another_policy(folder: Path) -> None:
     specs = build_definitions(folder, translator=Own()).resolve_all_asset_specs()
     assert {spec.freshness_policy for spec in specs} == {WEEK}

@@ -63,6 +63,7 @@ def run(
     return ""
 
 
+@pytest.mark.full
 def test_an_asset_without_partitions_is_given_all_rows_as_pandas(served: AutomatedWorld) -> None:
     given: list[pd.DataFrame] = []
 
@@ -74,6 +75,7 @@ def test_an_asset_without_partitions_is_given_all_rows_as_pandas(served: Automat
     assert given[0].to_dict("list") == {"day": [FIRST, SECOND], "amount": [10, 1]}
 
 
+@pytest.mark.full
 def test_columns_are_those_that_are_named_in_their_order(served: AutomatedWorld) -> None:
     given: list[pa.Table] = []
     names = {"columns": ["AMOUNT", "id"]}
@@ -86,6 +88,7 @@ def test_columns_are_those_that_are_named_in_their_order(served: AutomatedWorld)
     assert given[0].to_pylist() == [{"amount": 1, "id": 2}]
 
 
+@pytest.mark.full
 def test_a_partitioned_asset_is_given_the_rows_of_its_partitions(served: AutomatedWorld) -> None:
     given: list[list[Any]] = []
 
@@ -98,6 +101,7 @@ def test_a_partitioned_asset_is_given_the_rows_of_its_partitions(served: Automat
     assert given == [[10], [1]]
 
 
+@pytest.mark.full
 def test_a_partition_mapping_of_yours_decides_what_is_read(served: AutomatedWorld) -> None:
     given: list[list[Any]] = []
     before = dg.TimeWindowPartitionMapping(
@@ -173,6 +177,7 @@ def test_a_source_that_an_own_asset_writes_is_read_by_its_table(served: Automate
     assert given == [2]
 
 
+@pytest.mark.full
 def test_an_asset_check_of_yours_is_given_the_rows_of_its_model(served: AutomatedWorld) -> None:
     @dg.asset_check(asset=DAILY)
     def positive(days: pd.DataFrame) -> dg.AssetCheckResult:
@@ -248,6 +253,7 @@ def restate(served: AutomatedWorld, *numbers: int) -> None:
         services.state.outdate({key: days}, reason="restated", lease=lease)
 
 
+@pytest.mark.full
 def test_a_partition_that_is_not_loaded_fails_and_names_the_gap(served: AutomatedWorld) -> None:
     restate(served, 2)
 
@@ -260,6 +266,7 @@ def test_a_partition_that_is_not_loaded_fails_and_names_the_gap(served: Automate
     )
 
 
+@pytest.mark.full
 def test_an_asset_without_partitions_takes_what_there_is_up_to_the_last_loaded_interval(
     served: AutomatedWorld,
 ) -> None:
@@ -280,6 +287,7 @@ def test_an_asset_without_partitions_takes_what_there_is_up_to_the_last_loaded_i
     )
 
 
+@pytest.mark.full
 def test_an_asset_without_partitions_is_given_no_rows_around_a_gap_unless_it_says_so(
     served: AutomatedWorld,
 ) -> None:
@@ -304,6 +312,7 @@ def test_an_asset_without_partitions_is_given_no_rows_around_a_gap_unless_it_say
     assert given == [[FIRST, date(2024, 1, 3)]]
 
 
+@pytest.mark.full
 def test_an_own_asset_of_dev_reads_what_dev_shows(served: AutomatedWorld) -> None:
     given: list[list[Any]] = []
 

@@ -81,6 +81,7 @@ def test_a_projects_own_home_is_for_one_machine_and_ends_killed_runs(
     assert judge_monitoring("x", facts).outcome is Outcome.OK
 
 
+@pytest.mark.full
 def test_without_settings_run_monitoring_is_off_and_the_advice_switches_it_on(
     tmp_path: Path,
 ) -> None:

@@ -44,6 +44,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, instance: dg.DagsterInstance)
     return made
 
 
+@pytest.mark.full
 def test_every_example_of_the_launchpad_runs_in_its_order(shop: Launchpad) -> None:
     assert [job for job, _ in EXAMPLES] == [
         "vde_plan",
@@ -75,6 +76,7 @@ def test_every_option_of_a_job_is_on_the_page() -> None:
                 assert re.search(rf"\b{name}: ", PAGE), name
 
 
+@pytest.mark.full
 def test_the_schedule_of_the_page_is_part_of_its_definitions(
     shop: Launchpad, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def amounts(shop: AutomatedWorld) -> list[int]:
     return sorted(int(str(row[2])) for row in shop.world.rows("staging.events"))
 
 
+@pytest.mark.full
 def test_what_landed_is_one_run_and_the_next_tick_finds_nothing(
     make: Make, home: Path, later: list[float]
 ) -> None:
@@ -123,6 +124,7 @@ def test_a_tick_while_the_run_waits_asks_for_no_other_one(
         assert amounts(shop) == [1, 5, 10]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "number", [0, *(pytest.param(again, marks=pytest.mark.full) for again in (1, 2))]
 )

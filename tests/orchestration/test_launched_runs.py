@@ -57,6 +57,7 @@ def test_a_run_is_explained_and_limited_as_on_the_command_line(make: Make) -> No
     assert failure(both) == "no_stale and only_stale exclude each other."
 
 
+@pytest.mark.full
 def test_a_run_that_fails_shows_what_it_was_to_do(make: Make) -> None:
     shop = make({**PROJECT, "picky": PICKY})
     shop.world.land((7.5, 500), until=48)
@@ -93,6 +94,7 @@ def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str])
     return str(launched(process, LAUNCH, params=params)["run"]["runId"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "strategy", ["ALL_STEPS", pytest.param("FROM_FAILURE", marks=pytest.mark.full)]
 )
@@ -118,6 +120,7 @@ def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
         assert again.tags["vde/plan"] != first.tags["vde/plan"]
 
 
+@pytest.mark.full
 def test_the_ui_executes_an_automatic_run_again_and_failed_models_are_tried_at_once(
     make: Make, home: Path
 ) -> None:
@@ -139,6 +142,7 @@ def test_the_ui_executes_an_automatic_run_again_and_failed_models_are_tried_at_o
         assert "mart.picky: 3 runs did not compute it" in shop.skipped()
 
 
+@pytest.mark.full
 def test_an_automatic_run_that_is_executed_again_and_succeeds_is_no_failed_attempt(
     make: Make,
 ) -> None:
@@ -156,6 +160,7 @@ def test_an_automatic_run_that_is_executed_again_and_succeeds_is_no_failed_attem
     assert "mart.picky" not in run.tags["vde/undone"]
 
 
+@pytest.mark.full
 def test_a_schedule_launches_a_job_with_its_configuration(make: Make, tmp_path: Path) -> None:
     shop = make(PROJECT)
     nightly = dg.ScheduleDefinition(

@@ -49,6 +49,7 @@ def report() -> None:
     """Reads a model."""
 
 
+@pytest.mark.full
 def test_dagsters_own_merge_takes_assets_that_read_models(served: AutomatedWorld) -> None:
     both = dg.Definitions.merge(served.definitions(), dg.Definitions(assets=[report]))
     dg.Definitions.validate_loadable(both)
@@ -68,6 +69,7 @@ def test_a_job_of_assets_whose_partitions_differ_is_refused_with_what_to_do(
     assert "`vde_automation`" in told
 
 
+@pytest.mark.full
 def test_jobs_of_assets_that_share_their_partitions_are_taken(served: AutomatedWorld) -> None:
     marts = dg.define_asset_job("marts", selection=dg.AssetSelection.groups("mart"))
     own = dg.Definitions(jobs=[marts], assets=[report])
@@ -78,6 +80,7 @@ def test_jobs_of_assets_that_share_their_partitions_are_taken(served: AutomatedW
     assert done.success
 
 
+@pytest.mark.full
 def test_an_own_asset_takes_the_place_of_the_source_that_it_writes(served: AutomatedWorld) -> None:
     with pytest.raises(dg.DagsterInvalidDefinitionError, match="Duplicate asset key"):
         dg.Definitions.validate_loadable(
@@ -91,12 +94,14 @@ def test_an_own_asset_takes_the_place_of_the_source_that_it_writes(served: Autom
     assert graph.get(EVENTS).parent_keys == {FLIGHTS}
 
 
+@pytest.mark.full
 def test_a_description_of_your_own_takes_the_place_of_the_projects(served: AutomatedWorld) -> None:
     theirs = dg.AssetSpec(FLIGHTS, description="Landed by another team", group_name="landing")
     spec = merged(served, theirs).resolve_asset_graph().get(FLIGHTS)
     assert (spec.description, spec.group_name) == ("Landed by another team", "landing")
 
 
+@pytest.mark.full
 def test_one_run_loads_the_source_and_then_the_models(
     served: AutomatedWorld, instance: dg.DagsterInstance
 ) -> None:
@@ -165,6 +170,7 @@ def upstream_of(definitions: dg.Definitions, child: dg.AssetKey, key: str) -> li
     return sorted(found.partitions_subset.get_partition_keys())
 
 
+@pytest.mark.full
 def test_a_models_partitions_read_the_own_partitions_of_the_same_time(
     served: AutomatedWorld,
 ) -> None:
@@ -201,6 +207,7 @@ def test_what_a_model_reads_of_a_source_decides_which_own_partitions_it_depends_
     assert isinstance(mapped(by_day, dg.AssetKey(["mart", "total"])), dg.AllPartitionMapping)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "partitions",
     [
@@ -219,6 +226,7 @@ def test_other_partitions_are_read_as_a_whole(
     assert isinstance(mapped(both, EVENTS), dg.AllPartitionMapping)
 
 
+@pytest.mark.full
 def test_your_executor_and_spark_take_the_place_of_the_projects(served: AutomatedWorld) -> None:
     mine, spark = dg.multiprocess_executor, object()
     own = dg.Definitions(assets=[report], executor=mine, resources={"pyspark": spark, "mail": 1})
@@ -246,6 +254,7 @@ def test_what_cannot_be_merged_is_refused(served: AutomatedWorld) -> None:
         merge_definitions(dg.Definitions(assets=[report]), served.definitions())
 
 
+@pytest.mark.full
 def test_merging_again_keeps_what_was_merged(served: AutomatedWorld) -> None:
     both = merge_definitions(merged(served, loaded), dg.Definitions(assets=[report]))
     dg.Definitions.validate_loadable(both)

@@ -79,6 +79,7 @@ def left(instance: dg.DagsterInstance) -> set[str]:
     return {each.run_id for each in instance.get_runs()}
 
 
+@pytest.mark.full
 def test_a_run_is_deleted_once_it_is_old_and_its_results_are_not_the_latest(
     instance: dg.DagsterInstance, location: Location
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_run_is_deleted_once_it_is_old_and_its_results_are_not_the_latest(
     assert delete_old_runs(instance, location, NOW).runs == 0
 
 
+@pytest.mark.full
 def test_a_run_that_failed_to_compute_an_asset_last_stays(
     instance: dg.DagsterInstance, location: Location
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_run_that_failed_to_compute_an_asset_last_stays(
     assert left(instance) == {done, failed, again}
 
 
+@pytest.mark.full
 def test_a_try_of_failed_work_has_a_new_run_key_also_once_earlier_tries_are_deleted(
     instance: dg.DagsterInstance, location: Location
 ) -> None:
@@ -119,6 +122,7 @@ def test_a_try_of_failed_work_has_a_new_run_key_also_once_earlier_tries_are_dele
     assert ended_attempts([left_over]).ended == 1
 
 
+@pytest.mark.full
 def test_old_runs_are_found_behind_many_that_stay(
     instance: dg.DagsterInstance, location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +134,7 @@ def test_old_runs_are_found_behind_many_that_stay(
     assert goes not in left(instance)
 
 
+@pytest.mark.full
 def test_the_run_of_the_newest_event_stays_until_there_is_a_newer_one(
     instance: dg.DagsterInstance, location: Location
 ) -> None:
@@ -202,6 +207,7 @@ def test_the_latest_result_of_a_partition_stays_without_its_run(
     assert len(tags) == len(after), "those of events that are gone are gone, too"
 
 
+@pytest.mark.full
 def test_in_the_home_of_a_project_runs_of_an_environment_are_its_own_but_for_another_projects(
     location: Location,
 ) -> None:
@@ -216,6 +222,7 @@ def test_in_the_home_of_a_project_runs_of_an_environment_are_its_own_but_for_ano
         assert left(own) == {*theirs, last}
 
 
+@pytest.mark.full
 def test_runs_of_other_environments_projects_and_people_stay_in_a_home_that_is_shared(
     instance: dg.DagsterInstance, location: Location
 ) -> None:
@@ -227,6 +234,7 @@ def test_runs_of_other_environments_projects_and_people_stay_in_a_home_that_is_s
     assert left(instance) == {*theirs, last}
 
 
+@pytest.mark.full
 def test_production_deletes_the_runs_that_are_about_all_environments(
     instance: dg.DagsterInstance, location: Location
 ) -> None:
@@ -274,6 +282,7 @@ def test_a_pass_ends_when_its_time_is_over(
     assert delete_old_runs(instance, location, NOW).runs == 1
 
 
+@pytest.mark.full
 def test_a_few_are_deleted_at_once_the_oldest_first(
     instance: dg.DagsterInstance, location: Location
 ) -> None:
@@ -282,6 +291,7 @@ def test_a_few_are_deleted_at_once_the_oldest_first(
     assert left(instance) == {*runs[2:]}
 
 
+@pytest.mark.full
 def test_the_status_sensor_deletes_them_if_the_project_says_so(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
@@ -302,6 +312,7 @@ def test_the_status_sensor_deletes_them_if_the_project_says_so(
 HOURLY = EVENTS.replace(",\n  late_data (mode stateless, sources (raw.events))", "")
 
 
+@pytest.mark.full
 def test_an_own_asset_goes_on_after_the_runs_of_its_old_inputs_were_deleted(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:

@@ -43,6 +43,7 @@ def materialized(
     return event.materialization
 
 
+@pytest.mark.full
 def test_an_own_asset_writes_the_source(folder: Path, instance: dg.DagsterInstance) -> None:
     AutomatedWorld(folder, instance, MemoryWorld()).write(PROJECT)
     (folder / "vde.yaml").write_text("name: sample\ndefaults: {start: 2024-01-01}\n")

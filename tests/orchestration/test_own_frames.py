@@ -107,6 +107,7 @@ def version(reported: dg.AssetMaterialization) -> str:
     return (reported.tags or {})["dagster/data_version"]
 
 
+@pytest.mark.full
 def test_what_an_asset_returns_is_its_table_and_its_dsha_the_data_version(
     served: AutomatedWorld,
 ) -> None:
@@ -129,6 +130,7 @@ def test_what_an_asset_returns_is_its_table_and_its_dsha_the_data_version(
     assert served.world.rows("mart.report") == [(FIRST, 3)]
 
 
+@pytest.mark.full
 def test_other_code_has_a_table_of_its_own(served: AutomatedWorld) -> None:
     first = event(served, asset(rows(1)))
     second = event(served, asset(rows(2), "2"))
@@ -138,6 +140,7 @@ def test_other_code_has_a_table_of_its_own(served: AutomatedWorld) -> None:
     assert served.world.rows("mart.report") == [(FIRST, 2)]
 
 
+@pytest.mark.full
 def test_a_new_version_of_what_it_reads_gives_it_a_table_of_its_own(
     served: AutomatedWorld,
 ) -> None:
@@ -149,6 +152,7 @@ def test_a_new_version_of_what_it_reads_gives_it_a_table_of_its_own(
     assert before.metadata["vde/physical_table"] != after.metadata["vde/physical_table"]
 
 
+@pytest.mark.full
 def test_a_failed_audit_leaves_readers_and_data_version_as_they_were(
     served: AutomatedWorld,
 ) -> None:
@@ -162,6 +166,7 @@ def test_a_failed_audit_leaves_readers_and_data_version_as_they_were(
     assert len(found.records) == 1
 
 
+@pytest.mark.full
 def test_a_partition_replaces_its_own_rows(served: AutomatedWorld) -> None:
     event(served, asset(by_day({FIRST: 1}), partitions=DAYS), day="2024-01-01")
     event(served, asset(by_day({SECOND: 2}), partitions=DAYS), day="2024-01-02")
@@ -169,6 +174,7 @@ def test_a_partition_replaces_its_own_rows(served: AutomatedWorld) -> None:
     assert served.world.rows("mart.report") == [(FIRST, 3), (SECOND, 2)]
 
 
+@pytest.mark.full
 def test_readers_see_a_new_version_once_it_has_all_that_the_shown_one_has(
     served: AutomatedWorld,
 ) -> None:
@@ -286,6 +292,7 @@ def test_what_an_asset_does_not_say_is_refused_when_it_is_loaded(
     assert str(error.value).startswith(f"the asset {own.key.to_user_string()}")
 
 
+@pytest.mark.full
 def test_rows_that_do_not_fit_are_refused(served: AutomatedWorld) -> None:
     said = run(served, asset(pa.table({"n": [1]})))
     assert isinstance(said, str)
@@ -302,6 +309,7 @@ def test_assets_that_would_share_a_table_are_refused_together(served: AutomatedW
         merge_definitions(once, dg.Definitions(assets=[second]))
 
 
+@pytest.mark.full
 def test_old_code_that_ends_after_new_code_does_not_move_the_view_back(
     served: AutomatedWorld,
 ) -> None:
@@ -316,6 +324,7 @@ def test_old_code_that_ends_after_new_code_does_not_move_the_view_back(
     assert served.world.rows("mart.report") == [(FIRST, 2)], "deployed again, on purpose"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "cron, fmt, key",
     [("0 0 * * 1", "%Y-%m-%d", "2024-01-01"), ("0 0 1 */3 *", "%d.%m.%Y", "01.01.2024")],

@@ -24,6 +24,7 @@ def shop(make: Make) -> Launchpad:
     return make({**PROJECT, "totals": AUDITED})
 
 
+@pytest.mark.full
 def test_every_project_has_the_jobs_that_it_can_use(make: Make) -> None:
     always = {"vde_plan", "vde_apply", "vde_automation", "vde_janitor", "vde_maintain"}
     assert make(PROJECT).jobs() == always | {"vde_catch_up"}
@@ -31,6 +32,7 @@ def test_every_project_has_the_jobs_that_it_can_use(make: Make) -> None:
     assert make({"live": LIVE}).jobs() == always | {"vde_refresh"}
 
 
+@pytest.mark.full
 def test_the_runs_of_all_jobs_have_the_tag_of_their_project(make: Make) -> None:
     for models in (PROJECT, {"live": LIVE}):
         shop = make(models)
@@ -41,6 +43,7 @@ def test_the_runs_of_all_jobs_have_the_tag_of_their_project(make: Make) -> None:
             assert tags.get("vde/environment", "dev") == "dev"
 
 
+@pytest.mark.full
 def test_a_plan_is_only_shown_unless_it_is_asked_for_more(shop: Launchpad) -> None:
     shop.edit("daily", *DOUBLED)
     result = shop.start("vde_plan")
@@ -59,6 +62,7 @@ def test_a_plan_is_only_shown_unless_it_is_asked_for_more(shop: Launchpad) -> No
     assert run.tags["vde/plan"]
 
 
+@pytest.mark.full
 def test_an_applied_plan_shows_what_it_wrote_and_then_there_is_nothing_to_do(
     shop: Launchpad,
 ) -> None:
@@ -107,6 +111,7 @@ def tested(shop: Launchpad) -> Launchpad:
     return shop
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("config", [{"apply": True}, {"save": "reviewed.json"}])
 def test_where_a_unit_test_fails_nothing_is_applied_or_saved(
     tested: Launchpad, config: dict[str, object]
@@ -122,6 +127,7 @@ def test_where_a_unit_test_fails_nothing_is_applied_or_saved(
     assert not (tested.folder / "reviewed.json").exists()
 
 
+@pytest.mark.full
 def test_a_plan_is_shown_beside_the_unit_tests_that_fail_and_applied_where_they_are_skipped(
     tested: Launchpad,
 ) -> None:
@@ -158,6 +164,7 @@ def reported(instance: dg.DagsterInstance, *path: str) -> dict[str | None, tuple
     return found
 
 
+@pytest.mark.full
 def test_the_launchpad_and_the_command_line_report_the_same(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +216,7 @@ def test_wrong_values_are_refused_all_at_once_and_nothing_is_written(shop: Launc
     assert shop.world.rows("mart.totals") == [(2, 11)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "config,said",
     [
@@ -238,6 +246,7 @@ def test_the_options_of_the_launchpad_take_effect(shop: Launchpad) -> None:
     assert "| changed, non-breaking, decided by a person |" in shown(decided)["vde/plan"]
 
 
+@pytest.mark.full
 def test_a_decision_of_a_person_is_asked_for_before_anything_is_written(shop: Launchpad) -> None:
     shop.edit("daily", *DOUBLED)
     asked = {"apply": True, "categorize": "always"}
@@ -252,6 +261,7 @@ def test_a_decision_of_a_person_is_asked_for_before_anything_is_written(shop: La
     assert shop.world.rows("mart.totals") == [(2, 22)]
 
 
+@pytest.mark.full
 def test_a_plan_that_fails_shows_the_plan_and_is_executed_again_for_what_is_left(
     shop: Launchpad,
 ) -> None:
@@ -304,6 +314,7 @@ def test_a_new_model_is_reported_before_the_code_location_is_loaded_again(shop: 
     assert written(shop.start("vde_plan", {"apply": True})) == {("mart/more", None)}
 
 
+@pytest.mark.full
 def test_another_environment_is_made_from_the_launchpad(shop: Launchpad) -> None:
     shop.edit("daily", "amount > 0", "amount > 5")
     assert (shop.folder / "models/daily.sql").read_text() != DAILY
@@ -339,6 +350,7 @@ def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launc
     assert not (shop.folder / "plan.json").exists()
 
 
+@pytest.mark.full
 def test_a_plan_that_can_only_say_that_a_table_is_gone_fails(shop: Launchpad) -> None:
     shop.edit("daily", "time_column day", "time_column day, disable_restatement true")
     shop.start("vde_plan", {"apply": True})

@@ -105,6 +105,7 @@ UNEVEN = models(
 )
 
 
+@pytest.mark.full
 def test_models_are_filled_in_the_order_of_the_plan(apply: Apply) -> None:
     world = landed()
     asked = plan(world.services(), UNEVEN)
@@ -128,6 +129,7 @@ BROKEN = models(
 FAILED = ["models/bad.sql:2: mart.bad", "models/worse.sql:2: mart.worse"]
 
 
+@pytest.mark.full
 def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(apply: Apply) -> None:
     world = landed()
     reported: list[Evaluated] = []
@@ -145,6 +147,7 @@ def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(apply: Ap
     assert {each.name.name for each in left.backfills} == {"bad", "below", "last", "worse"}
 
 
+@pytest.mark.full
 def test_dagster_shows_which_models_failed_and_runs_none_that_waits(project: VdeProject) -> None:
     world = landed()
     vars(project)["services"] = world.services()
@@ -157,6 +160,7 @@ def test_dagster_shows_which_models_failed_and_runs_none_that_waits(project: Vde
     ]
 
 
+@pytest.mark.full
 def test_missing_views_are_made_where_another_model_fails(apply: Apply) -> None:
     world = landed()
     fails_later = "SUM(CAST(CASE WHEN amount = 13 THEN 'x' ELSE '1' END AS BIGINT))"
@@ -178,6 +182,7 @@ class NotOurs(Exception):
     """What nobody expects."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), NotOurs(), VdeError("not shown")])
 def test_what_is_raised_while_a_result_is_shown_ends_the_plan_as_it_is(
     apply: Apply, raised: BaseException
@@ -197,6 +202,7 @@ def test_what_is_raised_while_a_result_is_shown_ends_the_plan_as_it_is(
 AT_ONCE: Final = Concurrency(models=3)
 
 
+@pytest.mark.full
 def test_models_that_are_evaluated_at_once_are_reported_by_their_steps(project: VdeProject) -> None:
     world = landed()
     vars(project)["services"] = world.services()
@@ -212,6 +218,7 @@ def test_models_that_are_evaluated_at_once_are_reported_by_their_steps(project: 
     assert world.rows("mart.last") == [(32,)]
 
 
+@pytest.mark.full
 def test_steps_of_models_that_wait_for_a_failure_are_not_run_beside_others(
     project: VdeProject,
 ) -> None:
@@ -227,6 +234,7 @@ def test_steps_of_models_that_wait_for_a_failure_are_not_run_beside_others(
     ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("models", [1, 3])
 def test_a_step_that_is_not_begun_after_a_failure_says_so(project: VdeProject, models: int) -> None:
     world = landed()
@@ -247,6 +255,7 @@ def test_a_step_that_is_not_begun_after_a_failure_says_so(project: VdeProject, m
     assert world.state.environment("prod") is None
 
 
+@pytest.mark.full
 def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
     tmp_path: Path,
 ) -> None:
@@ -296,6 +305,7 @@ def test_a_model_began_when_its_thread_did_and_not_when_its_result_is_reported(
     assert events._began == {name: early - seconds for name, seconds in found.items()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "at_once, first",
     [(1, ["looks at a", "a", "looks at b", "b"]), (2, ["looks at a", "looks at b", "a", "b"])],

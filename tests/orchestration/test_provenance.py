@@ -63,6 +63,7 @@ def not_fresh(shop: Sample, instance: dg.DagsterInstance) -> dict[str, str]:
     return found
 
 
+@pytest.mark.full
 def test_after_a_plan_nothing_is_stale(shop: Sample, home: dg.DagsterInstance) -> None:
     plan(shop)
     assert not_fresh(shop, home) == {}
@@ -77,6 +78,7 @@ def test_after_a_plan_of_several_models_at_once_nothing_is_stale(
     assert not_fresh(shop, home) == {}
 
 
+@pytest.mark.full
 def test_after_late_rows_what_reads_them_is_stale_until_it_is_computed(
     shop: Sample, home: dg.DagsterInstance
 ) -> None:
@@ -89,6 +91,7 @@ def test_after_late_rows_what_reads_them_is_stale_until_it_is_computed(
     assert not_fresh(shop, home) == {}
 
 
+@pytest.mark.full
 def test_after_automation_nothing_is_stale(shop: Sample, home: dg.DagsterInstance) -> None:
     plan(shop)
     shop.land((100, 3.25, 7), (101, 24.5, 8), until=48)
@@ -97,6 +100,7 @@ def test_after_automation_nothing_is_stale(shop: Sample, home: dg.DagsterInstanc
     assert not_fresh(shop, home) == {}
 
 
+@pytest.mark.full
 def test_equal_results_make_nothing_stale(shop: Sample, home: dg.DagsterInstance) -> None:
     """A restated hour has the same rows, so what reads it stays as it is."""
     plan(shop)

@@ -44,6 +44,7 @@ FORMS: Final = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sensor,late_data", FORMS.values(), ids=FORMS)
 def test_a_sensor_asks_again_only_when_the_source_or_the_audit_has_changed(
     tmp_path: Path,
@@ -93,6 +94,7 @@ SELECT * FROM @this_model WHERE amount > 50 AND @execution_ts < '2024-01-03 06:0
 """Refuses large amounts until then, by the clock on the wall, whatever is in the tables."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", FORMS)
 def test_what_a_sensor_leaves_is_tried_all_the_same_by_the_command_that_it_names(
     tmp_path: Path,
@@ -196,6 +198,7 @@ def refresh(shop: AutomatedWorld, *, fails: bool = False) -> None:
     assert result.success is not fails
 
 
+@pytest.mark.full
 def test_a_managed_table_is_rebuilt_again_only_when_its_source_or_its_audit_has_changed(
     tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def retries_of(done: dg.ExecuteInProcessResult) -> int:
     return len([e for e in done.all_events if e.event_type is dg.DagsterEventType.STEP_RESTARTED])
 
 
+@pytest.mark.full
 def test_a_step_is_tried_again_by_dagster_alone_and_publishes_once(
     tmp_path: Path,
     instance: dg.DagsterInstance,
@@ -83,6 +84,7 @@ def test_a_step_is_tried_again_by_dagster_alone_and_publishes_once(
     assert [row[2] for row in shop.world.rows("core.top")] == [10, 1, 50]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "header,failures,tries",
     [
@@ -117,6 +119,7 @@ def test_the_pauses_of_a_retry_policy_are_those_of_other_runs(
     assert [policy.calculate_delay(each) for each in (1, 2, 3)] == [10, 30, 70]
 
 
+@pytest.mark.full
 def test_all_models_belong_to_the_pool_that_the_project_names(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:

@@ -146,6 +146,7 @@ def day() -> object:
     return date(2024, 1, 1)
 
 
+@pytest.mark.full
 def test_nothing_changed_so_nothing_is_computed_and_nothing_below_is_requested(
     diamond: Diamond,
 ) -> None:
@@ -154,6 +155,7 @@ def test_nothing_changed_so_nothing_is_computed_and_nothing_below_is_requested(
     assert not_fresh(diamond) == {}
 
 
+@pytest.mark.full
 def test_a_change_that_both_sides_leave_out_ends_at_them(diamond: Diamond) -> None:
     diamond.world.land((7.5, 5), until=24)
     assert diamond.run() == {"top", "low", "high"}
@@ -161,6 +163,7 @@ def test_a_change_that_both_sides_leave_out_ends_at_them(diamond: Diamond) -> No
     assert not_fresh(diamond) == {}
 
 
+@pytest.mark.full
 def test_a_change_of_one_side_computes_what_joins_them(diamond: Diamond) -> None:
     diamond.world.land((7.5, 50), until=24)
     assert diamond.run() == ALL
@@ -187,6 +190,7 @@ def test_an_edit_with_equal_rows_computes_the_edited_model_alone(diamond: Diamon
     assert not diamond.requested()
 
 
+@pytest.mark.full
 def test_a_reverted_edit_computes_nothing(diamond: Diamond) -> None:
     diamond.write({**DIAMOND, "high": side("high", "> 10")})
     diamond.apply()

@@ -89,6 +89,7 @@ def monitor(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRunStatus:
 _LOG: Final = logging.getLogger("test")
 
 
+@pytest.mark.full
 def test_our_home_asks_our_launcher(instance: dg.DagsterInstance) -> None:
     assert isinstance(instance.run_launcher, VdeRunLauncher)
     assert instance.run_monitoring_enabled

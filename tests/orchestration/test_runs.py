@@ -68,6 +68,7 @@ def ids(sample: Sample, view: str = "staging.events") -> list[int]:
     return [row[0] for row in sample.rows(view)]
 
 
+@pytest.mark.full
 @applied_on_spark
 def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     applied: Sample, instance: dg.DagsterInstance
@@ -98,6 +99,7 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     assert ids(applied) == [*range(24), 100, 101]
 
 
+@pytest.mark.full
 def test_a_failed_run_is_requested_again(
     applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +189,7 @@ def test_a_plan_fills_and_shows_what_does_not_wait_for_a_stopped_model(
 LANDED = "MODEL (name mart.landed, kind FULL);\nSELECT COUNT(*) AS events FROM raw.events"
 
 
+@pytest.mark.full
 def test_only_the_owner_has_a_sensor(applied: Sample) -> None:
     names = [each.name for each in applied.definitions("dev").sensors or []]
     assert names == ["vde_automation_dev", "vde_status_dev"]
@@ -199,6 +202,7 @@ def own_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
 
 
+@pytest.mark.full
 @sample_on_spark
 def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
     sample: Sample, own_home: None
@@ -230,6 +234,7 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
     assert run_plan(project, sample.plan(), reported.append) == ()
 
 
+@pytest.mark.full
 def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
     applied: Sample, own_home: None
 ) -> None:
@@ -290,6 +295,7 @@ def test_r6_what_is_computed_before_the_views_move_is_reported_to_dagster(
         assert (last.tags or {})["dagster/code_version"] == own.key(DAILY_NAME).version
 
 
+@pytest.mark.full
 def test_a_plan_with_several_failures_reports_all_of_them(applied: Sample, own_home: None) -> None:
     fails = "MODEL (name mart.{0}, kind FULL);\nSELECT CAST(CONCAT('x', COUNT(*)) AS INT) AS n "
     for name in ("bad", "worse"):
@@ -299,6 +305,7 @@ def test_a_plan_with_several_failures_reports_all_of_them(applied: Sample, own_h
         run_plan(project, applied.plan(project=project), lambda _: None)
 
 
+@pytest.mark.full
 def test_a_plan_that_fails_raises_its_own_error_and_shows_nothing(
     sample: Sample, own_home: None
 ) -> None:
@@ -370,6 +377,7 @@ def test_home_is_dagster_home_where_it_is_set(
     assert dagster_home(configuration) == tmp_path / "elsewhere"
 
 
+@pytest.mark.full
 def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
     applied: Sample, own_home: None
 ) -> None:

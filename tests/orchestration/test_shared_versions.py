@@ -103,6 +103,7 @@ def planned(
     return [(str(each.key), each.reason) for each in done]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     [
@@ -131,6 +132,7 @@ def test_a_plan_writes_nothing_whatever_its_options(shared: "Sample", options: P
         assert planned(shared, options) == []
 
 
+@pytest.mark.full
 def test_a_forward_only_edit_changes_no_column_of_the_table(shared: "Sample") -> None:
     path = shared.folder / "models/staging/events.sql"
     path.write_text(path.read_text().replace("amount * 2 AS", "landed_hour AS landed, amount AS"))
@@ -154,6 +156,7 @@ def test_a_run_computes_nothing_of_what_is_due_and_late(shared: "Sample") -> Non
         assert apply_plan(services, plan, lambda _: None) == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "write",
     [
@@ -172,6 +175,7 @@ def test_whoever_asks_for_one_model_is_refused(
         write(shared.project().services, bound(shared))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("force", [False, True])
 def test_the_location_of_dev_shows_what_production_computed(
     shared: "Sample", instance: dg.DagsterInstance, *, force: bool
@@ -205,6 +209,7 @@ def test_the_location_of_dev_does_not_compute_what_production_lacks(
             assert "prod owns this version" in failure(result)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("job", ["vde_plan", "vde_automation", "vde_catch_up"])
 def test_the_jobs_of_dev_leave_it_alone(
     shared: "Sample", instance: dg.DagsterInstance, job: str
@@ -214,6 +219,7 @@ def test_the_jobs_of_dev_leave_it_alone(
         assert found.execute_in_process(run_config=QUIET, instance=instance).success
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tags", [{}, {FORCE: "true"}], ids=["a backfill", "by force"])
 def test_a_backfill_of_dev_from_the_ui_shows_what_production_has_and_computes_nothing(
     shared: "Sample", home: "Path", tags: dict[str, str]
@@ -227,6 +233,7 @@ def test_a_backfill_of_dev_from_the_ui_shows_what_production_has_and_computes_no
     assert events(instance, "mart__dev/daily").keys() == {first}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tags", [{}, {FORCE: "true"}], ids=["a backfill", "by force"])
 def test_a_backfill_of_dev_from_the_ui_over_what_production_lacks_fails_and_writes_nothing(
     shared: "Sample", home: "Path", tags: dict[str, str]
@@ -280,6 +287,7 @@ def test_an_edit_in_the_location_of_dev_writes_its_own_version_alone(
     assert bound(shared).key(DAILY) != bound(shared, "prod").key(DAILY)
 
 
+@pytest.mark.full
 def test_what_dev_created_is_left_alone_once_production_shows_it(shared: "Sample") -> None:
     """Ownership moves with the promotion; after a rollback it is for whoever stores it next."""
     path = shared.folder / "models/mart/daily.sql"
@@ -297,6 +305,7 @@ def test_what_dev_created_is_left_alone_once_production_shows_it(shared: "Sample
         assert own in dict(planned(shared, PlanOptions(restate=("mart.*",))))
 
 
+@pytest.mark.full
 def test_of_two_environments_only_the_one_that_stored_a_version_writes_it(
     shared: "Sample",
 ) -> None:

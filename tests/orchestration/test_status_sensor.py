@@ -118,6 +118,7 @@ def digests(world: AutomatedWorld, name: ModelName, environment: str = "prod") -
     return [each.digest for each in services.state.ledger([key])[key]]
 
 
+@pytest.mark.full
 def test_what_vde_computed_elsewhere_is_reported_once_and_nothing_of_it_is_stale(
     made: AutomatedWorld,
 ) -> None:
@@ -131,6 +132,7 @@ def test_what_vde_computed_elsewhere_is_reported_once_and_nothing_of_it_is_stale
     assert look(made) == "Dagster knows what prod shows"
 
 
+@pytest.mark.full
 def test_a_new_process_compares_with_dagster_and_reports_nothing_again(
     made: AutomatedWorld,
 ) -> None:
@@ -140,6 +142,7 @@ def test_a_new_process_compares_with_dagster_and_reports_nothing_again(
     assert len(told(made, "mart/daily")) == 2
 
 
+@pytest.mark.full
 def test_only_the_day_that_changed_is_reported_again(made: AutomatedWorld) -> None:
     look(made)
     before = digests(made, DAILY)
@@ -154,6 +157,7 @@ def test_only_the_day_that_changed_is_reported_again(made: AutomatedWorld) -> No
     assert not_fresh(made) == {}
 
 
+@pytest.mark.full
 def test_dev_shows_the_results_that_it_shares_with_production_before_anything_ran_there(
     made: AutomatedWorld,
 ) -> None:
@@ -163,6 +167,7 @@ def test_dev_shows_the_results_that_it_shares_with_production_before_anything_ra
     assert told(made, "mart/daily") == []
 
 
+@pytest.mark.full
 def test_what_a_promotion_brings_into_view_is_reported_to_production(
     made: AutomatedWorld,
 ) -> None:
@@ -200,6 +205,7 @@ def test_what_is_older_than_the_runs_that_dagster_keeps_does_not_come_back_but_f
     assert not_fresh(made) == {f"mart/daily {DAYS[1]}": "STALE"}
 
 
+@pytest.mark.full
 def test_a_plan_reports_nothing_older_than_the_runs_that_dagster_keeps_but_the_newest(
     made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +220,7 @@ def test_a_plan_reports_nothing_older_than_the_runs_that_dagster_keeps_but_the_n
         assert [partition for partition, _ in told(made, "mart__dev/daily")] == DAYS[1:]
 
 
+@pytest.mark.full
 def test_what_dagster_shows_of_another_version_is_corrected_however_old_the_result_is(
     made: AutomatedWorld,
 ) -> None:
@@ -228,6 +235,7 @@ def test_what_dagster_shows_of_another_version_is_corrected_however_old_the_resu
     assert told(made, "mart/daily")[2:] == [*zip(DAYS, digests(made, DAILY), strict=True)]
 
 
+@pytest.mark.full
 def test_a_result_of_this_minute_is_left_to_the_run_that_reports_it(made: AutomatedWorld) -> None:
     look(made)
     made.world.land((31.5, 5), until=48)
@@ -258,6 +266,7 @@ def test_all_checks_pass_after_a_plan_and_their_results_are_reported_once(
     assert set(results(made, "vde_schema")) == models | {"raw/events"}
 
 
+@pytest.mark.full
 def test_late_rows_fail_a_check_from_the_second_look_on_until_they_are_loaded(
     made: AutomatedWorld,
 ) -> None:
@@ -322,6 +331,7 @@ def daily(world: AutomatedWorld) -> VersionKey:
     return bound(world.world.services()).key(DAILY)
 
 
+@pytest.mark.full
 def test_a_foreign_write_fails_a_check_at_once(made: AutomatedWorld) -> None:
     look(made)
     made.world.catalog.append(daily(made).table, [(None, 7)])
@@ -344,6 +354,7 @@ def _retype_day(world: AutomatedWorld) -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "change, said",
     [
@@ -411,6 +422,7 @@ def results_of(done: dg.ExecuteInProcessResult) -> dict[str, tuple[bool, str]]:
     return {e.asset_key.to_user_string(): (e.passed, e.description or "") for e in evaluations}
 
 
+@pytest.mark.full
 def test_checks_that_a_failed_run_left_without_a_result_have_theirs_at_the_next_look(
     made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -434,6 +446,7 @@ def test_checks_that_a_failed_run_left_without_a_result_have_theirs_at_the_next_
     assert results(made, "vde_not_stale")["mart/totals"][0]
 
 
+@pytest.mark.full
 def test_what_is_missing_for_longer_is_no_news(made: AutomatedWorld) -> None:
     look(made)
     made.world.land((50.5, 1), until=72)
@@ -451,6 +464,7 @@ def click(world: AutomatedWorld, *checks: tuple[str, str]) -> dg.ExecuteInProces
     return alone.execute_in_process(instance=world.instance)
 
 
+@pytest.mark.full
 def test_checks_are_evaluated_by_a_click_without_computing_anything(made: AutomatedWorld) -> None:
     made.world.catalog.append(daily(made).table, [(None, 7)])
     done = click(
@@ -484,6 +498,7 @@ def test_a_run_of_an_asset_evaluates_the_checks_of_its_state_at_its_end(
     }
 
 
+@pytest.mark.full
 def test_a_plan_reports_at_its_end_what_its_views_show_and_it_did_not_compute(
     made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

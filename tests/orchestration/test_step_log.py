@@ -55,6 +55,7 @@ def materialize(
     return said(shop, result)
 
 
+@pytest.mark.full
 def test_an_asset_run_says_what_it_reads_before_and_what_it_wrote_after(shop: Launchpad) -> None:
     shop.world.land((7.5, 5), until=48)
     shop.start("vde_catch_up")
@@ -189,6 +190,7 @@ class Working(Launchpad):
         return found
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("quick")
 def test_lines_about_the_engine_are_in_the_log_of_runs(shop: Launchpad) -> None:
     working = Working(shop.folder, shop.instance, shop.world)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, Make
 from tests.orchestration.test_assets import materialize
@@ -32,6 +34,7 @@ def roll_back(shop: Launchpad, environment: str) -> None:
     shop._locations.clear()
 
 
+@pytest.mark.full
 def test_an_environment_that_was_rolled_back_does_not_follow_the_files(make: Make) -> None:
     shop = edited_in_dev(make)
     roll_back(shop, "dev")
@@ -53,6 +56,7 @@ def test_it_follows_them_again_once_a_person_has_applied_a_plan_of_them(make: Ma
     assert location.followed is not None
 
 
+@pytest.mark.full
 def test_sensors_of_production_stay_with_what_a_rollback_shows(make: Make) -> None:
     shop = edited_in_dev(make)
     services = shop.project().services

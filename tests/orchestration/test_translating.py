@@ -122,6 +122,7 @@ def test_checks_have_the_names_and_words_of_the_translator(sample: Sample) -> No
     assert spec.blocking
 
 
+@pytest.mark.full
 def test_an_asset_run_reports_translated_checks(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -132,6 +133,7 @@ def test_an_asset_run_reports_translated_checks(
     assert checks(instance, EVENTS) == PASSED
 
 
+@pytest.mark.full
 def test_a_refused_asset_run_fails_translated_checks(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -143,6 +145,7 @@ def test_a_refused_asset_run_fails_translated_checks(
     assert checks(instance, EVENTS) == REFUSED
 
 
+@pytest.mark.full
 def test_automation_reports_to_translated_assets_and_checks(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -157,6 +160,7 @@ def test_automation_reports_to_translated_assets_and_checks(
     assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # sockets of earlier tests
 def test_a_plan_of_vde_reports_to_translated_assets_and_checks(sample: Sample) -> None:
     audited(sample, refused=1)

@@ -44,6 +44,7 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{each.name}" for each in node.names)
 
 
+@pytest.mark.full
 def test_no_other_module_uses_anything_of_dagster_that_is_not_published() -> None:
     used = {
         (path.name, name)
@@ -230,6 +231,7 @@ def test_an_io_manager_sets_the_data_version_of_what_it_stores(
     assert (event.asset_materialization.tags or {})["dagster/data_version"] == "v7"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("partitions", [DAYS, None])
 def test_only_a_partitioned_reader_reads_its_own_partitions(
     instance: dg.DagsterInstance, partitions: dg.PartitionsDefinition | None
@@ -291,6 +293,7 @@ def test_the_storage_and_the_daemons_of_an_instance_are_known(tmp_path: Path) ->
     assert daemons["SENSOR"] == [False, None, ""], "none ever said that it is alive"
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:Error loading repository location bad.py")  # it is returned
 def test_a_code_location_is_loaded_with_its_sensors_or_says_why_not(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(
@@ -315,6 +318,7 @@ def test_a_code_location_is_loaded_with_its_sensors_or_says_why_not(tmp_path: Pa
     assert "not today" in bad[1]
 
 
+@pytest.mark.full
 def test_the_runs_of_an_asset_are_that_of_its_latest_result_and_the_last_one_to_compute_it(
     instance: dg.DagsterInstance,
 ) -> None:
@@ -337,6 +341,7 @@ def test_the_runs_of_an_asset_are_that_of_its_latest_result_and_the_last_one_to_
     assert [*unpublished.asset_runs(instance)] == runs[1:]
 
 
+@pytest.mark.full
 def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         gone, kept = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
@@ -349,6 +354,7 @@ def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:
         assert not instance.all_logs(gone)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "place,method",
     [
@@ -378,6 +384,7 @@ def _cut_off(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.full
 def test_a_locked_database_leaves_a_run_to_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -447,6 +454,7 @@ def test_in_postgres_a_forgotten_run_leaves_the_latest_results_of_partitions_alo
         assert instance.get_materialized_partitions(KEY) == {"2024-01-01", "2024-01-02"}
 
 
+@pytest.mark.full
 def test_the_number_of_the_newest_event_is_given_again_once_its_run_is_forgotten(
     instance: dg.DagsterInstance,
 ) -> None:

@@ -248,6 +248,7 @@ TYPES = st.sampled_from(
 TABLES = st.dictionaries(NAMES, st.tuples(TYPES, st.text(max_size=20)), min_size=1, max_size=5)
 
 
+@pytest.mark.full
 @given(before=TABLES, after=TABLES, description=st.text(max_size=30))
 def test_any_names_and_comments_are_written_so_that_they_are_read_again(
     before: dict[str, tuple[str, str]], after: dict[str, tuple[str, str]], description: str

@@ -214,17 +214,20 @@ NOTHING: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("before,after", DATA, ids=[" -> ".join(row) for row in DATA])
 def test_what_changes_rows_or_their_storage_is_data(before: str, after: str) -> None:
     assert "data" in changed(sql_model(before), sql_model(after))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("before,after", METADATA, ids=[" -> ".join(row) for row in METADATA])
 def test_what_changes_no_row_is_metadata_alone(before: str, after: str) -> None:
     query = QUERY if "INCREMENTAL" in before else TIMELESS
     assert changed(sql_model(before, query), sql_model(after, query)) == {"metadata"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("before,after", NOTHING, ids=[" -> ".join(row) for row in NOTHING])
 def test_how_a_header_is_written_counts_in_no_part(before: str, after: str) -> None:
     assert changed(sql_model(before), sql_model(after)) == set()
@@ -234,6 +237,7 @@ SECTIONS = ("late_data", "start", "end ", "cron")  # a policy has options of bot
 DATA_ALONE = [row for row in DATA if not any(word in row[1] for word in SECTIONS)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("before,after", DATA_ALONE, ids=[" -> ".join(row) for row in DATA_ALONE])
 def test_what_is_data_is_no_metadata_too(before: str, after: str) -> None:
     # Kinds differ in their defaults, such as that of forward_only.
@@ -268,6 +272,7 @@ PYTHON: list[tuple[Mapping[str, object], Mapping[str, object], set[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("before,after,parts", PYTHON, ids=[str(row[1]) for row in PYTHON])
 def test_arguments_of_the_decorator_count_as_properties_and_not_as_code(
     before: Mapping[str, object], after: Mapping[str, object], parts: set[str]

@@ -138,11 +138,13 @@ TEXTS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_formatted_model_has_the_same_fingerprint_parts(text: str) -> None:
     assert parts(formatted(text)) == parts(text)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", TEXTS)
 def test_formatting_twice_changes_nothing_more(text: str) -> None:
     once = formatted(text)
@@ -166,6 +168,7 @@ COMMON = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("query", COMMON)
 def test_models_of_every_dialect_keep_their_parts(dialect: str, query: str) -> None:
@@ -182,6 +185,7 @@ def test_models_of_every_dialect_keep_their_parts(dialect: str, query: str) -> N
     assert formatted(once, dialect) == once
 
 
+@pytest.mark.full
 @given(st.sampled_from(PLAIN), st.randoms(use_true_random=False))
 def test_the_layout_before_does_not_count(query: str, source: random.Random) -> None:
     tokens = Dialect.get_or_raise("spark").tokenize(query)

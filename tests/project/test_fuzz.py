@@ -175,6 +175,7 @@ SHORT, LONG = 12, 3000
 LONG_OF = {"audits": 1500}  # later examples take five times as long as the first ones
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "examples", [SHORT, pytest.param(LONG, marks=[pytest.mark.full, pytest.mark.timeout(3600)])]
 )
@@ -195,6 +196,7 @@ def test_a_project_loads_or_its_problems_are_reported(
     holds()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_edited_loads_as_it_is(tmp_path: Path, kind: str) -> None:
     """Else only refusals would be tested."""

@@ -78,6 +78,7 @@ def test_it_is_refused_with_its_line(tmp_path: Path, late: str, query: str, said
     assert (problem.place.path.name, problem.place.line) == ("m.sql", 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "late,query",
     [

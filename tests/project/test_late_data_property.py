@@ -72,6 +72,7 @@ POLICIES: list[tuple[str, Mapping[str, object], LateDataPolicy]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sql,python,expected", POLICIES, ids=[row[0] for row in POLICIES])
 def test_a_policy_means_the_same_in_sql_and_in_python(
     sql: str, python: Mapping[str, object], expected: LateDataPolicy

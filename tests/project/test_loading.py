@@ -262,6 +262,7 @@ def test_a_seed_outside_of_the_project_is_refused_clearly(tmp_path: Path, path: 
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [
@@ -337,6 +338,7 @@ def test_wrong_sources_are_reported_and_their_readers_are_not(
     assert {place.split(":")[0] for place, _ in found} == {"external_models.yaml"}
 
 
+@pytest.mark.full
 def test_every_model_of_the_example_is_read_back_from_its_stored_source() -> None:
     files = load_project(EXAMPLE)
     assert load_files(read_configuration(EXAMPLE)).graph == files.graph
@@ -412,6 +414,7 @@ FUZZ = settings(
 )
 
 
+@pytest.mark.full
 @FUZZ
 @given(data=mutations(VALID))
 def test_no_mutation_of_a_model_gives_another_error(tmp_path: Path, data: bytes) -> None:
@@ -459,6 +462,7 @@ def test_what_is_wrong_is_one_problem_for_a_comparison(
     assert len(caught.value.problems) == 1
 
 
+@pytest.mark.full
 def test_whatever_the_example_has_is_kept_where_its_inputs_are_the_same() -> None:
     graph = load_project(EXAMPLE).graph
     found = {str(node.name): why_nondeterministic(graph, node.name) for node in graph}

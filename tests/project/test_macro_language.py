@@ -466,6 +466,7 @@ INTERVAL DAY CAST( EXISTS( OVER( DISTINCT DELETE @IF(TRUE,a) @IF(FALSE,a) @EACH(
 WORDS = _WORDS.split()
 
 
+@pytest.mark.full
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join), st.sampled_from(DIALECTS))
 @settings(max_examples=examples(400))
 def test_any_text_is_read_or_answered_with_problems(text: str, dialect: str) -> None:

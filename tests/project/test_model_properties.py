@@ -784,6 +784,7 @@ def test_what_cuts_an_interval_at_the_ends_of_the_calendar_is_read(header: str) 
     assert sql_model(f"{header}, cron '@yearly'").warnings == ()
 
 
+@pytest.mark.full
 def test_the_documentation_of_start_and_end_says_which_intervals_are_due() -> None:
     section = DOCUMENT.read_text().split("### Start and end")[1].split("\n## ")[0]
     rows = [line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `")]

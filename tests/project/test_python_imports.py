@@ -55,6 +55,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("reader", ["x", "vde_shop_one", "vde_shop_two"])
 @pytest.mark.parametrize("documented", ["x", "vde_shop_one", "vde_shop_two"])
 def test_docstrings_count_where_a_module_may_read_those_of_another(

@@ -54,6 +54,7 @@ def encoded(files: dict[str, str]) -> dict[str, bytes]:
     return {name: text.encode() for name, text in files.items()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("named", ["v1", "feature/first", "HEAD~1", "main~1", "git:v1", "HEAD^"])
 def test_a_revision_has_the_files_that_were_committed(repository: Path, named: str) -> None:
     assert revision(named, repository) == encoded(ONE)

@@ -109,6 +109,7 @@ def test_a_fault_is_told_at_its_file_alone(fault: str, tmp_path: Path) -> None:
     assert all(each.advice for each in found)
 
 
+@pytest.mark.full
 def test_faults_of_two_files_are_all_told_in_the_first_round(tmp_path: Path) -> None:
     alone = {fault: problems_of(tmp_path, fault) for fault in FAULTS}
     wrong = {}

@@ -41,6 +41,7 @@ def refuse(state: State, lease: Lease) -> None:
     state.abandon("w1", reason="bad rows", lease=lease, refused=publication())
 
 
+@pytest.mark.full
 def test_what_was_refused_is_kept_and_is_no_part_of_the_ledger(state: State, lease: Lease) -> None:
     refuse(state, lease)
     work = state.work("w1")

@@ -65,6 +65,7 @@ def test_there_are_rows_of_every_table_to_be_copied(filled: str) -> None:
     assert [name for name, rows in content(filled).items() if not rows] == []
 
 
+@pytest.mark.full
 def test_what_is_imported_is_what_was_exported_and_goes_on(
     filled: str, exported: Path, other_url: str, tmp_path: Path
 ) -> None:
@@ -278,6 +279,7 @@ def test_what_is_not_as_it_was_exported_is_refused_and_nothing_is_written(
         StoredState(other_url).version()
 
 
+@pytest.mark.full
 def test_a_state_with_rows_is_not_written_over(exported: Path, filled: str, other_url: str) -> None:
     state = SqlState.open(other_url)
     state.store_snapshots([snapshot()], environment="dev")
@@ -289,6 +291,7 @@ def test_a_state_with_rows_is_not_written_over(exported: Path, filled: str, othe
     state.close()
 
 
+@pytest.mark.full
 def test_a_state_that_somebody_writes_to_is_not_empty(exported: Path, other_url: str) -> None:
     state = SqlState.open(other_url)
     state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
@@ -313,6 +316,7 @@ def statements() -> Callable[[Engine, int], None]:
     return fail_at
 
 
+@pytest.mark.full
 def test_an_import_that_is_stopped_anywhere_leaves_nothing(
     exported: Path, other_url: str, statements: Callable[[Engine, int], None]
 ) -> None:
@@ -336,6 +340,7 @@ def test_an_import_that_is_stopped_anywhere_leaves_nothing(
     assert len(content(other_url)["vde_work"]) == 5
 
 
+@pytest.mark.full
 def test_a_file_that_is_changed_between_look_and_import_is_refused(
     exported: Path, other_url: str
 ) -> None:

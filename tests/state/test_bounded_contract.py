@@ -34,6 +34,7 @@ def promote(state: State, name: str, revision: int, *snapshots: ModelSnapshot) -
     return state.finish_promotion(name, plan_id=plan_id)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bounded", [BOUNDED, PREVIEW])
 def test_an_environment_shows_what_is_bounded_and_it_is_stored_as_it_is_elsewhere(
     store: Store, bounded: ModelSnapshot
@@ -56,6 +57,7 @@ def test_what_is_bounded_is_no_version_of_its_definition(store: Store) -> None:
     assert found == {by_itself: (WHOLE.key,)}
 
 
+@pytest.mark.full
 def test_a_preview_holds_no_rows_of_other_definitions(store: Store) -> None:
     promote(store.state, "dev", 0, PREVIEW)
     assert store.state.drifted([PREVIEW.key]) == frozenset()

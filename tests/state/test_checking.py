@@ -63,6 +63,7 @@ def test_a_state_with_rows_in_every_table_is_whole_and_what_was_begun_is_listed(
     assert (work.model, work.version) == (str(KEY.model), KEY.version)
 
 
+@pytest.mark.full
 def test_an_empty_state_is_whole(sql_url: str) -> None:
     SqlState.open(sql_url).close()
     report = StoredState(sql_url).check()
@@ -126,6 +127,7 @@ WRONG = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_named_with_its_row(filled: str, case: str) -> None:
     statement, said = WRONG[case]
@@ -146,6 +148,7 @@ def test_what_was_shown_has_to_be_stored(filled: str) -> None:
     assert "vde_promoted_snapshots (prod, 2, shop.sales): its promotion is not recorded" in said
 
 
+@pytest.mark.full
 def test_of_many_findings_of_one_sort_the_first_are_listed(filled: str) -> None:
     state = SqlState.open(filled)
     lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
@@ -158,6 +161,7 @@ def test_of_many_findings_of_one_sort_the_first_are_listed(filled: str) -> None:
     assert str(report.findings[-1]) == "vde_work: and more of that"
 
 
+@pytest.mark.full
 def test_an_earlier_state_is_moved_before_it_is_checked(filled: str) -> None:
     with (
         next_release(),
@@ -166,6 +170,7 @@ def test_an_earlier_state_is_moved_before_it_is_checked(filled: str) -> None:
         StoredState(filled).check()
 
 
+@pytest.mark.full
 def test_what_plans_and_sessions_leave_in_the_state_is_whole() -> None:
     shop = shop_in_production()
     done(shop.services(), graph_of(EDITED), "dev")

@@ -108,6 +108,7 @@ def test_a_state_has_an_id_of_its_own_that_stays(tmp_path: Path) -> None:
         each.close()
 
 
+@pytest.mark.full
 def test_every_reference_is_known(store: Store) -> None:
     state = store.state
     replaced(state)
@@ -127,6 +128,7 @@ def test_every_reference_is_known(store: Store) -> None:
     assert found.used.keys() == {"prod", "dev"}
 
 
+@pytest.mark.full
 def test_a_promotion_that_is_not_finished_still_shows_what_was_before(store: Store) -> None:
     promote(store.state, "prod", 1, OLD)
     store.state.store_snapshots([NEW], environment="prod")
@@ -137,6 +139,7 @@ def test_a_promotion_that_is_not_finished_still_shows_what_was_before(store: Sto
     assert [each.until for each in store.state.references().revisions] == [None, None]
 
 
+@pytest.mark.full
 def test_r12_two_passes_forget_what_nothing_refers_to_and_nothing_else(store: Store) -> None:
     state = store.state
     replaced(state)
@@ -163,6 +166,7 @@ def test_r12_two_passes_forget_what_nothing_refers_to_and_nothing_else(store: St
     assert state.record_sweep([], AT_ONCE).marked == ()
 
 
+@pytest.mark.full
 def test_until_a_drop_is_finished_nothing_can_refer_to_the_version(store: Store) -> None:
     state = store.state
     replaced(state)
@@ -183,6 +187,7 @@ def test_until_a_drop_is_finished_nothing_can_refer_to_the_version(store: Store)
     assert shown.snapshots == {SALES: OLD}
 
 
+@pytest.mark.full
 def test_a_drop_that_is_finished_again_takes_no_lease_of_who_makes_the_version_again(
     store: Store,
 ) -> None:
@@ -223,6 +228,7 @@ def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store
     assert OLD.key not in state.references().tombstones or how == "view"
 
 
+@pytest.mark.full
 def test_r12_what_a_physical_view_reads_stays_while_an_environment_shows_that_view(
     store: Store,
 ) -> None:
@@ -239,6 +245,7 @@ def test_r12_what_a_physical_view_reads_stays_while_an_environment_shows_that_vi
     assert dropped(state, OLD.key, view, unknown)
 
 
+@pytest.mark.full
 def test_the_cost_of_a_drop_does_not_grow_with_what_else_is_there() -> None:
     """A breaking edit at the top of a project leaves thousands of versions to be dropped."""
 
@@ -258,6 +265,7 @@ def test_the_cost_of_a_drop_does_not_grow_with_what_else_is_there() -> None:
     assert cost(60) < 1.5 * cost(1)
 
 
+@pytest.mark.full
 def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> None:
     state = store.state
     replaced(state)
@@ -269,6 +277,7 @@ def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> Non
     assert state.holdings([OLD.key])
 
 
+@pytest.mark.full
 def test_r3_what_is_recorded_after_the_newest_work_was_dropped_counts_as_later(
     store: Store,
 ) -> None:
@@ -281,6 +290,7 @@ def test_r3_what_is_recorded_after_the_newest_work_was_dropped_counts_as_later(
     assert [each.work_id for each in state.named_since(number).works] == ["w2"]
 
 
+@pytest.mark.full
 def test_no_look_remembers_a_version_that_was_dropped(store: Store) -> None:
     """A version that is made again counts its changes from one."""
     state, reader = store.state, VersionKey(ModelName("shop", "reader"), "e" * 32)
@@ -293,6 +303,7 @@ def test_no_look_remembers_a_version_that_was_dropped(store: Store) -> None:
     assert state.last_looks([reader, NEW.key]).keys() == {NEW.key}
 
 
+@pytest.mark.full
 def test_a_revision_that_left_the_history_says_so_and_what_drifted_is_still_known(
     store: Store,
 ) -> None:
@@ -312,6 +323,7 @@ def test_a_revision_that_left_the_history_says_so_and_what_drifted_is_still_know
     assert state.record_sweep([], AT_ONCE).forgotten == ()
 
 
+@pytest.mark.full
 def test_the_cost_of_forgetting_a_revision_grows_with_its_models_and_no_faster() -> None:
     """Each was compared with each: a minute for thirty revisions of a large project."""
 
@@ -339,6 +351,7 @@ def steps_of(state: SqlState) -> Iterator[list[int]]:
     connection.set_progress_handler(None, 0)
 
 
+@pytest.mark.full
 def test_a_snapshot_that_is_shown_with_another_version_stays_when_its_own_is_dropped(
     store: Store,
 ) -> None:
@@ -354,6 +367,7 @@ def test_a_snapshot_that_is_shown_with_another_version_stays_when_its_own_is_dro
     assert state.record_sweep([], AT_ONCE).marked == ()
 
 
+@pytest.mark.full
 def test_r9_a_removed_environment_shows_and_owns_nothing(store: Store) -> None:
     state = store.state
     promote(state, "dev", 1, OLD, snapshot(ModelName("shop", "own")))
@@ -373,6 +387,7 @@ def test_r9_a_removed_environment_shows_and_owns_nothing(store: Store) -> None:
     assert (removed.is_removed, removed.snapshots) == (True, {})
 
 
+@pytest.mark.full
 def test_the_cost_of_a_removal_does_not_grow_with_what_other_environments_show() -> None:
     """Each of them showed a hundred models before; these were read one environment at a time."""
     models = [snapshot(ModelName("shop", f"m{number}")) for number in range(100)]
@@ -403,6 +418,7 @@ def test_a_removed_environment_is_made_again_as_a_new_one_with_later_revisions(
     assert (begun.revision, begun.is_removed) == (3, False)
 
 
+@pytest.mark.full
 def test_r9_a_removal_that_is_finished_again_takes_nothing_from_what_was_made_since(
     store: Store,
 ) -> None:
@@ -425,6 +441,7 @@ def test_a_removal_of_another_revision_is_a_conflict(store: Store) -> None:
     assert store.state.environment("dev") is not None
 
 
+@pytest.mark.full
 def test_closed_work_that_nothing_needs_is_deleted(store: Store) -> None:
     state = store.state
     promote(state, "prod", 1, OLD)
@@ -447,6 +464,7 @@ def test_closed_work_that_nothing_needs_is_deleted(store: Store) -> None:
     assert state.heads([OLD.key])
 
 
+@pytest.mark.full
 def test_others_write_while_old_work_is_looked_for(
     sql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,6 +504,7 @@ def test_nobody_knows_a_version_without_rows_in_the_state(store: Store) -> None:
     assert KEY not in store.state.record_sweep([], AT_ONCE).marked
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("environment", ["prod", "dev", "other"])
 def test_r12_of_a_promotion_and_a_drop_at_once_one_wins(sql_url: str, environment: str) -> None:
     """Never both: what is shown then is there, and what is dropped is not shown."""

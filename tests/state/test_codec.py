@@ -178,6 +178,7 @@ def test_reasons_come_back(reasons: tuple[str, ...]) -> None:
     assert codec.decode_reasons(codec.encode_reasons(reasons)) == reasons
 
 
+@pytest.mark.full
 @given(sources)
 def test_a_source_comes_back(source: ModelSource) -> None:
     assert codec.decode_source(codec.encode_source(source)) == source
@@ -188,11 +189,13 @@ def test_a_mark_comes_back(mark: HighWaterMark) -> None:
     assert codec.decode_mark(codec.encode_mark(mark)) == mark
 
 
+@pytest.mark.full
 @given(intents)
 def test_an_intent_comes_back(intent: Intent) -> None:
     assert codec.decode_intent(codec.encode_intent(intent)) == intent
 
 
+@pytest.mark.full
 @given(publications)
 def test_a_publication_comes_back(publication: Publication) -> None:
     assert codec.decode_publication(codec.encode_publication(publication)) == publication

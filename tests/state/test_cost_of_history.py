@@ -103,6 +103,7 @@ def step(world: MemoryWorld) -> None:
     assert isinstance(loaded, Evaluated)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("act", [plan, run, status, totals, step])
 def test_what_is_asked_and_read_does_not_grow_with_the_history(
     worlds: Mapping[int, MemoryWorld], act: Callable[[MemoryWorld], None]

@@ -76,6 +76,7 @@ def test_what_is_tried_again_right_now_has_not_failed(state: State, lease: Lease
     assert failed(state) == {KEY: "w2 failed"}
 
 
+@pytest.mark.full
 def test_the_work_of_hundreds_of_versions_is_found(state: State, lease: Lease) -> None:
     keys = [VersionKey(ModelName("shop", f"m{number}"), "v") for number in range(250)]
     for number, key in enumerate(keys):

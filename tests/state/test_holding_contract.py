@@ -139,6 +139,7 @@ def by_day(merged: Sequence[Interval]) -> list[Interval]:
     return [each for each in every if any(m.start <= each.start < m.end for m in merged)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(each, marks=pytest.mark.full) for each in (1, 2))]
 )

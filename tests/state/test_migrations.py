@@ -74,6 +74,7 @@ def test_it_is_moved_only_if_somebody_says_so(earlier: str) -> None:
         SqlState.open(earlier, moves=False).close()
 
 
+@pytest.mark.full
 def test_a_move_that_fails_half_way_leaves_the_earlier_state(earlier: str) -> None:
     before = columns(earlier)
 

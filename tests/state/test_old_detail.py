@@ -53,6 +53,7 @@ def snapshots(state: State) -> Named:
     return replace(found, works=tuple(sorted(found.works, key=lambda each: each.work_id)))
 
 
+@pytest.mark.full
 def test_what_old_work_published_is_stored_once_and_that_is_in_the_ledger(state: State) -> None:
     for number in range(3):
         load(state, f"w{number}", number)

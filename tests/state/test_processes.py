@@ -35,6 +35,7 @@ def holding(url: str) -> Fork:
     return actor
 
 
+@pytest.mark.full
 def test_a_lease_of_a_process_that_works_is_held(sql_url: str) -> None:
     actor, state = holding(sql_url), SqlState.open(sql_url)
     named = rf"held by the other \(.*, process {actor.process.pid} on .*\) until"
@@ -55,6 +56,7 @@ def test_a_lease_of_a_process_that_was_killed_is_taken_over_at_once(sql_url: str
         state.renew_lease(Lease(resource="r", holder="the other", epoch=1), ttl=HOUR)
 
 
+@pytest.mark.full
 def test_a_process_of_another_machine_is_waited_for(
     sql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_machine_was_restarted_if_it_has_the_same_name_and_no_containers(
     assert not was_restarted(None)
 
 
+@pytest.mark.full
 def test_the_clock_of_the_process_that_takes_a_lease_does_not_count(
     sql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

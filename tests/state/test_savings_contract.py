@@ -72,6 +72,7 @@ def test_what_was_never_recorded_is_no_saving(state: State) -> None:
     assert list(state.savings(environment="prod", since=LONG_AGO)) == []
 
 
+@pytest.mark.full
 def test_what_versions_hold_is_summed_up_apart_from_what_some_work_wrote(state: State) -> None:
     trace = Trace(key="k", inputs={}, seconds=1.5)
     lease = state.acquire_lease(version_resource(KEY), holder="w", ttl=MINUTE)
@@ -214,6 +215,7 @@ def test_only_what_counts_as_computed_in_the_versions_of_now_is_shared(state: St
     assert state.computed_elsewhere("dev") == {}
 
 
+@pytest.mark.full
 def test_what_is_shared_counts_from_when_it_was_computed_or_first_promoted(
     store: Store, state: State
 ) -> None:
@@ -238,6 +240,7 @@ def test_what_is_shared_counts_from_when_it_was_computed_or_first_promoted(
 
 
 # The sums are computed by the database
+@pytest.mark.full
 def test_sums_are_read_and_not_the_rows_that_they_are_made_of(sqlite_url: str) -> None:
     state = SqlState.open(sqlite_url)
     sales = snapshot()

@@ -292,6 +292,7 @@ def test_a_copy_of_a_catalogs_own_file_is_whole_when_the_process_has_ended(tmp_p
         assert connection.execute(names).fetchall() == [("first",), ("second",)]
 
 
+@pytest.mark.full
 def test_a_log_that_another_process_reads_is_left_to_it(tmp_path: Path) -> None:
     path = made(tmp_path / "lake.db")
     with closing(sqlite3.connect(path)) as reader:

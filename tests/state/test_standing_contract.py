@@ -130,6 +130,7 @@ def test_outdating_needs_its_lease(store: Store) -> None:
     assert loaded_intervals(state.ledger([KEY])[KEY]) == (day(0),)
 
 
+@pytest.mark.full
 def test_thousands_of_intervals_of_hundreds_of_versions_are_outdated_at_once(
     state: State, environment: Lease
 ) -> None:

@@ -226,6 +226,7 @@ def test_nothing_asked_is_nothing_found(state: State) -> None:
     assert (state.snapshots([]), state.owners([]), state.ledger([])) == ({}, {}, {})
 
 
+@pytest.mark.full
 def test_thousands_of_snapshots_are_stored_and_found(state: State) -> None:
     many = [snapshot(ModelName("shop", f"m{number}")) for number in range(1500)]
     state.store_snapshots(many, environment="dev")
@@ -669,6 +670,7 @@ def test_rows_added_to_an_interval_that_is_not_loaded_change_nothing(
     assert (state.ledger([KEY]), state.marks(KEY)) == (before, {})
 
 
+@pytest.mark.full
 def test_replacing_all_leaves_only_the_new_interval(state: State, lease: Lease) -> None:
     record(state, lease, "w1", *(change(number) for number in range(1000)))
     assert len(state.ledger([KEY])[KEY]) == 1000

@@ -15,6 +15,7 @@ from vde_dagster.state.sql_state import SqlState
 from vde_dagster.state.stored_state import StoredState
 
 
+@pytest.mark.full
 def test_a_newer_state_is_neither_read_nor_moved(sql_url: str, tmp_path: Path) -> None:
     SqlState.open(sql_url).close()
     newer = insert(schema.state_version).values(version=schema.VERSION + 1, applied_at=0)
@@ -82,6 +83,7 @@ def test_a_trial_writes_and_leaves_nothing(sql_url: str) -> None:
     stored.close()
 
 
+@pytest.mark.full
 def test_a_trial_leaves_the_leases_of_others(sql_url: str) -> None:
     state = SqlState.open(sql_url)
     lease = state.acquire_lease("version", holder="somebody", ttl=timedelta(minutes=1))
@@ -93,6 +95,7 @@ def test_a_trial_leaves_the_leases_of_others(sql_url: str) -> None:
     state.close()
 
 
+@pytest.mark.full
 def test_a_place_without_a_state_is_told_from_one_that_cannot_be_read(
     sql_url: str, tmp_path: Path
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_place_without_a_state_is_told_from_one_that_cannot_be_read(
         StoredState(f"sqlite:///{tmp_path / 'empty.db'}")
 
 
+@pytest.mark.full
 def test_the_databases_clock_is_read_in_utc(sql_url: str) -> None:
     SqlState.open(sql_url).close()
     stored = StoredState(sql_url)

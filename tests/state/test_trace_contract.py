@@ -53,6 +53,7 @@ def traces(state: State, key: VersionKey = KEY) -> list[Trace | None]:
     return [each.trace for each in state.ledger([key])[key]]
 
 
+@pytest.mark.full
 def test_an_entry_has_the_trace_of_its_last_write(state: State) -> None:
     record(state, "w1", traced(0), traced(1))
     assert traces(state) == [TRACE, TRACE]

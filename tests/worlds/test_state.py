@@ -15,6 +15,7 @@ from vde_dagster.core.errors import Conflict
 from vde_dagster.ports.state import State
 
 
+@pytest.mark.full
 def test_threads_find_one_database_and_lose_nothing_of_each_other() -> None:
     state = memory_state(ManualClock())
     lease = state.acquire_lease(str(KEY), holder="me", ttl=MINUTE)
@@ -48,6 +49,7 @@ def test_leases_and_records_go_by_the_clock_that_was_given() -> None:
     assert state.acquire_lease(str(KEY), holder="you", ttl=MINUTE).epoch == 2
 
 
+@pytest.mark.full
 def test_states_have_nothing_of_each_other_nor_of_one_that_is_gone() -> None:
     def filled() -> State:
         state = memory_state(ManualClock())

@@ -72,6 +72,7 @@ def test_only_units_that_ended_by_the_projects_clock_are_built() -> None:
     assert [row[2] for row in world.rows("staging.events")] == [10, 1]
 
 
+@pytest.mark.full
 def test_time_that_passes_brings_only_the_new_intervals(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     world.land((50, 7), until=72)
@@ -82,12 +83,14 @@ def test_time_that_passes_brings_only_the_new_intervals(world: MemoryWorld) -> N
     assert world.rows("mart.totals") == [(3, 42)]
 
 
+@pytest.mark.full
 def test_whitespace_and_keyword_case_change_no_version(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     edited = {**PROJECT, "daily": DAILY.replace("SELECT", "select").replace(" WHERE", "\n\n where")}
     assert plan(world.services(), graph_of(edited)).is_empty
 
 
+@pytest.mark.full
 def test_an_edited_filter_makes_a_new_table_and_leaves_the_old_one(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     old = bound(world.services()).key(DAILY_NAME)
@@ -100,6 +103,7 @@ def test_an_edited_filter_makes_a_new_table_and_leaves_the_old_one(world: Memory
     assert world.rows("mart.totals") == [(1, 20)]
 
 
+@pytest.mark.full
 def test_going_back_to_an_earlier_query_computes_nothing(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")}))
@@ -107,12 +111,14 @@ def test_going_back_to_an_earlier_query_computes_nothing(world: MemoryWorld) -> 
     assert world.rows("mart.totals") == [(2, 35)]
 
 
+@pytest.mark.full
 def test_a_new_environment_shares_everything_with_production(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     assert build(world.services(), graph_of(PROJECT), "dev") == ()
     assert world.rows("mart__dev.daily") == world.rows("mart.daily")
 
 
+@pytest.mark.full
 def test_an_edit_in_another_environment_leaves_production_as_it_was(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     before = world.rows("mart.totals")
@@ -123,6 +129,7 @@ def test_an_edit_in_another_environment_leaves_production_as_it_was(world: Memor
     assert world.rows("mart__dev.totals") == [(1, 20)]
 
 
+@pytest.mark.full
 def test_promoting_what_was_built_elsewhere_computes_nothing(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     edited = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
@@ -163,6 +170,7 @@ def test_a_removed_model_loses_its_view_and_keeps_its_table(world: MemoryWorld) 
     assert world.catalog.table(totals.table) is not None
 
 
+@pytest.mark.full
 def test_a_plan_that_was_overtaken_is_refused_before_anything_is_written(
     world: MemoryWorld,
 ) -> None:
@@ -196,6 +204,7 @@ def test_an_interval_is_refused_when_a_parent_does_not_hold_what_it_reads(
         evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(48), hour_of(72)))
 
 
+@pytest.mark.full
 def test_evaluating_a_loaded_interval_again_gives_the_same_digest(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     services = world.services()
@@ -205,6 +214,7 @@ def test_evaluating_a_loaded_interval_again_gives_the_same_digest(world: MemoryW
     assert [entry.digest for entry in services.state.ledger([key])[key]] == before
 
 
+@pytest.mark.full
 def test_a_failed_query_leaves_readers_with_what_they_had(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT))
     broken = DAILY.replace("SUM(amount)", "SUM(CAST('x' AS BIGINT))")
@@ -218,6 +228,7 @@ FULL = "MODEL (name mart.{0}, kind FULL);\nSELECT {1} AS amount FROM {2}"
 FAILS = "SUM(CAST('x' AS BIGINT))"
 
 
+@pytest.mark.full
 def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
     world: MemoryWorld,
 ) -> None:
@@ -245,6 +256,7 @@ def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
     assert world.catalog.view(TableName("mart", "good")) is None
 
 
+@pytest.mark.full
 def test_a_walk_runs_what_its_driver_did_not_run_and_nothing_twice(world: MemoryWorld) -> None:
     asked = plan(world.services(), graph_of(PROJECT))
     with walking(world.services(), asked) as walk:
@@ -332,6 +344,7 @@ def test_errors_of_several_kinds_are_raised_as_one(world: MemoryWorld) -> None:
     assert reported(invalid, failed=[DAILY_NAME]).args[0].startswith(str(invalid))
 
 
+@pytest.mark.full
 def test_a_view_that_somebody_dropped_is_made_again_where_another_model_fails(
     world: MemoryWorld,
 ) -> None:
@@ -360,6 +373,7 @@ def batched(kind: str) -> Graph:
     return graph_of({"batched": text})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_between_batches_only_their_evaluation_reads_the_ledger(kind: str) -> None:
     """A table of many intervals has a long ledger; reading it again for each one is slow."""
@@ -383,6 +397,7 @@ def test_between_batches_only_their_evaluation_reads_the_ledger(kind: str) -> No
     assert len(world.rows("mart.batched")) == 5
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_that_somebody_else_evaluates_meanwhile_is_left_out(kind: str) -> None:
     world, graph = MemoryWorld(), batched(kind)

@@ -91,6 +91,7 @@ READS_FULL = {"base": full("base", "raw.events"), "read": by_day("read", "mart.b
 LOADED = {"events": EVENTS}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("models", [READS_RAW, READS_FULL], ids=["a source", "a FULL table"])
 def test_r15_a_restatement_while_a_plan_waits_is_not_taken_away(models: Models) -> None:
     world = world_of(models, twice(models, "read"))
@@ -144,6 +145,7 @@ def cut_at(
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", ["stage", "publish"])
 def test_r15_a_restatement_that_stopped_is_read_by_what_comes_back(call: str) -> None:
     other = twice(CHAIN, "read")
@@ -166,6 +168,7 @@ def test_r15_an_interval_that_was_staged_by_hand_is_read_by_what_comes_back() ->
     assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 10, 100]
 
 
+@pytest.mark.full
 def test_r15_a_session_that_stopped_is_read_by_what_comes_back() -> None:
     models = {**LOADED, "read": by_day("read", "staging.events")}
 
@@ -190,6 +193,7 @@ WITH_SUM = {
 }
 
 
+@pytest.mark.full
 def test_r15_what_is_looked_at_again_is_read_by_what_comes_back() -> None:
     world = world_of(LOOKING_BACK, twice(LOOKING_BACK, "read"))
     world.land((1.5, 100), (50, 7), until=72)
@@ -197,6 +201,7 @@ def test_r15_what_is_looked_at_again_is_read_by_what_comes_back() -> None:
     assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 7, 10, 100]
 
 
+@pytest.mark.full
 def test_r15_a_table_that_is_read_as_a_whole_and_merged_into_is_read_by_what_comes_back() -> None:
     other = {**WITH_SUM, "read": WITH_SUM["read"].replace("* 1 AS", "* 2 AS")}
     world = world_of(WITH_SUM, other)
@@ -215,6 +220,7 @@ REPLACED = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("base", REPLACED.values(), ids=REPLACED)
 def test_what_reads_a_table_of_any_kind_that_is_rebuilt_has_its_late_rows(base: str) -> None:
     models = {"base": base, "read": by_day("read", "mart.base")}
@@ -224,6 +230,7 @@ def test_what_reads_a_table_of_any_kind_that_is_rebuilt_has_its_late_rows(base: 
     assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 10, 100]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("first", [EVENTS, full("events", "raw.events")], ids=["late", "FULL"])
 def test_what_a_plan_computes_first_comes_through_a_table_that_is_rebuilt(first: str) -> None:
     name = "staging.events" if first == EVENTS else "mart.events"
@@ -263,6 +270,7 @@ def test_a_reader_keeps_rows_that_its_replaced_parent_cannot_have_any_more(
     assert amounts(world, "mart.read") == [5, 10]
 
 
+@pytest.mark.full
 def test_days_of_a_reader_that_lose_nothing_are_computed_again() -> None:
     models = {"base": by_day("base", "raw.events"), "read": by_day("read", "mart.base")}
     world = world_of(models)

@@ -84,6 +84,7 @@ def rows(world: MemoryWorld) -> dict[str, list[tuple[object, ...]]]:
     return {name: world.rows(f"mart.{name}") for name in names}
 
 
+@pytest.mark.full
 def test_the_result_is_that_of_evaluating_one_model_after_the_other() -> None:
     world, other = landed(), landed()
     build(other.services(), WIDE)
@@ -115,6 +116,7 @@ class Meeting(MemoryEngine):
         return super().stage(staging)
 
 
+@pytest.mark.full
 def test_four_models_are_evaluated_at_once_if_none_reads_another() -> None:
     world = landed()
     engine = Meeting(world.catalog, world.state.identity(), 4, "a")
@@ -144,6 +146,7 @@ class Counting(MemoryEngine):
                 self._now.remove(name)
 
 
+@pytest.mark.full
 def test_a_model_that_needs_the_room_is_evaluated_alone() -> None:
     graph = graph_of(
         {
@@ -170,6 +173,7 @@ BROKEN: Final = graph_of(
 )
 
 
+@pytest.mark.full
 def test_what_does_not_wait_for_a_failure_is_done_and_the_error_is_that_of_one_by_one() -> None:
     texts = []
     for concurrency in (Concurrency(), FOUR):
@@ -218,6 +222,7 @@ def adopters(world: MemoryWorld) -> set[ModelName]:
     return {name for name, each in snapshots.items() if each.decided_by is DecidedBy.DATA}
 
 
+@pytest.mark.full
 def test_models_adopt_their_tables_at_once_and_none_of_it_is_lost() -> None:
     """Each adoption makes another plan of the one before (rule R6)."""
     children = {f"t{n}": TRIPLE.replace("mart.triple", f"mart.t{n}") for n in range(8)}
@@ -328,6 +333,7 @@ class NotOurs(Exception):
     """What nobody expects."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), NotOurs()])
 def test_what_ends_a_plan_leaves_no_thread_and_no_lease(error: BaseException) -> None:
     world = landed()
@@ -351,6 +357,7 @@ PARTS: Final = 60
 SHORT: Final = {2, 11, 23, 37, 48, 59}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "part",
     [pytest.param(n, marks=[] if n in SHORT else pytest.mark.full) for n in range(PARTS)],

@@ -89,6 +89,7 @@ def test_every_kind_has_the_moment_at_which_its_plan_was_asked_for() -> None:
         assert {each.intent.execution_time for each in works.values()} == {began}, name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("by_plan", [True, False], ids=["plan", "run"])
 def test_histories_that_one_run_closes_end_at_one_moment(by_plan: bool) -> None:
     world, graph = MemoryWorld(), graph_of(HISTORIES)

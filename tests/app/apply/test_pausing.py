@@ -57,6 +57,7 @@ def run(world: MemoryWorld) -> set[ModelName]:
     return {each.key.model for each in done}
 
 
+@pytest.mark.full
 def test_a_run_leaves_out_what_is_paused_and_what_waits_for_it_and_goes_on_after_it() -> None:
     world = built()
     pause(world, DAILY)
@@ -98,6 +99,7 @@ def test_nobody_evaluates_it_by_hand_and_the_command_that_resumes_it_is_named() 
         catch_up(services, bound(services), EVENTS)
 
 
+@pytest.mark.full
 def test_late_rows_that_came_meanwhile_are_loaded_once_it_is_resumed() -> None:
     world = built()
     run(world)
@@ -109,6 +111,7 @@ def test_late_rows_that_came_meanwhile_are_loaded_once_it_is_resumed() -> None:
     assert world.rows("mart.totals") == [(3, 160)]
 
 
+@pytest.mark.full
 def test_what_is_stale_is_still_known_once_it_is_resumed() -> None:
     world = built()
     run(world)
@@ -149,6 +152,7 @@ def test_what_is_paused_while_a_plan_waits_fails_and_moves_no_view() -> None:
     assert world.rows("mart.totals") == [(2, 30)]
 
 
+@pytest.mark.full
 def test_a_pause_in_one_environment_holds_nothing_up_in_another() -> None:
     world = built()
     build(world.services(), EDITED, "dev")

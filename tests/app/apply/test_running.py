@@ -88,6 +88,7 @@ def bound(text: str, *properties: str) -> str:
     return text.replace("cron '@daily'", ", ".join(["cron '@daily'", *properties]))
 
 
+@pytest.mark.full
 def test_a_late_row_is_computed_where_it_is_and_the_next_run_has_nothing_to_do() -> None:
     world = world_of({**PROJECT, "hourly": HOURLY})
     assert plan_run(world.services(), "prod").is_up_to_date
@@ -103,6 +104,7 @@ def test_a_late_row_is_computed_where_it_is_and_the_next_run_has_nothing_to_do()
     assert plan_run(world.services(), "prod").is_up_to_date
 
 
+@pytest.mark.full
 def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
     """Random results, merged keys, tables of other models and of sources: one run is enough."""
     world = world_of(
@@ -116,6 +118,7 @@ def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
         assert plan_run(world.services(), "prod").is_up_to_date, (hour, until)
 
 
+@pytest.mark.full
 def test_rows_that_land_while_a_run_computes_are_new_work_once() -> None:
     world = world_of(PROJECT)
     world.land((7.5, 5), until=48)
@@ -183,6 +186,7 @@ def test_a_person_who_plans_waits_for_no_freshness() -> None:
     assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
 
 
+@pytest.mark.full
 def test_updates_on_all_waits_until_every_parent_has_changed() -> None:
     joined = """
     MODEL (name mart.both, kind FULL, cron '@daily', updates_on all);
@@ -202,6 +206,7 @@ def test_updates_on_all_waits_until_every_parent_has_changed() -> None:
     assert plan_run(world.services(), "prod").is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("freshness", ["", "freshness '4 hours'"])
 def test_a_table_that_is_made_as_a_whole_is_made_or_waits_as_a_whole(freshness: str) -> None:
     keyed = bound(KEYED, *filter(None, [freshness]))
@@ -215,6 +220,7 @@ def test_a_table_that_is_made_as_a_whole_is_made_or_waits_as_a_whole(freshness: 
     assert plan_run(world.services(), "prod").is_up_to_date
 
 
+@pytest.mark.full
 def test_what_is_set_aside_waits_with_what_reads_it_and_the_rest_goes_on() -> None:
     other = DAILY.replace("mart.daily", "mart.other").replace("staging.events", "raw.events")
     world = world_of({**PROJECT, "other": other})
@@ -226,6 +232,7 @@ def test_what_is_set_aside_waits_with_what_reads_it_and_the_rest_goes_on() -> No
     assert set_aside(plan, set(), "") is plan
 
 
+@pytest.mark.full
 def test_a_walk_yields_what_is_done_before_it_raises_what_failed() -> None:
     graph = graph_of(PROJECT)
     world = world_of(PROJECT)
@@ -242,6 +249,7 @@ def test_a_walk_yields_what_is_done_before_it_raises_what_failed() -> None:
     assert [name for name, _ in computed(run(world))] == ["mart.daily", "mart.totals"]
 
 
+@pytest.mark.full
 def test_a_dropped_table_holds_back_what_reads_it_and_the_rest_goes_on() -> None:
     kept = PROJECT["events"].replace(
         "(time_column at)", "(time_column at, disable_restatement true)"
@@ -281,6 +289,7 @@ def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_do
         apply_plan(services, plan, lambda _: None)
 
 
+@pytest.mark.full
 def test_a_look_from_before_a_promotion_takes_no_decision_of_it_back() -> None:
     """A non-breaking edit computes nothing downstream, even if an idle run ends after it (R10)."""
     child = """
@@ -299,6 +308,7 @@ def test_a_look_from_before_a_promotion_takes_no_decision_of_it_back() -> None:
     assert plan_run(services, "prod").is_up_to_date
 
 
+@pytest.mark.full
 def test_while_somebody_is_at_work_a_run_that_has_nothing_to_do_keeps_nothing() -> None:
     world = world_of(PROJECT)
     services = world.services()

@@ -94,12 +94,14 @@ def refused_without_a_write(world: MemoryWorld, text: str, match: str) -> None:
     assert not set(fuse.names) & WRITES
 
 
+@pytest.mark.full
 def test_the_writes_that_are_looked_for_are_what_applying_calls(world: MemoryWorld) -> None:
     fuse = Fuse()
     apply(world.services(fuse), save(world))
     assert len(WRITES & set(fuse.names)) >= 5
 
 
+@pytest.mark.full
 def test_a_saved_plan_does_what_the_plan_does(world: MemoryWorld) -> None:
     other = MemoryWorld()
     other.land((1, 1), (2, 10), (25, 100), until=48)
@@ -134,6 +136,7 @@ def test_the_plans_options_and_decisions_are_applied_with_it(world: MemoryWorld)
     assert (decided.category, decided.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
 
 
+@pytest.mark.full
 def test_the_history_names_the_plan_that_was_reviewed(world: MemoryWorld) -> None:
     text = save(world)
     apply(world.services(), text)
@@ -151,6 +154,7 @@ def test_an_environment_that_moved_is_refused_before_anything_is_written(
     refused_without_a_write(world, text, "prod was changed since .* at revision 2, .* made at 1")
 
 
+@pytest.mark.full
 def test_a_plan_for_a_new_environment_stays_valid_if_production_moved(
     world: MemoryWorld,
 ) -> None:
@@ -194,6 +198,7 @@ def test_views_that_would_move_are_refused_where_the_review_saw_none(world: Memo
         renewed(moved, read(saved_text(SHOP, dev)))
 
 
+@pytest.mark.full
 def test_two_processes_that_apply_one_file_at_once_do_it_once(world: MemoryWorld) -> None:
     text = save(world)
     first, second = world.services(), world.services()
@@ -209,6 +214,7 @@ def spans(done: tuple[Evaluated, ...], model: str) -> list[str]:
     return [str(each.interval) for each in done if str(each.key.model) == model]
 
 
+@pytest.mark.full
 def test_what_became_due_since_is_left_to_a_later_plan(world: MemoryWorld) -> None:
     text = save(world)
     world.land((49, 7), until=96)
@@ -218,6 +224,7 @@ def test_what_became_due_since_is_left_to_a_later_plan(world: MemoryWorld) -> No
     assert [str(each) for each in later["mart.daily"]] == ["[2024-01-03, 2024-01-05)"]
 
 
+@pytest.mark.full
 def test_what_was_computed_since_is_not_computed_again(world: MemoryWorld) -> None:
     text = save(world, "dev")
     saved = read(text)
@@ -235,6 +242,7 @@ def test_what_was_computed_since_is_not_computed_again(world: MemoryWorld) -> No
     assert spans(done, "mart.totals")
 
 
+@pytest.mark.full
 def test_a_version_that_another_environment_owns_by_now_is_not_written(
     world: MemoryWorld,
 ) -> None:
@@ -245,6 +253,7 @@ def test_a_version_that_another_environment_owns_by_now_is_not_written(
 
 
 # Crashes
+@pytest.mark.full
 @pytest.mark.parametrize("after", [pytest.param(False, marks=pytest.mark.full), True])
 def test_wherever_the_power_goes_applying_the_file_again_finishes_it(after: bool) -> None:
     calls = 1
@@ -269,6 +278,7 @@ def test_wherever_the_power_goes_applying_the_file_again_finishes_it(after: bool
     assert calls > 30
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "category", [Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY]
 )

@@ -44,6 +44,7 @@ def world() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("models", [1, 2])
 def test_a_plan_leaves_a_timeline_with_a_row_for_each_model(
     tmp_path: Path, world: MemoryWorld, models: int

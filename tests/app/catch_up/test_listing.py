@@ -54,6 +54,7 @@ def run(life: Lifecycle, tables: IcebergLateTables, *names: ModelName) -> None:
         catch_up(services, bound(services), name)
 
 
+@pytest.mark.full
 def test_each_session_is_listed_with_what_it_found_and_wrote(
     catalog: PyIcebergCatalog, tables: IcebergLateTables
 ) -> None:
@@ -71,6 +72,7 @@ def test_each_session_is_listed_with_what_it_found_and_wrote(
     assert sum(each["rows"] for each in late["processing_uris"]) == 3
 
 
+@pytest.mark.full
 def test_marks_are_listed_with_the_ones_before_and_the_session_that_moved_them(
     catalog: PyIcebergCatalog, tables: IcebergLateTables
 ) -> None:
@@ -88,6 +90,7 @@ def test_marks_are_listed_with_the_ones_before_and_the_session_that_moved_them(
     assert set(every.values()) == {1}
 
 
+@pytest.mark.full
 def test_a_compaction_moves_a_mark_in_the_table_without_a_session(
     catalog: PyIcebergCatalog, tables: IcebergLateTables
 ) -> None:
@@ -118,6 +121,7 @@ class Dying(IcebergLateTables):
             raise KeyboardInterrupt
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("after", ["add_sessions", "set_marks"])
 def test_who_died_while_listing_leaves_nothing_out_and_nothing_twice(
     catalog: PyIcebergCatalog, tables: IcebergLateTables, after: str
@@ -135,6 +139,7 @@ def test_who_died_while_listing_leaves_nothing_out_and_nothing_twice(
     assert services.state.unlisted(limit=9) == ()
 
 
+@pytest.mark.full
 def test_a_table_that_cannot_be_written_is_a_warning_and_is_tried_again(
     catalog: PyIcebergCatalog, tables: IcebergLateTables, caplog: pytest.LogCaptureFixture
 ) -> None:

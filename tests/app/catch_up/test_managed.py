@@ -150,6 +150,7 @@ def test_a_model_that_was_rebuilt_with_equal_rows_changes_nothing() -> None:
     assert world.rows("mart.over") == [(15,)]
 
 
+@pytest.mark.full
 def test_it_reads_what_its_parents_hold_now_though_they_lack_what_is_due() -> None:
     hourly = """
     MODEL (name staging.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -188,6 +189,7 @@ def test_the_lag_is_that_of_the_model(lag: str, fresh: bool) -> None:
     assert freshness(world)[LIVE_NAME].is_stale is not fresh
 
 
+@pytest.mark.full
 def test_what_reads_a_model_that_is_to_be_restated_waits_and_keeps_no_other_from_being_made() -> (
     None
 ):

@@ -82,6 +82,7 @@ def verified(life: Lifecycle) -> list[str]:
     return [str(each) for one in found for each in one.mismatches]
 
 
+@pytest.mark.full
 def test_each_hour_of_the_first_load_reads_the_hour_before() -> None:
     life = loaded()
     assert life.rows(STATE) == from_scratch(life, 6)
@@ -90,6 +91,7 @@ def test_each_hour_of_the_first_load_reads_the_hour_before() -> None:
     assert verified(life) == []
 
 
+@pytest.mark.full
 def test_late_events_of_the_hours_two_and_three_are_carried_to_the_last_hour() -> None:
     life = loaded()
     life.at(8)
@@ -107,6 +109,7 @@ def test_late_events_of_the_hours_two_and_three_are_carried_to_the_last_hour() -
     assert isinstance(life.decided(STATE), NothingToLoad)
 
 
+@pytest.mark.full
 def test_the_repair_stops_where_an_hour_comes_out_as_it_was_and_jumps_to_the_next_change() -> None:
     life = loaded()
     life.at(7)
@@ -133,6 +136,7 @@ def test_the_repair_stops_where_an_hour_comes_out_as_it_was_and_jumps_to_the_nex
     assert {each for each in before if before[each] != after[each]} == set(hours(3))
 
 
+@pytest.mark.full
 def test_an_hour_that_a_person_evaluates_again_is_followed_by_what_reads_it() -> None:
     life = loaded()
     life.land("signups", (8, 1.5))
@@ -143,6 +147,7 @@ def test_an_hour_that_a_person_evaluates_again_is_followed_by_what_reads_it() ->
     assert verified(life) == []
 
 
+@pytest.mark.full
 def test_one_plan_brings_late_rows_to_the_last_hour() -> None:
     life = loaded()
     life.at(7)
@@ -180,6 +185,7 @@ def test_an_hour_behind_one_that_is_held_back_waits_for_it(
     assert life.rows(STATE) == from_scratch(life, 9)
 
 
+@pytest.mark.full
 def test_what_reads_the_dimension_follows_in_the_same_plan_to_the_last_hour() -> None:
     life = loaded(sequential(counts=COUNTS))
     life.land("signups", (20, 2.2))

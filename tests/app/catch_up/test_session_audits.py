@@ -44,6 +44,7 @@ STATEFUL = "stateful, sources ('raw.events|at')"
 STATELESS = "stateless, sources (raw.events)"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "audit,found",
     [("missing", r"1 row fails, which is \(id = 4\)"), ("count", "source_rows = 3")],
@@ -64,6 +65,7 @@ def test_rows_that_are_added_to_an_hour_are_not_compared_with_all_of_it(audit: s
     assert sorted(int(str(row[2])) for row in world.rows("a.kept")) == [10, 11, 12]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("audit", AUDITS)
 def test_a_stateless_session_that_only_loads_whole_hours_is_compared(audit: str) -> None:
     world = loaded(STATELESS, audit)

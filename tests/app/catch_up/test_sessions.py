@@ -70,6 +70,7 @@ def verified(world: MemoryWorld) -> list[str]:
     return [str(each) for one in found for each in one.mismatches]
 
 
+@pytest.mark.full
 def test_what_others_evaluated_between_two_sessions_is_not_loaded_twice() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), until=1)
@@ -111,6 +112,7 @@ def test_the_first_session_of_what_others_loaded_overwrites_it() -> None:
     assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
 
 
+@pytest.mark.full
 def test_a_new_hour_of_what_others_loaded_brings_the_late_rows_of_the_others() -> None:
     world = kept_without_a_mark()
     world.land((2.5, 7), until=3)
@@ -149,6 +151,7 @@ def test_r8_an_hour_that_is_evaluated_again_leaves_the_mark() -> None:
     assert amounts(world) == [5, 10, 100]
 
 
+@pytest.mark.full
 def test_late_rows_of_hours_with_fewer_columns_rebuild_these_hours_and_no_others() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (1.5, 5), until=2)
@@ -179,6 +182,7 @@ def removing(world: MemoryWorld, *gone: int) -> None:
 STOPPING: Final = LATE.replace("))", "), on_source_rewrite stop)")
 
 
+@pytest.mark.full
 def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (0.6, 11), (1.5, 20), until=2)
@@ -198,6 +202,7 @@ def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -
     assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("by_plan", [True, False], ids=["plan", "reload"])
 def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
     by_plan: bool,
@@ -221,6 +226,7 @@ def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
     assert verified(world) == []
 
 
+@pytest.mark.full
 def test_a_model_may_ask_to_stop_where_its_source_is_rewritten() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (0.6, 11), until=2)
@@ -274,6 +280,7 @@ def shop_world() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_a_stopped_model_stops_what_reads_it_and_nothing_else() -> None:
     world = shop_world()
     with pytest.raises(Refused, match=r"a\.p was not loaded: Iceberg snapshot"):
@@ -282,6 +289,7 @@ def test_a_stopped_model_stops_what_reads_it_and_nothing_else() -> None:
     assert shown == [[10, 11], [10, 11], [7, 8], [7, 8]]
 
 
+@pytest.mark.full
 def test_an_edit_of_other_models_is_promoted_next_to_a_stopped_one() -> None:
     world = shop_world()
     with pytest.raises(Refused, match=r"a\.p was not loaded"):
@@ -290,6 +298,7 @@ def test_an_edit_of_other_models_is_promoted_next_to_a_stopped_one() -> None:
     assert shown == [[10, 11], [10, 11], [7, 8], [8]]
 
 
+@pytest.mark.full
 def test_an_edit_of_what_reads_a_stopped_model_waits_for_it() -> None:
     world = shop_world()
     wider = shop(p2=" AND amount < 11")
@@ -301,6 +310,7 @@ def test_an_edit_of_what_reads_a_stopped_model_waits_for_it() -> None:
 NAMES: Final = ("p", "p2", "q", "q2")
 
 
+@pytest.mark.full
 def test_a_lookback_over_an_interval_of_fewer_columns_is_recorded_with_those_of_now() -> None:
     def by_key(more: str) -> Graph:
         kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, lookback 1, forward_only true)"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
+
 from tests.app.catch_up.lifecycle import (
     CANCELS,
     MODELS,
@@ -49,6 +51,7 @@ def late_data_comes(life: Lifecycle) -> None:
     life.land("cancels", (50, 5.6), (60, 6.6), (70, 7.6), until=8)
 
 
+@pytest.mark.full
 def test_the_first_build_of_a_stateful_model_is_a_session() -> None:
     life = loaded_to_hour_five()
     assert len(life.rows(CANCELS)) == 6
@@ -90,6 +93,7 @@ def expected(life: Lifecycle) -> list[tuple[object, ...]]:
     ]
 
 
+@pytest.mark.full
 def test_what_is_pending_is_loaded_once_the_other_sources_are_there() -> None:
     life = loaded_to_hour_five()
     late_data_comes(life)
@@ -109,6 +113,7 @@ def test_what_is_pending_is_loaded_once_the_other_sources_are_there() -> None:
     assert services.state.pending([key]) == {}
 
 
+@pytest.mark.full
 def test_one_plan_brings_late_rows_from_the_sources_to_the_dimension() -> None:
     life = loaded_to_hour_five()
     late_data_comes(life)

@@ -52,6 +52,7 @@ def changing_calls() -> list[int]:
 CALLS: Final = changing_calls()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", CALLS)
 def test_the_next_session_finishes_what_a_power_cut_left(number: int, after: bool) -> None:

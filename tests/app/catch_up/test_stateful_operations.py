@@ -74,6 +74,7 @@ def kept(world: MemoryWorld, *gone: int) -> list[tuple[object, ...]]:
     return [row for row in table.rows_at(table.head) if row[2] not in gone]
 
 
+@pytest.mark.full
 def test_an_append_overwrites_the_hours_that_read_it() -> None:
     world = loaded()
     world.land((2.7, 5), until=6)
@@ -130,6 +131,7 @@ def test_an_overwrite_touches_the_hours_whose_rows_it_changed() -> None:
     assert amounts(world) == [10, 11, 12, 100, 14, 15]
 
 
+@pytest.mark.full
 def test_an_overwrite_stops_a_model_that_asks_for_it() -> None:
     world = loaded(", on_source_rewrite stop")
     changed = [(n, at, 100 if amount == 13 else amount) for n, at, amount in kept(world)]
@@ -140,6 +142,7 @@ def test_an_overwrite_stops_a_model_that_asks_for_it() -> None:
     assert amounts(world) == [10, 11, 12, 13, 14, 15]
 
 
+@pytest.mark.full
 def test_rows_that_a_source_has_lost_are_pending_and_stay_so() -> None:
     world = loaded()
     world.catalog.delete(RAW, kept(world, 10, 11))
@@ -238,6 +241,7 @@ def test_a_source_that_is_gone_stops() -> None:
     assert "raw.events does not exist" in found.reason
 
 
+@pytest.mark.full
 def test_an_hour_that_would_lose_all_of_its_rows_waits_and_the_others_are_loaded() -> None:
     world = loaded()
     moved = [(n, hour_of(3.9) if amount == 12 else at, amount) for n, at, amount in kept(world)]
@@ -254,6 +258,7 @@ def test_an_hour_that_would_lose_all_of_its_rows_waits_and_the_others_are_loaded
     assert isinstance(decided(world), NothingToLoad)
 
 
+@pytest.mark.full
 def test_what_is_beyond_the_threshold_is_loaded_by_a_person() -> None:
     world = loaded(", catchup_threshold '3 hours'")
     world.land((1.7, 5), until=6)

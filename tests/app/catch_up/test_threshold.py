@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import pytest
+
 from tests.app.memory_world import SOURCE, MemoryWorld, bound, build, graph_of, hour_of
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
@@ -67,6 +69,7 @@ def caught_up(world: MemoryWorld, *, reload: bool = False) -> Evaluated | Nothin
     return catch_up(services, bound(services), NAME, reload=reload)
 
 
+@pytest.mark.full
 def test_late_rows_within_the_threshold_are_added_and_others_are_pending() -> None:
     world = loaded_to_hour_ten()
     world.land((2.2, 1), until=10)
@@ -76,6 +79,7 @@ def test_late_rows_within_the_threshold_are_added_and_others_are_pending() -> No
     assert pending(world) == left(2)
 
 
+@pytest.mark.full
 def test_a_session_adds_only_to_the_hours_that_new_files_have_rows_of() -> None:
     world = loaded_to_hour_ten(project(""))
     world.land((2.2, 1), until=10)
@@ -101,6 +105,7 @@ def test_rows_of_hours_that_are_not_loaded_yet_need_no_session() -> None:
     assert amounts(world) == sorted([*TEN, 1, 2])
 
 
+@pytest.mark.full
 def test_what_is_pending_stays_so_until_a_person_asks_for_it() -> None:
     world = loaded_to_hour_ten()
     world.land((2.2, 1), until=10)
@@ -123,6 +128,7 @@ def test_what_is_pending_stays_so_until_a_person_asks_for_it() -> None:
     assert not checked.mismatches
 
 
+@pytest.mark.full
 def test_a_plan_keeps_what_is_pending_and_says_so() -> None:
     world = loaded_to_hour_ten()
     world.land((2.2, 1), until=10)
@@ -135,6 +141,7 @@ def test_a_plan_keeps_what_is_pending_and_says_so() -> None:
     assert not plan.backfills
 
 
+@pytest.mark.full
 def test_a_rewritten_source_is_overwritten_as_far_back_as_the_threshold() -> None:
     world = loaded_to_hour_ten()
     table = TableName("raw", "events")
@@ -149,6 +156,7 @@ def test_a_rewritten_source_is_overwritten_as_far_back_as_the_threshold() -> Non
     assert pending(world) == [replace(left(0)[0], interval=Interval(hour_of(0), hour_of(7)))]
 
 
+@pytest.mark.full
 def test_a_reload_loads_everything_again_whatever_the_threshold_says() -> None:
     world = loaded_to_hour_ten()
     world.land((2.2, 1), until=10)

@@ -74,6 +74,7 @@ def verified(world: MemoryWorld) -> list[str]:
     return [str(each) for one in found for each in one.mismatches]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("where", [BOUNDED, "", "WHERE amount > 0"], ids=["bounded", "all", "some"])
 def test_late_and_new_rows_are_appended_once(where: str) -> None:
     world = loaded(where)
@@ -164,6 +165,7 @@ def beginning(hour: float) -> Graph:
     )
 
 
+@pytest.mark.full
 def test_a_start_that_moves_leaves_a_gap_and_fills_it_again_with_each_row_once() -> None:
     world = MemoryWorld()
     world.land((1.5, 20), (2.5, 30), until=2)
@@ -302,6 +304,7 @@ def changing_calls() -> list[int]:
     return fuse.changing
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", changing_calls())
 def test_after_a_power_cut_the_next_session_loses_and_doubles_nothing(

@@ -140,6 +140,7 @@ def test_a_look_says_the_same_and_changes_nothing() -> None:
     assert set(clean_up(world.services(), TIMES).swept.due) == set(seen.swept.due)
 
 
+@pytest.mark.full
 def test_what_was_dropped_is_computed_again_when_it_is_planned_again() -> None:
     world = promoted_and_removed()
     passed(world, 7.1)
@@ -150,6 +151,7 @@ def test_what_was_dropped_is_computed_again_when_it_is_planned_again() -> None:
     assert done(world.services(), graph_of(SHOP), "dev") == ()
 
 
+@pytest.mark.full
 def test_versions_of_a_plan_that_failed_stay_for_their_time() -> None:
     world = shop_in_production()
     calls = Fuse()
@@ -165,6 +167,7 @@ def test_versions_of_a_plan_that_failed_stay_for_their_time() -> None:
     assert physical(world) == shown(world, "prod")
 
 
+@pytest.mark.full
 def test_an_environment_expires_after_its_time_unless_it_is_planned_or_pinned() -> None:
     world = shop_in_production()
     for name in ("dev", "pinned", "planned"):
@@ -180,6 +183,7 @@ def test_an_environment_expires_after_its_time_unless_it_is_planned_or_pinned() 
     assert world.state.environments() == ("pinned", "prod")
 
 
+@pytest.mark.full
 def test_nothing_is_left_of_a_removed_environment_in_the_end() -> None:
     world = shop_in_production()
     done(world.services(), graph_of(EDITED), "dev")
@@ -224,6 +228,7 @@ def test_within_its_time_going_back_computes_nothing_whatever_the_janitor_did() 
 
 
 # Next to others
+@pytest.mark.full
 @pytest.mark.parametrize("before,then", [(0, 0), (0, 7.1), (7.1, 0.5), (7.1, 1.1)])
 def test_a_plan_that_returns_to_a_marked_version_takes_its_tombstone(
     before: float, then: float
@@ -247,6 +252,7 @@ def test_a_plan_that_returns_to_a_marked_version_takes_its_tombstone(
     assert world.rows("mart.shown") == AMOUNTS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "at", ["acquire_lease", "store_snapshots", "begin_promotion", "swap_views"]
 )
@@ -270,6 +276,7 @@ def test_r12_a_promotion_in_the_middle_of_which_the_janitor_runs_shows_all_or_is
     assert world.rows("mart.total") == [(66,)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "at", ["physical_layer", "references", "record_sweep", "begin_drop", "drop_physical"]
 )
@@ -303,6 +310,7 @@ def test_r12_a_janitor_in_the_middle_of_which_somebody_plans_drops_nothing_that_
     assert world.rows("mart.total") == [(66,)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("then", ["plan", "remove"])
 def test_an_environment_that_somebody_uses_or_removes_after_the_look_is_left_to_them(
     then: str,
@@ -356,6 +364,7 @@ def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
     assert key in {each.key for each in passed(world, 1.1).dropped}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cut", ["stage", "publish"])
 def test_work_of_a_killed_run_on_what_nobody_shows_is_ended(cut: str) -> None:
     """What was only begun is given up, what was staged is recorded; nothing stays open."""
@@ -485,6 +494,7 @@ def test_a_table_that_does_not_say_which_state_made_it_stays() -> None:
     assert set(world.catalog.tables) == before
 
 
+@pytest.mark.full
 def test_what_somebody_made_under_the_name_of_a_dropped_table_stays() -> None:
     world = promoted_and_removed()
     passed(world, 7.1)
@@ -540,6 +550,7 @@ def calls(world: MemoryWorld) -> list[str]:
     return fuse.names
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("stage", ["marking", "dropping", "expiring", "branches"])
 def test_a_janitor_that_is_cut_at_any_call_is_completed_by_the_next_one(stage: str) -> None:
     start = promoted_and_removed()
@@ -638,6 +649,7 @@ def test_files_that_cannot_be_deleted_keep_nothing_else_from_being_done() -> Non
 
 
 # Records
+@pytest.mark.full
 def test_records_of_closed_work_stay_bounded_and_say_the_same() -> None:
     world = shop_in_production()
     for day in range(4, 20):

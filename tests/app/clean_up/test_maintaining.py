@@ -146,6 +146,7 @@ def restated_thrice() -> MemoryWorld:
 
 
 # What goes
+@pytest.mark.full
 def test_what_nothing_names_expires_a_week_after_it_was_replaced() -> None:
     """Each unit of work begins on an empty Iceberg snapshot that no reader ever saw."""
     world = restated_thrice()
@@ -161,6 +162,7 @@ def test_what_nothing_names_expires_a_week_after_it_was_replaced() -> None:
     assert changed(maintained(world)) == set()
 
 
+@pytest.mark.full
 def test_r3_what_the_ledger_names_stays_and_its_rows_can_be_read() -> None:
     """Each day of the sales was loaded by itself; each is read as it was written."""
     world = shop_in_production()
@@ -177,6 +179,7 @@ def test_r3_what_the_ledger_names_stays_and_its_rows_can_be_read() -> None:
     assert {at: table.rows_at(at) for at in named.values()} == before
 
 
+@pytest.mark.full
 def test_small_files_become_few_and_nothing_is_computed_again() -> None:
     world = restated_thrice()
     name = table_of(world, SALES_NAME)
@@ -219,12 +222,14 @@ def record_head(world: MemoryWorld, table: TableName) -> None:
         )
 
 
+@pytest.mark.full
 def test_no_engine_is_asked_where_metadata_says_that_there_is_nothing_to_gain() -> None:
     fuse = Fuse()
     maintain(restated_thrice().services(fuse), TIMES, WEEK)
     assert "compact" not in fuse.names
 
 
+@pytest.mark.full
 def test_files_of_nobody_go_once_they_are_old_enough() -> None:
     world = restated_thrice()
     table = world.catalog.tables[table_of(world, TOTAL_NAME)]
@@ -237,6 +242,7 @@ def test_files_of_nobody_go_once_they_are_old_enough() -> None:
     assert table.strays == {}
 
 
+@pytest.mark.full
 def test_where_the_catalog_lets_nothing_expire_files_of_nobody_go_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -260,6 +266,7 @@ def test_where_the_catalog_lets_nothing_expire_files_of_nobody_go_all_the_same(
     assert snapshots(world, TOTAL_NAME) == before
 
 
+@pytest.mark.full
 def test_a_tag_of_a_repair_goes_after_the_time_of_the_history_and_its_rows_with_it() -> None:
     world = shop_in_production()
     name = table_of(world, TOTAL_NAME)
@@ -275,6 +282,7 @@ def test_a_tag_of_a_repair_goes_after_the_time_of_the_history_and_its_rows_with_
 
 
 # What a look says
+@pytest.mark.full
 def test_a_look_says_what_would_be_done_and_why_the_rest_stays_and_changes_nothing() -> None:
     world = restated_thrice()
     world.clock.advance(10 * DAY)
@@ -333,6 +341,7 @@ def dropped_in(found: Maintenance) -> list[str]:
     return [str(each.target.stored.name) for each in every]
 
 
+@pytest.mark.full
 def test_files_of_views_that_were_dropped_go_once_nobody_can_go_back_to_them() -> None:
     world = shop_in_production()
     done(world.services(), graph_of(SHOP), "dev")
@@ -352,6 +361,7 @@ def test_files_of_views_that_were_dropped_go_once_nobody_can_go_back_to_them() -
     assert world.rows("mart.shown") == AMOUNTS
 
 
+@pytest.mark.full
 def test_the_janitor_forgets_what_was_shown_and_their_files_go_all_the_same() -> None:
     world = shop_in_production()
     done(world.services(), graph_of(SHOP), "dev")
@@ -375,6 +385,7 @@ def test_a_view_that_is_back_or_that_a_person_dropped_keeps_its_files() -> None:
     assert world.rows("mart.shown") == AMOUNTS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at", ["stray_files", "delete_files"])
 def test_an_environment_that_is_made_again_in_the_middle_shows_its_views(at: str) -> None:
     world = shop_in_production()
@@ -389,6 +400,7 @@ def test_an_environment_that_is_made_again_in_the_middle_shows_its_views(at: str
     assert world.rows("mart__dev.shown") == AMOUNTS
 
 
+@pytest.mark.full
 def test_what_the_janitor_is_about_to_drop_is_left_to_it_with_its_tombstone() -> None:
     world = restated_thrice()
     edited = graph_of({**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 10)")})
@@ -422,6 +434,7 @@ AUDITED: Final = (
 )
 
 
+@pytest.mark.full
 def test_rows_that_an_audit_refused_can_still_be_published_afterwards() -> None:
     world = restated_thrice()
     graph = graph_of({**SHOP, "total": AUDITED})
@@ -441,6 +454,7 @@ def test_rows_that_an_audit_refused_can_still_be_published_afterwards() -> None:
 PINNED_AT: Final = ["heads", "record_intent", "stage", "publish", "finalize"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at", PINNED_AT)
 @pytest.mark.parametrize("after", [False, True])
 def test_r3_what_an_evaluation_reads_is_there_or_it_does_not_begin(at: str, after: bool) -> None:
@@ -471,6 +485,7 @@ EXPIRING_AT: Final = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at", EXPIRING_AT)
 @pytest.mark.parametrize("after", [False, True])
 def test_r3_maintenance_in_the_middle_of_which_somebody_evaluates_removes_nothing_that_is_read(
@@ -551,6 +566,7 @@ def everything() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_the_next_plan_is_the_same_whatever_expired_or_was_compacted() -> None:
     world = everything()
     assert to_do(world, EVERYTHING) == {}
@@ -564,6 +580,7 @@ def test_the_next_plan_is_the_same_whatever_expired_or_was_compacted() -> None:
     assert to_do(world, EVERYTHING) == before
 
 
+@pytest.mark.full
 def test_parts_that_were_overwritten_expire_and_those_who_read_other_parts_stay_fresh() -> None:
     world = everything()
     for _ in range(3):
@@ -617,6 +634,7 @@ def left(world: MemoryWorld) -> dict[TableName, object]:
     }
 
 
+@pytest.mark.full
 def test_maintenance_that_is_cut_at_any_call_is_completed_by_the_next_one() -> None:
     whole = due()
     maintain(whole.services(), TIMES, ALL)

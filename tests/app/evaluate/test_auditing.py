@@ -61,6 +61,7 @@ def audited(world: MemoryWorld) -> list[UnitOfWork]:
     return list(services.state.audited(bound(services).key(NAME), limit=10))
 
 
+@pytest.mark.full
 @every_kind
 def test_audits_see_what_was_processed_and_nothing_that_was_there(
     kind: str, more: str, failing: int
@@ -91,6 +92,7 @@ def test_a_full_table_is_looked_at_as_a_whole() -> None:
     assert [each.failing for each in only.audits] == [BOTH]
 
 
+@pytest.mark.full
 @every_kind
 def test_a_blocking_audit_publishes_nothing_and_keeps_what_failed(
     kind: str, more: str, failing: int
@@ -153,6 +155,7 @@ SELECT id AS id, CAST(at AS DATE) AS day FROM raw.events WHERE at BETWEEN @start
 """
 
 
+@pytest.mark.full
 def test_a_source_is_counted_within_what_was_computed_and_not_within_what_was_kept() -> None:
     world, graph = MemoryWorld(), graph_of({"kept": COUNTED, "copies": COPIES})
     world.land((1, 1), (2, 2), (25, 3), until=48)

@@ -61,6 +61,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [BY_TIME, BY_KEY, ALONE])
 @pytest.mark.parametrize("others", OTHERS)
 def test_texts_that_sort_behind_the_last_day_are_refused_with_one_of_them(
@@ -73,6 +74,7 @@ def test_texts_that_sort_behind_the_last_day_are_refused_with_one_of_them(
     assert "DATE_ADD(@end_date, 1)" in str(caught.value)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [BY_TIME, BY_KEY, ALONE])
 @pytest.mark.parametrize(
     "condition",

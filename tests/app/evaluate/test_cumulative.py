@@ -198,6 +198,7 @@ def sum_of_table(world: MemoryWorld) -> RowSum:
     return sum_of(table.rows_at(table.head))
 
 
+@pytest.mark.full
 @every_kind
 def test_each_day_is_evaluated_once_and_the_sums_add_up(kind: str, more: str) -> None:
     world = loaded(kind, more).world
@@ -207,6 +208,7 @@ def test_each_day_is_evaluated_once_and_the_sums_add_up(kind: str, more: str) ->
     assert sum_of_entries(world) == sum_of_table(world)
 
 
+@pytest.mark.full
 @every_kind
 def test_a_loaded_interval_is_refused_and_the_command_is_named(kind: str, more: str) -> None:
     shop = loaded(kind, more)
@@ -219,6 +221,7 @@ def test_a_loaded_interval_is_refused_and_the_command_is_named(kind: str, more: 
     assert entries(shop.world, "prod", NAME) == before
 
 
+@pytest.mark.full
 @every_kind
 def test_a_restatement_is_one_unit_of_work_from_nothing_on(kind: str, more: str) -> None:
     shop = loaded(kind, more)
@@ -233,6 +236,7 @@ def test_a_restatement_is_one_unit_of_work_from_nothing_on(kind: str, more: str)
     assert asked(shop.world.services(), shop.graph, "prod").backfills == ()
 
 
+@pytest.mark.full
 @every_kind
 def test_readers_see_the_old_table_until_the_new_one_is_whole(kind: str, more: str) -> None:
     shop = loaded(kind, more)
@@ -253,6 +257,7 @@ def test_readers_see_the_old_table_until_the_new_one_is_whole(kind: str, more: s
     assert shop.world.rows("mart.kept") != before
 
 
+@pytest.mark.full
 def test_a_batched_restatement_is_still_one_unit_of_work() -> None:
     shop = loaded("INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 1)")
     shop.world.land((2, 100), until=72)
@@ -284,6 +289,7 @@ class Counting:
         return self._world.state.entries_within(key, times)
 
 
+@pytest.mark.full
 def test_parents_ledgers_are_read_once_however_many_batches_there_are() -> None:
     def asked_for(days: int) -> int:
         world = MemoryWorld()
@@ -300,6 +306,7 @@ def test_parents_ledgers_are_read_once_however_many_batches_there_are() -> None:
     assert asked_for(2) == asked_for(7) > 0
 
 
+@pytest.mark.full
 def test_a_restatement_that_fails_leaves_the_old_table() -> None:
     shop = loaded(UNIQUE_KEY)
     before = shop.world.rows("mart.kept")
@@ -311,6 +318,7 @@ def test_a_restatement_that_fails_leaves_the_old_table() -> None:
     assert shop.world.rows("mart.kept") == before
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", ["", ", batch_size 1"])
 def test_a_lookback_merges_the_days_before_again(size: str) -> None:
     kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key day, lookback 1{size})"
@@ -326,6 +334,7 @@ def test_a_lookback_merges_the_days_before_again(size: str) -> None:
     assert plan(shop.world.services(), shop.graph).backfills == ()
 
 
+@pytest.mark.full
 def test_a_query_that_gives_a_key_twice_publishes_nothing() -> None:
     shop = loaded(UNIQUE_KEY)
     rows, before = shop.world.rows("mart.kept"), entries(shop.world, "prod", NAME)

@@ -86,6 +86,7 @@ def test_production_has_drifted_once_it_was_promoted(world: MemoryWorld) -> None
     assert change(found, "mart.sales").version != key.version
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name,drifts", [("record_intent", False), ("record_staged", True)])
 def test_what_was_staged_by_a_plan_that_died_before_its_promotion_is_drift(
     world: MemoryWorld, name: str, drifts: bool

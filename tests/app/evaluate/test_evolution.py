@@ -135,6 +135,7 @@ def test_r11_an_environment_that_only_shows_a_table_leaves_its_columns() -> None
         assert is_changed == (environment == "prod")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_kept_table_gains_columns_and_views_show_what_the_model_returns(kind: str) -> None:
     world, key = loaded(kind)
@@ -153,6 +154,7 @@ def test_a_kept_table_gains_columns_and_views_show_what_the_model_returns(kind: 
     assert verified(world) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_definition_that_comes_back_finds_its_columns(kind: str) -> None:
     world, key = loaded(kind)
@@ -216,6 +218,7 @@ def test_production_gets_the_columns_of_a_definition_that_another_environment_st
     assert verified(world) == []
 
 
+@pytest.mark.full
 def test_other_environments_show_a_column_once_production_has_it() -> None:
     world, _ = loaded(OWN_TABLE)
     build(world.services(), project(FIRST, OWN_TABLE))
@@ -283,6 +286,7 @@ WIDER = "id AS id, amount * 2 AS twice, amount AS amount, at AS at"
 HOUR_25 = hour_of(25)
 
 
+@pytest.mark.full
 def test_a_power_cut_at_any_write_is_made_good_by_the_next_plan() -> None:
     fuse = Fuse()
     world, _ = loaded(BEFORE)

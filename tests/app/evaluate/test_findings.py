@@ -64,6 +64,7 @@ def world() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_a_full_model_is_not_recorded_for_days_that_its_parent_lacks(world: MemoryWorld) -> None:
     world.land((50, 7), until=72)
     services = world.services()
@@ -105,6 +106,7 @@ def test_the_first_write_of_a_version_does_not_undo_a_promotion_meanwhile() -> N
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 20)]
 
 
+@pytest.mark.full
 def test_a_process_that_slept_in_a_promotion_leaves_the_views_of_the_latest_one(
     world: MemoryWorld,
 ) -> None:
@@ -239,6 +241,7 @@ def test_a_view_name_that_is_taken_is_refused_before_anything_is_recorded(
     assert plan(world.services(), graph_of(PROJECT)).is_empty
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("after", [False, True])
 def test_a_removed_models_view_goes_even_if_its_promotion_died(
     world: MemoryWorld, after: bool
@@ -257,6 +260,7 @@ def test_a_removed_models_view_goes_even_if_its_promotion_died(
     assert world.catalog.view(TableName("mart", "totals")) is None
 
 
+@pytest.mark.full
 def test_a_dev_plan_goes_as_far_as_production_does(world: MemoryWorld) -> None:
     world.land((50, 70), until=72)  # production is a day behind its source
     build(world.services(), FILTERED, "dev")
@@ -266,6 +270,7 @@ def test_a_dev_plan_goes_as_far_as_production_does(world: MemoryWorld) -> None:
     assert world.rows("mart__dev.daily") == [(date(2024, 1, 1), 20), (date(2024, 1, 3), 70)]
 
 
+@pytest.mark.full
 def test_what_production_no_longer_shows_another_environment_may_fill(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT), "dev")
     build(world.services(), FILTERED)
@@ -349,6 +354,7 @@ def test_a_unit_of_a_batch_is_computed_again_if_its_rows_depended_on_the_batch()
     assert [row[1] for row in world.rows("a.p")] == [1, 2]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compactions", [1, 2])
 @pytest.mark.parametrize("first", [DAILY_NAME, TOTALS_NAME], ids=str)
 def test_a_table_that_was_compacted_and_expired_is_read_and_written_on(

@@ -45,6 +45,7 @@ def days_of(world: MemoryWorld) -> list[tuple[object, ...]]:
     )
 
 
+@pytest.mark.full
 def test_a_snapshot_of_each_day_becomes_the_history_of_the_seed() -> None:
     world = MemoryWorld()
     world.land((0, 1), (24, 2), (48, 3), (72, 3), until=96)
@@ -84,6 +85,7 @@ WHERE at BETWEEN @start_dt AND @end_dt
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("last", ["false", "true"])
 def test_what_was_closed_by_a_delete_is_not_valid_twice_once_deletes_close_nothing(
     last: str,
@@ -108,6 +110,7 @@ def test_what_was_closed_by_a_delete_is_not_valid_twice_once_deletes_close_nothi
 BY_TIME = BY_DAY.replace("BY_COLUMN", "BY_TIME").replace("columns [price],", "")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", [BY_DAY, BY_TIME], ids=["by column", "by time"])
 def test_a_key_that_comes_after_an_empty_first_load_is_not_valid_from_the_epoch(text: str) -> None:
     """Only the rows of the first load are valid from 1970 (seed 001), even if it had none."""
@@ -121,6 +124,7 @@ def test_a_key_that_comes_after_an_empty_first_load_is_not_valid_from_the_epoch(
     assert days_of(world) == [(2, 1, None)]
 
 
+@pytest.mark.full
 def test_an_empty_first_batch_is_the_first_load_also_when_all_is_rebuilt() -> None:
     world = MemoryWorld()
     world.land((24, 2), (48, 3), until=72)

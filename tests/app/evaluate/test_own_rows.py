@@ -42,6 +42,7 @@ def shown(world: MemoryWorld) -> list[tuple[object, ...]]:
     return world.rows("mart.report")
 
 
+@pytest.mark.full
 def test_a_write_that_dies_after_any_call_is_completed_by_the_next_try() -> None:
     start = MemoryWorld()
     write(start, 0, 1)

@@ -80,6 +80,7 @@ def fail(world: MemoryWorld) -> None:
         catch_up(services, bound(services), NAME)
 
 
+@pytest.mark.full
 def test_rows_are_refused_until_their_source_has_others() -> None:
     world = loaded()
     assert refused(world) == ""
@@ -92,6 +93,7 @@ def test_rows_are_refused_until_their_source_has_others() -> None:
     assert refused(world) != ""
 
 
+@pytest.mark.full
 def test_an_edited_audit_may_let_the_rows_pass() -> None:
     world = loaded()
     world.land((1.7, 100), until=2)
@@ -112,6 +114,7 @@ def test_what_a_person_evaluated_says_nothing_about_the_next_session() -> None:
     assert refused(world, of_session=True) == ""
 
 
+@pytest.mark.full
 def test_an_audit_counts_as_edited_by_what_it_was_and_not_by_when_it_was_promoted() -> None:
     """The clock stands still; what is promoted while rows are refused may be older, too."""
     world = loaded()

@@ -91,6 +91,7 @@ def test_what_fails_twice_is_published_once_after_pauses_of_10_and_30_seconds(
     ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("header,tries", [("retries 2", 3), ("retries 0", 1)])
 def test_what_keeps_failing_ends_with_the_last_failure(header: str, tries: int) -> None:
     world = landed()
@@ -118,6 +119,7 @@ def test_rows_that_an_audit_refused_are_not_computed_again() -> None:
     assert len(engine.tried) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("in_a_plan", [True, False])
 def test_a_session_is_tried_again_with_the_rows_that_it_found(in_a_plan: bool) -> None:
     world = landed()

@@ -173,6 +173,7 @@ def test_what_is_restated_is_computed_and_what_reads_equal_rows_is_kept(
     assert asked(world.services(), graph_of(SHOP), "prod").is_empty
 
 
+@pytest.mark.full
 def test_of_what_is_restated_downstream_only_what_reads_other_rows_is_computed(
     world: MemoryWorld,
 ) -> None:
@@ -192,6 +193,7 @@ def test_of_what_is_restated_downstream_only_what_reads_other_rows_is_computed(
     assert world.rows("mart.total") == [(3 * 1022,)]
 
 
+@pytest.mark.full
 def test_what_changes_on_days_apart_is_computed_in_one_unit_of_work(world: MemoryWorld) -> None:
     source_now(world, 10, 5, 8)
     world.catalog.append(RAW, [(99, hour_of(2), 1)])
@@ -219,6 +221,7 @@ def test_r2_what_was_named_is_computed_also_where_what_it_reads_is_equal(
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
     world: MemoryWorld,
 ) -> None:
@@ -237,6 +240,7 @@ def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
     }
 
 
+@pytest.mark.full
 def test_late_rows_that_change_no_row_downstream_are_computed_once(world: MemoryWorld) -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
@@ -255,6 +259,7 @@ def test_late_rows_that_change_no_row_downstream_are_computed_once(world: Memory
     assert entries(world, "prod", TOTALS_NAME) == totals
 
 
+@pytest.mark.full
 def test_r2_inputs_that_go_a_b_a_are_computed_each_time(world: MemoryWorld) -> None:
     """Only the latest trace describes the table's rows; an earlier one with this key does not."""
     first = [each.digest for each in entries(world, "prod", TRIPLE_NAME)]
@@ -332,6 +337,7 @@ def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryW
     assert evaluated(world, ModelName("mart", "below"), day(1, 3))[0].reused
 
 
+@pytest.mark.full
 def test_a_seed_is_loaded_once_and_what_reads_it_follows_from_its_file() -> None:
     sizes = "MODEL (name demo.sizes, kind SEED (path 'sizes.csv'), columns (id int))"
     downstream = "MODEL (name demo.below, kind FULL);\nSELECT SUM(id) AS n FROM demo.sizes"
@@ -522,6 +528,7 @@ def restated_calls() -> list[ParameterSet]:
     return cuts(fuse.names, [number for number in calls if number > first])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "after",
     [pytest.param(False, id="before", marks=pytest.mark.full), pytest.param(True, id="after")],
@@ -562,6 +569,7 @@ def running(options: str) -> tuple[MemoryWorld, Evaluated]:
     return world, next(each for each in reversed(built) if each.key.model == RUNNING_NAME)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("project", [PROJECT, SHOP, {"at_once": AT_ONCE}])
 def test_the_reason_of_what_fills_a_version_first_is_that(project: dict[str, str]) -> None:
     world = MemoryWorld()
@@ -571,6 +579,7 @@ def test_the_reason_of_what_fills_a_version_first_is_that(project: dict[str, str
     assert {each.reason for each in built} == {"first build"}
 
 
+@pytest.mark.full
 def test_what_is_new_is_said_so_and_what_may_differ_by_its_clause() -> None:
     world, _ = running("")
     project = graph_of({**SHOP, "running": RUNNING.format("")})
@@ -584,6 +593,7 @@ def test_what_is_new_is_said_so_and_what_may_differ_by_its_clause() -> None:
     assert "`SUM(s.amount) OVER (ORDER BY s.day)` looks at rows of several days" in did.reason
 
 
+@pytest.mark.full
 def test_days_of_batch_size_one_are_evaluated_by_themselves_in_a_range_and_kept() -> None:
     world, _ = running(", batch_size 1")
     assert world.rows("mart.running") == list(zip(DAYS, (10, 5, 7), strict=True))

@@ -191,6 +191,7 @@ def test_of_many_ranges_that_wait_the_first_have_a_command() -> None:
     assert "and so on for 2 more." in str(said)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("models", [1, 3])
 def test_r8_a_stale_interval_keeps_its_rows_and_all_else_goes_on(models: int) -> None:
     concurrency = Concurrency(models=models)
@@ -281,6 +282,7 @@ def test_a_history_that_comes_back_to_life_after_it_was_ended_is_loaded() -> Non
     assert [row[-1] for row in world.rows("m.history")].count(None) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(each, marks=pytest.mark.full) for each in range(4, 20))]
 )
@@ -387,6 +389,7 @@ def test_r8_a_refused_restatement_stops_only_what_reads_its_hour(text: str) -> N
 NAME = ModelName("m", "hours")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("more", ["", ", batch_size 1"])
 @pytest.mark.parametrize("gone", [(10,), (10, 30), (10, 20, 40)])
 def test_what_waits_is_known_with_all_of_its_hours_until_its_source_changes(
@@ -434,6 +437,7 @@ JOINED = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("more", ["", ", late_data (mode stateful, sources ('raw.events|at'))"])
 def test_a_range_is_evaluated_but_for_what_waits_in_the_middle_of_it(more: str) -> None:
     world, types = MemoryWorld(), {"id": "bigint", "factor": "bigint"}

@@ -86,6 +86,7 @@ def evaluated(services: Services, name: ModelName, first: int, last: int, **how:
 
 
 # What is reused
+@pytest.mark.full
 def test_what_is_computed_saves_nothing(world: MemoryWorld) -> None:
     assert reported(world) == {}
     evaluated(world.services(), TRIPLE_NAME, 1, 3, force=True)
@@ -180,6 +181,7 @@ def test_what_is_adopted_of_another_environment_is_shared_and_not_counted_twice(
     }
 
 
+@pytest.mark.full
 def test_what_is_adopted_and_given_back_saved_nothing(world: MemoryWorld) -> None:
     services = slow(world)
     plan = asked(services, graph_of(EQUAL), "prod")
@@ -196,6 +198,7 @@ def test_what_is_adopted_and_given_back_saved_nothing(world: MemoryWorld) -> Non
 
 
 # What is shared
+@pytest.mark.full
 def test_what_another_environment_computed_is_shared_while_it_is_shown(
     world: MemoryWorld,
 ) -> None:

@@ -224,6 +224,7 @@ SHORT: Final = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "what, point",
     [
@@ -261,6 +262,7 @@ RACES: Final = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "race", [pytest.param(each, marks=() if each == "all" else pytest.mark.full) for each in RACES]
 )

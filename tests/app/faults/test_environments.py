@@ -112,6 +112,7 @@ def assert_shows(folder: Path, environment: str, wanted: dict[str, str]) -> None
     assert [each for each in held if not each.is_over] == []
 
 
+@pytest.mark.full
 def test_of_planners_of_one_environment_one_wins_and_the_others_write_nothing(
     tmp_path: Path,
 ) -> None:
@@ -170,6 +171,7 @@ def named(every: Sequence[str], planner: dict[str, Any]) -> set[str]:
     return {each for each in own if any(each in text for text in every)}
 
 
+@pytest.mark.full
 def test_who_reads_all_views_during_promotions_sees_whole_sets_only(folder: Path) -> None:
     before, after = versions(folder, "prod"), versions(folder, "dev")
     jobs = [("move", folder, "promote", str(PROMOTIONS)), ("read", folder)]
@@ -211,6 +213,7 @@ SHORT: Final = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "what, point",
     [

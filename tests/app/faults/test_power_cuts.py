@@ -121,6 +121,7 @@ class Losing:
         return lose
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("done", [True, False], ids=["done", "not done"])
 @pytest.mark.parametrize(
     "port, method",
@@ -164,6 +165,7 @@ class Failing:
         raise EvaluationFailed("a disk is full")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "port, method", [("catalog", "drop_branch"), ("state", "abandon")], ids=["branch", "state"]
 )
@@ -201,6 +203,7 @@ def calls_of_the_second_day(kind: str) -> list[str]:
 LAST: Final = ("record_intent", "stage", "record_staged", "publish", "finalize")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "kind, last",
     [

@@ -300,6 +300,7 @@ def point_of(name: str) -> str:
     return name.rpartition("_")[2]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES)
 def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_run(
     case: Case, drivers: Drivers, tmp_path: Path, spark: SparkSession

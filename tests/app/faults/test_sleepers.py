@@ -97,6 +97,7 @@ def writes_under_lease(names: Sequence[str], methods: Container[str] = WRITING) 
     return [leased + number for number in places(names[leased:], methods)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind, before", CASES)
 def test_a_process_that_wakes_after_others_went_on_changes_nothing(
     kind: str, before: Callable[[str], MemoryWorld]
@@ -138,6 +139,7 @@ def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
         assert recorded(world, "unmanaged") == recorded(undisturbed, "unmanaged")
 
 
+@pytest.mark.full
 def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
     graph = graph_of({"unmanaged": model("unmanaged")})
     start, fuse = one_day_held("unmanaged"), Fuse()

@@ -45,6 +45,7 @@ def built_for_a_day() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("until", [24, 30, 48, 80])
 def test_it_is_what_a_plan_of_the_environment_says(until: float) -> None:
     world = built_for_a_day()

@@ -24,6 +24,7 @@ GRAPH = graph_of(
 )
 
 
+@pytest.mark.full
 def test_it_is_the_end_of_what_is_loaded_without_a_gap() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (3.5, 11), until=4)

@@ -29,6 +29,7 @@ def test_an_environment_that_was_just_created_is_the_same() -> None:
     assert all(each.is_same for each in found.values())
 
 
+@pytest.mark.full
 def test_an_edit_has_other_rows_and_so_has_what_reads_it() -> None:
     found = differences(with_dev(EDITED))
     sales = found["sales"]
@@ -41,6 +42,7 @@ def test_an_edit_has_other_rows_and_so_has_what_reads_it() -> None:
     assert found["shown"].rows is Rows.NOT_COMPARED  # a view has none of its own
 
 
+@pytest.mark.full
 def test_a_refactoring_that_gives_equal_rows_is_called_equal() -> None:
     same = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2) - SUM(amount)")}
     found = differences(with_dev(same))["sales"]
@@ -50,6 +52,7 @@ def test_a_refactoring_that_gives_equal_rows_is_called_equal() -> None:
     assert (found.rows, found.different) == (Rows.EQUAL, ())
 
 
+@pytest.mark.full
 def test_what_only_one_of_them_holds_is_named() -> None:
     world = with_dev(EDITED)
     world.land((80, 1), until=96)

@@ -63,6 +63,7 @@ def counts(found: HeldAudits) -> dict[str, int]:
     return {each.name: each.failing for each in found.results}
 
 
+@pytest.mark.full
 def test_every_audit_sees_all_rows_that_are_held() -> None:
     found, engines = audited(held())
     assert counts(found) == {
@@ -81,6 +82,7 @@ def test_only_rows_of_the_given_time_are_audited() -> None:
     assert dict(zip(found.results[0].columns, bad, strict=True))["amount"] == 40
 
 
+@pytest.mark.full
 def test_some_bad_rows_are_shown() -> None:
     found, _ = audited(held(), limit=2)
     assert len(found.results[0].sample) == 2
@@ -89,6 +91,7 @@ def test_some_bad_rows_are_shown() -> None:
     )
 
 
+@pytest.mark.full
 def test_a_blocking_audit_that_would_refuse_these_rows_stops() -> None:
     world = held()
     stricter = DAILY.replace("accepted_range_non_blocking", "accepted_range")
@@ -98,6 +101,7 @@ def test_a_blocking_audit_that_would_refuse_these_rows_stops() -> None:
     assert found.stops
 
 
+@pytest.mark.full
 def test_nothing_is_written() -> None:
     world = held()
 

@@ -75,6 +75,7 @@ BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 AT_HALF_PAST_TWO = "30 2 * * *"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "cron, tz, now, until, following",
     [
@@ -144,6 +145,7 @@ def watched(cron: str, tz: str, start: datetime, end: datetime) -> list[datetime
     return ticks
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cron", ["@daily", "@hourly", AT_HALF_PAST_TWO])
 @pytest.mark.parametrize(
     "tz, day",

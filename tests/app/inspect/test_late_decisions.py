@@ -27,6 +27,7 @@ def decided_again(services: Services, work: UnitOfWork) -> Decision:
     return decide(asked)
 
 
+@pytest.mark.full
 def test_every_session_is_decided_again_the_same_from_what_is_stored() -> None:
     life = loaded_to_hour_five()
     late_data_comes(life)

@@ -116,6 +116,7 @@ def test_rows_of_another_program_are_found_although_all_d_shas_are_equal() -> No
     assert [[*each] for each in found.rows.added_rows] == [[DAYS[1], Decimal(1)]]
 
 
+@pytest.mark.full
 def test_rows_of_another_program_are_found_in_intervals_of_equal_d_shas() -> None:
     world = with_dev(ONE_DAY)
     world.catalog.append(shown_table(world, "prod"), [(DAYS[2], Decimal(1))])
@@ -124,6 +125,7 @@ def test_rows_of_another_program_are_found_in_intervals_of_equal_d_shas() -> Non
     assert (found.read, found.rows.added, found.rows.removed) == (None, 1, 2)
 
 
+@pytest.mark.full
 def test_a_compaction_is_no_other_rows() -> None:
     same = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2) - SUM(amount)")}
     world = with_dev(same)
@@ -132,6 +134,7 @@ def test_a_compaction_is_no_other_rows() -> None:
     assert (found.is_equal, asking.asked) == (True, [])
 
 
+@pytest.mark.full
 def test_a_changed_row_shows_no_value_that_is_not_changed() -> None:
     text = SALES.replace("AS amount", "AS amount, CAST('NaN' AS DOUBLE) AS ratio")
     base = {**SHOP, "sales": text}
@@ -160,6 +163,7 @@ def test_rows_are_joined_by_the_given_key_and_compared_value_by_value() -> None:
     assert not found.is_equal
 
 
+@pytest.mark.full
 def test_without_a_key_each_row_counts_as_a_whole() -> None:
     found, _ = compared(with_dev(EDITED))
     rows = found.rows
@@ -168,6 +172,7 @@ def test_without_a_key_each_row_counts_as_a_whole() -> None:
     assert len(rows.added_rows) == len(rows.removed_rows) == 3
 
 
+@pytest.mark.full
 def test_the_grain_of_the_model_is_its_key() -> None:
     edited = {
         **EDITED,
@@ -178,6 +183,7 @@ def test_the_grain_of_the_model_is_its_key() -> None:
     assert (found.rows.keys, found.rows.changed) == (("day",), 3)
 
 
+@pytest.mark.full
 def test_only_intervals_with_other_d_shas_are_read() -> None:
     found, asking = compared(with_dev(ONE_DAY), on=["day"])
     assert found.read == (day(2),)
@@ -206,6 +212,7 @@ def test_columns_that_only_one_side_has_or_that_changed_their_type_are_named() -
     assert not found.is_equal
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("fields", ["1 AS b, SUM(amount) AS a", "SUM(amount) AS a"])
 def test_structs_of_other_fields_or_in_another_order_are_named_and_not_compared(
     fields: str,
@@ -228,6 +235,7 @@ def test_rows_that_share_a_key_are_reported_and_not_joined() -> None:
     assert rows.changed == 0
 
 
+@pytest.mark.full
 def test_rows_of_a_view_are_compared() -> None:
     found, asking = compared(with_dev(EDITED), "shown", on=["day"])
     assert found.rows is not None
@@ -243,6 +251,7 @@ def test_an_unknown_model_environment_or_column_is_refused() -> None:
         compared(world, on=["nowhere"])
 
 
+@pytest.mark.full
 def test_a_table_that_is_written_to_meanwhile_is_a_conflict() -> None:
     world = with_dev(EDITED)
     services = world.services()
@@ -261,6 +270,7 @@ def test_a_table_that_is_written_to_meanwhile_is_a_conflict() -> None:
         diff_table(services, Writing(services), "prod", "dev", ModelName("mart", "sales"), limit=1)
 
 
+@pytest.mark.full
 def test_a_view_that_moves_meanwhile_is_a_conflict() -> None:
     world = with_dev(EDITED)
     services = world.services()

@@ -31,6 +31,7 @@ def said(world: MemoryWorld, done: Evaluated) -> str:
     return re.sub(r"snapshot \d+", "snapshot N", re.sub(r"\d+\.\d s", "T s", text))
 
 
+@pytest.mark.full
 def test_a_plan_says_of_each_model_what_it_read_and_wrote(world: MemoryWorld) -> None:
     done = build(world.services(), graph_of(PROJECT))
     both = "2024-01-01 to 2024-01-03"
@@ -45,6 +46,7 @@ def test_a_plan_says_of_each_model_what_it_read_and_wrote(world: MemoryWorld) ->
     )
 
 
+@pytest.mark.full
 def test_what_is_reused_says_so_and_why(world: MemoryWorld) -> None:
     services = world.services()
     build(services, graph_of(PROJECT))
@@ -58,6 +60,7 @@ def test_what_is_reused_says_so_and_why(world: MemoryWorld) -> None:
     assert text.endswith("; kept 1 interval with 1 row")
 
 
+@pytest.mark.full
 def test_a_session_says_what_its_source_got(world: MemoryWorld) -> None:
     services = world.services()
     build(services, graph_of(PROJECT))

@@ -65,6 +65,7 @@ def test_a_model_is_read_whole_or_by_interval(world: MemoryWorld) -> None:
     ]
 
 
+@pytest.mark.full
 def test_what_was_read_stays_as_it_was(world: MemoryWorld) -> None:
     before = frame(world, bound(world.services()), TOTALS)
     world.land((50, 7), until=72)

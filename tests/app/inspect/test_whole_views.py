@@ -85,6 +85,7 @@ def test_a_view_that_is_another_revisions_by_now_is_not_read(shown: list[ViewDef
         read_as(world.services(), view("id int, n int"))
 
 
+@pytest.mark.full
 def test_a_column_that_was_widened_is_read_before_any_row_is_loaded_again() -> None:
     """The state knows the columns of a version as they were when rows were written last."""
     small = f"{KIND}, columns (id bigint, at timestamp, amount int)"

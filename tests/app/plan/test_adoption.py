@@ -86,6 +86,7 @@ def staged(world: MemoryWorld, texts: dict[str, str], environment: str) -> list[
     return [each for each in computed if each != "shown"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("environment", ["prod", "dev"])
 def test_models_downstream_of_an_edit_with_equal_output_get_their_tables_back(
     world: MemoryWorld, environment: str
@@ -131,6 +132,7 @@ def test_who_only_shares_an_adopted_table_is_not_called_forward_only(world: Memo
     assert not any(each.drifted for each in bound(world.services(), "dev").snapshots.values())
 
 
+@pytest.mark.full
 def test_it_says_what_was_adopted(world: MemoryWorld) -> None:
     did = {each.key.model: each for each in done(world.services(), graph_of(SAME), "prod")}
     triple = did[TRIPLE_NAME]
@@ -150,6 +152,7 @@ def test_a_plan_names_the_version_that_may_be_adopted(world: MemoryWorld) -> Non
     assert all(fills[name].version != before[name] for name in BELOW)
 
 
+@pytest.mark.full
 def test_a_model_downstream_of_an_edit_with_other_rows_is_computed(world: MemoryWorld) -> None:
     before = versions(world, "prod")
     assert staged(world, OTHER, "dev") == ["sales", "triple", "total"]
@@ -161,6 +164,7 @@ def test_a_model_downstream_of_an_edit_with_other_rows_is_computed(world: Memory
     assert world.rows("mart.triple") == ROWS
 
 
+@pytest.mark.full
 def test_a_model_that_says_something_else_each_time_is_computed(world: MemoryWorld) -> None:
     random = {"random": "MODEL (name mart.random, kind FULL);\nSELECT RAND() AS r FROM mart.sales"}
     done(world.services(), graph_of({**SHOP, **random}), "prod")
@@ -185,12 +189,14 @@ def test_r6_a_model_below_a_view_that_was_edited_is_computed(
     assert world.rows("mart__dev.triple") == [(at, 3 * amount + 3) for at, amount in AMOUNTS]
 
 
+@pytest.mark.full
 def test_a_model_that_was_edited_itself_is_computed(world: MemoryWorld) -> None:
     edited = {**SAME, "triple": TRIPLE.replace("amount * 3", "amount * 4")}
     assert staged(world, edited, "prod") == ["sales", "triple", "total"]
     assert adopters(world, "prod") == set()
 
 
+@pytest.mark.full
 def test_what_was_adopted_in_one_environment_is_adopted_when_it_is_promoted(
     world: MemoryWorld,
 ) -> None:
@@ -204,6 +210,7 @@ def test_what_was_adopted_in_one_environment_is_adopted_when_it_is_promoted(
     assert set(owners.values()) == {"prod"}
 
 
+@pytest.mark.full
 def test_what_was_adopted_is_given_back_when_it_has_other_rows(world: MemoryWorld) -> None:
     done(world.services(), graph_of(SAME), "dev")
     theirs = versions(world, "prod")
@@ -258,6 +265,7 @@ def test_what_its_owner_has_not_computed_yet_is_computed_where_it_is_planned(
     assert world.rows("mart__dev.total") == [(66 + 27,)]
 
 
+@pytest.mark.full
 def test_production_goes_on_with_what_it_adopted(world: MemoryWorld) -> None:
     before = versions(world, "prod")
     world.land((73, 9), until=96)
@@ -287,6 +295,7 @@ def test_what_was_loaded_before_the_views_move_is_compared_once_more(world: Memo
     assert world.rows("mart.triple")[0] == (DAYS[0], 3 * 510)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("last", ["mart.triple", "mart.shown3"], ids=["directly", "by a view"])
 def test_what_was_computed_from_a_table_that_is_given_back_is_computed_again(last: str) -> None:
     view = "MODEL (name mart.shown3, kind VIEW);\nSELECT day, amount FROM mart.triple"
@@ -353,12 +362,14 @@ def calls_to_give_back(models: int) -> int:
     return len(fuse.names)
 
 
+@pytest.mark.full
 def test_computing_what_was_adopted_is_linear_in_its_models() -> None:
     least = 2 if is_full() else 1
     few, more, most = (calls_to_give_back(least * each) for each in (1, 2, 4))
     assert most - more == 2 * (more - few)
 
 
+@pytest.mark.full
 def test_going_back_gives_the_tables_back_once_more(world: MemoryWorld) -> None:
     before = versions(world, "prod")
     done(world.services(), graph_of(SAME), "prod")
@@ -367,6 +378,7 @@ def test_going_back_gives_the_tables_back_once_more(world: MemoryWorld) -> None:
     assert asked(world.services(), graph_of(SHOP), "prod").is_empty
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "texts", [SHOP, {**SHOP, "triple": TRIPLE.replace("cron", "owner x, cron")}]
 )
@@ -391,6 +403,7 @@ def test_an_edit_of_metadata_keeps_what_was_adopted(world: MemoryWorld) -> None:
     assert adopters(world, "dev") == set(BELOW)
 
 
+@pytest.mark.full
 def test_what_was_adopted_under_other_metadata_is_compared_where_it_is_promoted(
     world: MemoryWorld,
 ) -> None:
@@ -406,6 +419,7 @@ def test_what_was_adopted_under_other_metadata_is_compared_where_it_is_promoted(
     assert world.rows("mart.total") == [(66,)]
 
 
+@pytest.mark.full
 def test_what_production_adopted_is_shown_by_others_as_production_has_it(
     world: MemoryWorld,
 ) -> None:
@@ -419,6 +433,7 @@ def test_what_production_adopted_is_shown_by_others_as_production_has_it(
     assert asked(world.services(), graph_of(SAME), "dev").is_empty
 
 
+@pytest.mark.full
 def test_what_others_wrote_before_they_left_a_table_is_compared(world: MemoryWorld) -> None:
     done(world.services(), graph_of(SAME), "dev")
     world.land((73, 500), until=96)
@@ -467,6 +482,7 @@ def _in_two_days(kind: str) -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("edit,adopts", [(EQUAL, True), (LESS, False)], ids=["equal", "less"])
 def test_every_kind_is_adopted_where_all_that_it_reads_is_equal(
@@ -486,6 +502,7 @@ def test_every_kind_is_adopted_where_all_that_it_reads_is_equal(
 
 
 # Power cuts
+@pytest.mark.full
 def test_a_process_that_dies_anywhere_is_followed_by_one_that_adopts(world: MemoryWorld) -> None:
     fuse = Fuse()
     done(world.services(fuse), graph_of(SAME), "prod")

@@ -68,6 +68,7 @@ def world() -> MemoryWorld:
 
 
 # What is bounded
+@pytest.mark.full
 def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
     world: MemoryWorld,
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
     assert asked(world.services(), graph_of(EDITED), start=SINCE).is_empty
 
 
+@pytest.mark.full
 def test_what_is_loaded_day_by_day_has_the_version_that_it_has_anyway(world: MemoryWorld) -> None:
     done(world.services(), graph_of(EDITED), start=SINCE)
     for name in (SALES_NAME, TRIPLE_NAME):
@@ -93,6 +95,7 @@ def test_what_is_loaded_day_by_day_has_the_version_that_it_has_anyway(world: Mem
         assert (found.bounded, found.version) == (None, found.fingerprint.data_version)
 
 
+@pytest.mark.full
 def test_nothing_is_bounded_where_nothing_is_left_out(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph)
@@ -122,6 +125,7 @@ def project(parent: str, child: str, view: bool = False) -> dict[str, str]:
     return texts if view else {name: text for name, text in texts.items() if name != "v"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "parent, child, view",
     [
@@ -185,6 +189,7 @@ def test_what_reads_a_bounded_table_is_bounded_whatever_it_reads_of_it() -> None
     }
 
 
+@pytest.mark.full
 def test_a_full_model_begins_at_the_start_only_if_its_query_follows_from_it() -> None:
     texts = {
         "p": "MODEL (name a.p, kind FULL, cron '@daily'); "
@@ -200,6 +205,7 @@ def test_a_full_model_begins_at_the_start_only_if_its_query_follows_from_it() ->
 
 
 # Never adopted, and nobody else's
+@pytest.mark.full
 def test_another_environment_computes_all_of_it() -> None:
     world, graph = MemoryWorld(), graph_of(project(BY_KEY, "FULL"))
     world.land((1, 10), (30, 5), (50, 7), until=72)
@@ -213,6 +219,7 @@ def test_another_environment_computes_all_of_it() -> None:
         assert services.state.owners(keys.values()) == {e: env for env, e in keys.items()}
 
 
+@pytest.mark.full
 def test_two_environments_with_one_start_share_what_is_bounded() -> None:
     world, graph = MemoryWorld(), graph_of(project(BY_KEY, "FULL"))
     world.land((1, 10), (30, 5), (50, 7), until=72)
@@ -222,6 +229,7 @@ def test_two_environments_with_one_start_share_what_is_bounded() -> None:
     assert {row[2] for row in world.rows("a__other.c")} == {5, 7}
 
 
+@pytest.mark.full
 def test_what_is_stored_is_the_version_that_it_has_elsewhere(world: MemoryWorld) -> None:
     done(world.services(), graph_of(EDITED), start=SINCE)
     found = shown(world, TOTAL_NAME)
@@ -254,6 +262,7 @@ def test_production_refuses_what_is_bounded_before_anything_is_recorded(
 
 
 # What stays, and what does not
+@pytest.mark.full
 def test_a_run_goes_on_with_what_is_bounded_and_moves_no_view(world: MemoryWorld) -> None:
     done(world.services(), graph_of(EDITED), start=SINCE)
     before = shown(world, TOTAL_NAME)
@@ -265,6 +274,7 @@ def test_a_run_goes_on_with_what_is_bounded_and_moves_no_view(world: MemoryWorld
     assert total(world) == [(780,)]  # from what is there by now, the first day with it
 
 
+@pytest.mark.full
 def test_a_later_start_begins_later_and_no_start_ends_it(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=SINCE)
@@ -280,6 +290,7 @@ def test_a_later_start_begins_later_and_no_start_ends_it(world: MemoryWorld) -> 
     assert total(world) == [(660,)]
 
 
+@pytest.mark.full
 def test_what_is_not_selected_stays_bounded(world: MemoryWorld) -> None:
     services = world.services()
     done(services, graph_of(EDITED), start=SINCE)
@@ -292,6 +303,7 @@ def test_what_is_not_selected_stays_bounded(world: MemoryWorld) -> None:
     assert change(plan, "mart.total").version == shown(world, TOTAL_NAME).version
 
 
+@pytest.mark.full
 def test_a_reviewed_plan_is_what_it_was_when_it_is_planned_again(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=SINCE)
@@ -303,6 +315,7 @@ def test_a_reviewed_plan_is_what_it_was_when_it_is_planned_again(world: MemoryWo
         assert [e.bounded for e in again.changes] == [e.bounded for e in reviewed.changes]
 
 
+@pytest.mark.full
 def test_going_back_shows_what_was_bounded_of_what_is_there_by_now(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=SINCE)
@@ -315,6 +328,7 @@ def test_going_back_shows_what_was_bounded_of_what_is_there_by_now(world: Memory
     assert total(world) == [(660,)]
 
 
+@pytest.mark.full
 def test_a_bounded_model_is_evaluated_by_itself_as_in_a_plan(world: MemoryWorld) -> None:
     done(world.services(), graph_of(EDITED), start=SINCE)
     services = world.services()
@@ -322,11 +336,13 @@ def test_a_bounded_model_is_evaluated_by_itself_as_in_a_plan(world: MemoryWorld)
     assert total(world) == [(360,)]
 
 
+@pytest.mark.full
 def test_versions_that_may_have_gaps_are_refused_where_none_are_wanted(world: MemoryWorld) -> None:
     plan = asked(world.services(), graph_of(EDITED), start=SINCE, no_gaps=True)
     assert {str(gap.name): gap.intervals for gap in plan.gaps}["mart.total"] == (day(1),)
 
 
+@pytest.mark.full
 def test_the_tables_in_whose_place_something_is_shown_are_kept(world: MemoryWorld) -> None:
     services = world.services()
     done(services, graph_of(EDITED), start=SINCE)
@@ -361,6 +377,7 @@ def calls() -> list[Any]:
     return cuts(fuse.names, fuse.changing)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", calls())
 def test_a_bounded_plan_that_dies_at_any_call_is_completed_by_the_next(call: int) -> None:
     world = landed()

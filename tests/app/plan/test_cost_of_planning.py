@@ -86,6 +86,7 @@ def asked(graph: Graph, *, count: bool) -> dict[ModelName, tuple[Interval, ...]]
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("count", [True, False], ids=["all rows count", "no row counts"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("parent", SHAPES)
@@ -156,6 +157,7 @@ def planned(models: int, parent: Names, kind: str) -> tuple[MemoryWorld, Graph]:
     return world, graph
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "parent,kind",
     [

@@ -45,6 +45,7 @@ def empty_world() -> MemoryWorld:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("texts", [WIDER, OWNED], ids=["as it was", "with other metadata"])
 def test_an_environment_that_went_another_way_takes_what_production_has(
     world: MemoryWorld, texts: dict[str, str]
@@ -68,6 +69,7 @@ def test_an_environment_that_went_another_way_takes_what_production_has(
     assert after[SALES_NAME] == versions(world, "dev")[SALES_NAME]
 
 
+@pytest.mark.full
 def test_an_equal_definition_with_other_metadata_has_productions_version(
     world: MemoryWorld,
 ) -> None:
@@ -80,6 +82,7 @@ def test_an_equal_definition_with_other_metadata_has_productions_version(
     assert asked(world.services(), graph_of(OWNED), "dev").is_empty
 
 
+@pytest.mark.full
 def test_production_stays_on_its_table_where_another_one_was_built_for_the_same_rows() -> None:
     world = empty_world()
     done(world.services(), graph_of(WIDER), "dev")
@@ -109,6 +112,7 @@ def test_what_another_environment_has_filled_with_equal_data_is_not_built() -> N
     assert world.rows("mart__two.triple") == ROWS
 
 
+@pytest.mark.full
 def test_what_drifted_elsewhere_is_built() -> None:
     world = empty_world()
     done(world.services(), graph_of(SHOP), "one")
@@ -119,6 +123,7 @@ def test_what_drifted_elsewhere_is_built() -> None:
     assert world.rows("mart__two.sales") == [(at, 2 * amount) for at, amount in AMOUNTS]
 
 
+@pytest.mark.full
 def test_production_that_drifted_is_no_measure_for_an_environment_of_its_own_way(
     world: MemoryWorld,
 ) -> None:

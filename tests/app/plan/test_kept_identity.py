@@ -86,6 +86,7 @@ def goes_on(world: MemoryWorld, written: Written) -> None:
         assert shown == expected(written, events)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edit", EDITS, ids=str)
 def test_a_table_that_is_kept_stays_sound_or_the_plan_is_refused(edit: Edit) -> None:
     before, after = edit.sides(forward_only=True)
@@ -111,6 +112,7 @@ def test_a_table_that_is_kept_stays_sound_or_the_plan_is_refused(edit: Edit) -> 
     goes_on(world, after)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edit", EDITS, ids=str)
 def test_an_edit_by_itself_is_kept_or_makes_a_table_of_its_own(edit: Edit) -> None:
     before, after = edit.sides(forward_only=False)
@@ -133,6 +135,7 @@ def test_an_edit_by_itself_is_kept_or_makes_a_table_of_its_own(edit: Edit) -> No
 COARSER = [each for each in EDITS if each.changed is Property.COARSER and each.timed]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edit", COARSER, ids=str)
 def test_hourly_to_daily_in_mid_day_never_calls_the_day_loaded(edit: Edit) -> None:
     """The way on that is named leads on: the unit stays, and the cron says when it is due."""
@@ -154,6 +157,7 @@ def test_hourly_to_daily_in_mid_day_never_calls_the_day_loaded(edit: Edit) -> No
     assert is_sound(services)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edit", COARSER, ids=str)
 def test_a_new_table_of_days_waits_for_the_end_of_the_day(edit: Edit) -> None:
     before, after = edit.sides(forward_only=False)
@@ -169,6 +173,7 @@ def test_a_new_table_of_days_waits_for_the_end_of_the_day(edit: Edit) -> None:
     assert at_of(world) == expected(after, EVENTS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [IncrementalByUniqueKey, ScdType2ByColumn])
 def test_the_new_table_that_a_refusal_names_is_made(kind: type) -> None:
     edit = Edit(changed=Property.START, kind=kind, timed=False)

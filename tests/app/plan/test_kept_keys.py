@@ -49,6 +49,7 @@ def loaded(kind: str, staging: str = "VIEW") -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("staging", ["VIEW", "EMBEDDED", "FULL", FORWARD])
 def test_a_key_that_changes_upstream_is_refused_before_rows_double(kind: str, staging: str) -> None:
@@ -65,6 +66,7 @@ def test_a_key_that_changes_upstream_is_refused_before_rows_double(kind: str, st
     assert asked(services, graph(kind, staging), "prod").is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", OTHERS)
 @pytest.mark.parametrize("staging", ["VIEW", "FULL"])
@@ -81,6 +83,7 @@ def test_an_edit_of_other_columns_goes_through(kind: str, case: str, staging: st
     assert all(each.holds for each in verify(services, bound(services)))
 
 
+@pytest.mark.full
 def test_the_ways_on_lead_on() -> None:
     kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true)"
     world = loaded(kind, "FULL")
@@ -95,6 +98,7 @@ def test_the_ways_on_lead_on() -> None:
     assert sorted(str(row[0]) for row in world.rows("mart.h")) == ["1001", "1002", "1003"]
 
 
+@pytest.mark.full
 def test_a_table_that_nothing_keeps_is_computed_again() -> None:
     kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only false)"
     world = loaded(kind, "FULL")

@@ -63,6 +63,7 @@ def versions(world: MemoryWorld, environment: str = "prod") -> dict[ModelName, s
     return {name: each.version for name, each in found.items()}
 
 
+@pytest.mark.full
 def test_no_hash_of_the_earlier_release_is_one_of_todays(world: MemoryWorld) -> None:
     stored = bound(world.services()).snapshots
     graph = graph_of(MODELS)
@@ -80,6 +81,7 @@ def test_nothing_is_computed_and_no_view_moves_after_an_upgrade(world: MemoryWor
     assert {name: each.version for name, each in found.snapshots.items()} == stored
 
 
+@pytest.mark.full
 def test_the_next_day_goes_on_in_the_tables_of_the_earlier_release(world: MemoryWorld) -> None:
     stored = versions(world)
     world.land((75, 3), until=96)
@@ -95,6 +97,7 @@ def test_the_next_day_goes_on_in_the_tables_of_the_earlier_release(world: Memory
     assert versions(world) == stored
 
 
+@pytest.mark.full
 def test_an_edit_after_an_upgrade_rebuilds_only_what_it_reaches(world: MemoryWorld) -> None:
     stored = versions(world)
     found = plan(world.services(), graph_of(EDITED))
@@ -116,6 +119,7 @@ SELECT day, TRY_CAST(amount AS INT) AS amount FROM mart.daily
 """
 
 
+@pytest.mark.full
 def test_what_an_earlier_release_took_and_this_one_refuses_can_be_mended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -123,6 +123,7 @@ def died(call: int) -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", CALLS)
 def test_a_restatement_that_dies_at_any_call_is_completed_by_the_same_plan(call: int) -> None:
     world = died(call)
@@ -145,6 +146,7 @@ def test_a_restatement_that_was_begun_is_completed_by_any_plan(call: int) -> Non
     assert not is_marked(world)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", calls_of(EDITED, "dev", empty_backfill=True))
 def test_an_empty_backfill_that_dies_at_any_call_never_stands_for_rows(call: int) -> None:
     world = landed()

@@ -53,6 +53,7 @@ def world() -> MemoryWorld:
 
 
 # Start and end
+@pytest.mark.full
 @pytest.mark.parametrize(
     "start,end,expected",
     [
@@ -82,6 +83,7 @@ def test_start_and_end_bound_what_is_evaluated(
         assert list(loaded_intervals(entries(world, "dev", name))) == wanted
 
 
+@pytest.mark.full
 def test_what_the_bounds_leave_out_is_reported_and_evaluated_by_the_next_plan(
     world: MemoryWorld,
 ) -> None:
@@ -99,6 +101,7 @@ def test_what_the_bounds_leave_out_is_reported_and_evaluated_by_the_next_plan(
     assert asked(services, graph).is_empty
 
 
+@pytest.mark.full
 def test_production_evaluates_what_another_environment_left_out(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=day(2).start, end=day(2).end)
@@ -111,6 +114,7 @@ def test_production_evaluates_what_another_environment_left_out(world: MemoryWor
     assert world.rows("mart.total") == [(660,)]
 
 
+@pytest.mark.full
 def test_a_model_that_loads_late_rows_begins_only_the_hours_that_were_asked_for() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
@@ -137,6 +141,7 @@ def test_bounds_are_refused_for_production_before_anything_is_read() -> None:
 
 
 # Promoting without computing
+@pytest.mark.full
 def test_skipping_shows_what_there_is_and_computes_nothing(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=day(2).start, end=day(2).end)
@@ -152,6 +157,7 @@ def test_skipping_shows_what_there_is_and_computes_nothing(world: MemoryWorld) -
     assert bound(services, "dev").key(TRIPLE_NAME) == plan.snapshots[TRIPLE_NAME].key
 
 
+@pytest.mark.full
 def test_who_waits_for_the_owner_of_a_version_shows_no_older_one_and_finds_it_once_it_is_filled(
     world: MemoryWorld,
 ) -> None:
@@ -175,6 +181,7 @@ def test_who_waits_for_the_owner_of_a_version_shows_no_older_one_and_finds_it_on
     assert asked(services, hundredfold, "other").is_empty
 
 
+@pytest.mark.full
 def test_a_view_is_made_over_what_there_is(world: MemoryWorld) -> None:
     services = world.services()
     wider = {**SHOP, "shown": SHOWN.replace("amount AS amount", "amount AS amount, 1 AS one")}
@@ -184,6 +191,7 @@ def test_a_view_is_made_over_what_there_is(world: MemoryWorld) -> None:
     assert world.rows("mart__dev.shown") == [(*row, 1) for row in AMOUNTS]
 
 
+@pytest.mark.full
 def test_production_shows_no_less_than_before(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=day(2).start, end=day(2).end)
@@ -199,6 +207,7 @@ def test_production_shows_no_less_than_before(world: MemoryWorld) -> None:
     assert services.state.environment("prod").revision == 1  # type: ignore[union-attr]
 
 
+@pytest.mark.full
 def test_production_shows_without_computing_what_was_computed_elsewhere(
     world: MemoryWorld,
 ) -> None:
@@ -210,6 +219,7 @@ def test_production_shows_without_computing_what_was_computed_elsewhere(
 
 
 # Recording as empty
+@pytest.mark.full
 def test_what_is_recorded_as_empty_has_no_rows_and_is_not_evaluated_there(
     world: MemoryWorld,
 ) -> None:
@@ -233,6 +243,7 @@ def test_what_is_recorded_as_empty_has_no_rows_and_is_not_evaluated_there(
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_production_treats_what_is_empty_as_missing(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, empty_backfill=True)
@@ -247,6 +258,7 @@ def test_production_treats_what_is_empty_as_missing(world: MemoryWorld) -> None:
     assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
 
 
+@pytest.mark.full
 def test_nothing_is_computed_from_what_is_empty(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, empty_backfill=True)
@@ -260,6 +272,7 @@ def test_nothing_is_computed_from_what_is_empty(world: MemoryWorld) -> None:
     assert world.rows("mart__dev.total") == []
 
 
+@pytest.mark.full
 def test_restating_fills_what_was_recorded_as_empty(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, empty_backfill=True)
@@ -268,6 +281,7 @@ def test_restating_fills_what_was_recorded_as_empty(world: MemoryWorld) -> None:
     assert world.rows("mart__dev.total") == [(660,)]
 
 
+@pytest.mark.full
 def test_an_empty_backfill_takes_no_row_away(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph)
@@ -347,6 +361,7 @@ def test_a_model_that_only_reads_what_changed_may_adopt_the_version_that_there_i
     assert not change(plan, "mart.shown").may_adopt  # a view is made at no cost
 
 
+@pytest.mark.full
 def test_what_is_reused_says_who_owns_and_shows_it(world: MemoryWorld) -> None:
     services = world.services()
     plan = asked(services, graph_of(SHOP))

@@ -82,6 +82,7 @@ def promoted(world: MemoryWorld, target: str = "prod") -> dict[str, list[Interva
 
 
 # In dev
+@pytest.mark.full
 def test_a_forward_only_change_is_shown_in_a_table_of_its_own(world: MemoryWorld) -> None:
     kept = shown(world, SALES_NAME, "prod")
     services = world.services()
@@ -110,6 +111,7 @@ def test_without_an_instant_the_kept_table_is_shown(world: MemoryWorld) -> None:
     assert shown(world, SALES_NAME).bounded is None
 
 
+@pytest.mark.full
 def test_it_goes_on_by_runs_and_plans_that_say_nothing_of_it(world: MemoryWorld) -> None:
     previewed(world)
     before = shown(world, SALES_NAME)
@@ -122,6 +124,7 @@ def test_it_goes_on_by_runs_and_plans_that_say_nothing_of_it(world: MemoryWorld)
     assert shown(world, SALES_NAME) == before
 
 
+@pytest.mark.full
 def test_another_edit_is_another_preview_from_the_same_instant(world: MemoryWorld) -> None:
     previewed(world)
     before = shown(world, SALES_NAME)
@@ -134,6 +137,7 @@ def test_another_edit_is_another_preview_from_the_same_instant(world: MemoryWorl
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_a_change_of_metadata_keeps_the_preview_and_its_table(world: MemoryWorld) -> None:
     previewed(world)
     owned = {**TENFOLD, "sales": TENFOLD["sales"].replace("cron", "owner 'me', cron")}
@@ -149,6 +153,7 @@ def test_a_change_that_is_not_forward_only_ends_the_preview(world: MemoryWorld) 
     assert [row[1] for row in world.rows("mart__dev.sales")] == [1000, 500, 700]
 
 
+@pytest.mark.full
 def test_going_back_to_what_production_has_ends_the_preview(world: MemoryWorld) -> None:
     previewed(world)
     plan = asked(world.services(), graph_of(FIRST))
@@ -158,6 +163,7 @@ def test_going_back_to_what_production_has_ends_the_preview(world: MemoryWorld) 
     assert world.rows("mart__dev.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_what_is_edited_below_a_preview_reads_it_and_is_bounded(world: MemoryWorld) -> None:
     triple = SHOP["triple"].replace("* 3", "* 4")
     previewed(world, {**TENFOLD, "triple": triple})
@@ -190,6 +196,7 @@ def test_a_kind_that_builds_on_its_rows_begins_without_any() -> None:
     assert [row[1] for row in world.rows("mart.keyed")] == [10, 5, 70]
 
 
+@pytest.mark.full
 def test_what_keeps_its_table_under_another_parent_is_previewed_as_well() -> None:
     below = """
     MODEL (name mart.below, kind INCREMENTAL_BY_TIME_RANGE (time_column day, forward_only true),
@@ -210,6 +217,7 @@ def test_what_keeps_its_table_under_another_parent_is_previewed_as_well() -> Non
 
 
 # Promoting
+@pytest.mark.full
 def test_a_promotion_keeps_the_table_and_computes_it_again_from_the_instant_on(
     world: MemoryWorld,
 ) -> None:
@@ -232,6 +240,7 @@ def test_a_promotion_keeps_the_table_and_computes_it_again_from_the_instant_on(
     assert plan_run(world.services(), "prod").is_empty
 
 
+@pytest.mark.full
 def test_once_production_has_the_change_dev_shows_its_table(world: MemoryWorld) -> None:
     previewed(world)
     promoted(world)
@@ -240,6 +249,7 @@ def test_once_production_has_the_change_dev_shows_its_table(world: MemoryWorld) 
     assert world.rows("mart__dev.sales") == HALVES
 
 
+@pytest.mark.full
 def test_files_are_planned_in_production_from_an_instant_on(world: MemoryWorld) -> None:
     plan = asked(world.services(), graph_of(TENFOLD), "prod", effective_from=SINCE)
     assert work(plan) == {"sales": [day(2, 3)], "triple": [day(2, 3)], "total": [day(1, 3)]}
@@ -248,6 +258,7 @@ def test_files_are_planned_in_production_from_an_instant_on(world: MemoryWorld) 
     assert asked(world.services(), graph_of(TENFOLD), "prod", effective_from=SINCE).is_empty
 
 
+@pytest.mark.full
 def test_an_environment_changes_a_table_of_its_own_in_place() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), (50, 7), until=72)
@@ -258,6 +269,7 @@ def test_an_environment_changes_a_table_of_its_own_in_place() -> None:
     assert world.rows("mart__dev.sales") == HALVES
 
 
+@pytest.mark.full
 def test_another_environment_takes_the_change_as_a_preview(world: MemoryWorld) -> None:
     previewed(world)
     assert promoted(world, "staging") == {}
@@ -287,6 +299,7 @@ def test_an_instant_that_says_nothing_is_refused(
 
 
 # Cleaning up
+@pytest.mark.full
 def test_a_preview_goes_with_its_environment_and_the_kept_table_stays(world: MemoryWorld) -> None:
     previewed(world)
     preview, kept = shown(world, SALES_NAME).key, shown(world, SALES_NAME, "prod").key
@@ -353,6 +366,7 @@ def calls_of_promotion() -> list[Any]:
     return cuts(fuse.names, fuse.changing)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", calls_of_preview())
 def test_a_preview_that_dies_at_any_call_is_completed_by_the_next_plan(call: int) -> None:
     world = in_production()
@@ -365,6 +379,7 @@ def test_a_preview_that_dies_at_any_call_is_completed_by_the_next_plan(call: int
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", calls_of_promotion())
 def test_a_promotion_that_dies_at_any_call_is_completed_by_the_next(call: int) -> None:
     world = with_preview()

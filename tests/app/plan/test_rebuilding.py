@@ -72,6 +72,7 @@ def two_days(kind: str) -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [*AGAIN, "managed"])
 def test_the_rows_of_a_dropped_table_are_computed_again(kind: str) -> None:
     assert {*KINDS, *WITHOUT_DAYS} - {*AGAIN} == {"history", "managed", "view", "seed"}
@@ -100,6 +101,7 @@ def test_a_history_cannot_be_seen_again_so_its_dropped_table_is_refused_with_the
         apply_plan(world.services(), plan(world.services(), graph), lambda _: None)
 
 
+@pytest.mark.full
 def test_what_reads_a_dropped_table_is_compared_and_kept() -> None:
     world = shop_in_production()
     drop(world)
@@ -111,6 +113,7 @@ def test_what_reads_a_dropped_table_is_compared_and_kept() -> None:
     assert asked(world.services(), GRAPH, "prod").is_up_to_date
 
 
+@pytest.mark.full
 def test_several_dropped_tables_are_computed_again_parents_first() -> None:
     world = shop_in_production()
     before = [world.rows(f"mart.{each}") for each in ("sales", "triple", "total")]
@@ -121,6 +124,7 @@ def test_several_dropped_tables_are_computed_again_parents_first() -> None:
     assert asked(world.services(), GRAPH, "prod").is_up_to_date
 
 
+@pytest.mark.full
 def test_a_run_computes_a_dropped_table_again_and_one_of_late_rows_leaves_it_and_says_so() -> None:
     world = shop_in_production()
     drop(world)
@@ -132,6 +136,7 @@ def test_a_run_computes_a_dropped_table_again_and_one_of_late_rows_leaves_it_and
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_a_version_of_another_environment_is_computed_there() -> None:
     world = shop_in_production()
     done(world.services(), GRAPH, "dev")
@@ -145,6 +150,7 @@ def test_a_version_of_another_environment_is_computed_there() -> None:
     assert asked(world.services(), GRAPH, "dev").is_up_to_date
 
 
+@pytest.mark.full
 def test_dev_computes_its_own_dropped_table_again() -> None:
     world = shop_in_production()
     done(world.services(), graph_of(EDITED_SHOP), "dev")
@@ -154,6 +160,7 @@ def test_dev_computes_its_own_dropped_table_again() -> None:
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_what_the_source_does_not_reach_back_to_is_not_computed_again() -> None:
     world = shop_in_production()
     world.catalog.delete(RAW, [(2, hour_of(30), 5), (3, hour_of(50), 7)])  # the first day is gone
@@ -165,6 +172,7 @@ def test_what_the_source_does_not_reach_back_to_is_not_computed_again() -> None:
     assert world.rows("mart__dev.sales") == AMOUNTS[1:]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("options", [{"skip_backfill": True}, {"empty_backfill": True}])
 def test_a_plan_that_computes_nothing_says_to_plan_without_that(options: dict[str, bool]) -> None:
     world = shop_in_production()
@@ -189,6 +197,7 @@ def test_the_table_of_a_paused_model_is_computed_again_once_it_is_resumed_as_is_
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_rows_that_entered_by_sessions_are_computed_again_as_of_the_mark() -> None:
     world, graph, name = MemoryWorld(), graph_of(PROJECT), ModelName("staging", "events")
     world.land((1, 10), (30, 5), (47, 1), until=48)
@@ -202,6 +211,7 @@ def test_rows_that_entered_by_sessions_are_computed_again_as_of_the_mark() -> No
     assert [row[2] for row in world.rows("staging.events")] == [10, 5, 1, 100]
 
 
+@pytest.mark.full
 def test_a_plan_that_dies_after_any_call_over_a_dropped_table_is_completed_by_the_next() -> None:
     start = shop_in_production()
     drop(start)
@@ -249,6 +259,7 @@ def staged_and_dropped() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_what_was_staged_from_a_table_that_was_dropped_then_is_computed_by_the_same_plan() -> None:
     world = staged_and_dropped()
     services = world.services()

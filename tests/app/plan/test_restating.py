@@ -58,6 +58,7 @@ CORRECTED = [(DAYS[0], 10), (DAYS[1], 1005), (DAYS[2], 7)]
 BOUNDS = {"start": day(2).start, "end": day(2).end}
 
 
+@pytest.mark.full
 def test_a_restated_range_is_evaluated_again_with_all_that_reads_it(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(SHOP)
     before = entries(world, "prod", SALES_NAME)
@@ -76,6 +77,7 @@ def test_a_restated_range_is_evaluated_again_with_all_that_reads_it(world: Memor
     assert asked(services, graph, "prod").is_empty
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "selector,expected",
     [
@@ -95,6 +97,7 @@ def test_selectors_say_what_is_restated(
     assert plan.not_restated == ()
 
 
+@pytest.mark.full
 def test_without_a_range_everything_that_is_loaded_is_restated(world: MemoryWorld) -> None:
     corrected(world)
     done(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",))
@@ -102,6 +105,7 @@ def test_without_a_range_everything_that_is_loaded_is_restated(world: MemoryWorl
     assert world.rows("mart.total") == [(3 * 1022,)]
 
 
+@pytest.mark.full
 def test_what_is_missing_is_evaluated_with_what_is_restated(world: MemoryWorld) -> None:
     corrected(world)
     world.land((80, 4), until=96)
@@ -127,6 +131,7 @@ def test_a_model_that_disables_restatement_is_refused_by_name(world: MemoryWorld
     assert plan.is_empty
 
 
+@pytest.mark.full
 def test_r9_what_production_owns_is_not_restated_elsewhere_and_named(world: MemoryWorld) -> None:
     services = world.services()
     done(services, graph_of(SHOP))
@@ -156,6 +161,7 @@ def test_what_holds_nothing_is_named(world: MemoryWorld) -> None:
     assert work(plan) == {"new": [day(1, 3)]}
 
 
+@pytest.mark.full
 def test_r8_late_rows_that_no_session_loaded_yet_stay_out_of_a_restated_interval() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
@@ -169,6 +175,7 @@ def test_r8_late_rows_that_no_session_loaded_yet_stay_out_of_a_restated_interval
     assert {each.status for each in entries(world, "prod", EVENTS_NAME)} == {EntryStatus.COMPUTED}
 
 
+@pytest.mark.full
 def test_nobody_reads_what_is_marked_and_the_next_plan_evaluates_it(world: MemoryWorld) -> None:
     """A process dies after it marked what it restates; other runs go on meanwhile."""
     services, graph = world.services(), graph_of(SHOP)
@@ -204,6 +211,7 @@ def test_what_somebody_writes_right_now_is_not_restated(world: MemoryWorld) -> N
     assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
 
 
+@pytest.mark.full
 def test_what_was_staged_from_outdated_rows_is_not_taken_for_new(world: MemoryWorld) -> None:
     """A dead process left staged rows; another run records them after they were marked."""
     corrected(world)
@@ -228,6 +236,7 @@ def test_what_was_staged_from_outdated_rows_is_not_taken_for_new(world: MemoryWo
     assert world.rows("mart.triple")[1] == (DAYS[1], 3 * 2005)
 
 
+@pytest.mark.full
 def test_what_was_staged_for_the_first_time_from_outdated_rows_is_evaluated_again() -> None:
     """A model's first rows were staged by a process that died; what they read is restated."""
     fuse = Fuse()

@@ -80,6 +80,7 @@ def world_until(day: float) -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "cron,more,until,expected",
     [
@@ -106,6 +107,7 @@ def test_a_plan_has_what_is_due_and_applying_it_leaves_nothing_due(
     assert plan(world.services(), graph).is_empty
 
 
+@pytest.mark.full
 def test_a_look_back_finds_late_rows_that_are_loaded_already() -> None:
     world = world_until(3)
     graph = graph_of({"parent": parent(options=", lookback 2")})
@@ -119,6 +121,7 @@ def test_a_look_back_finds_late_rows_that_are_loaded_already() -> None:
     assert plan(world.services(), graph).is_empty
 
 
+@pytest.mark.full
 def test_after_the_end_a_look_back_goes_on_for_as_many_units() -> None:
     world = world_until(3)
     graph = graph_of({"parent": parent(options=", lookback 2", more=", end '2024-01-03'")})
@@ -130,6 +133,7 @@ def test_after_the_end_a_look_back_goes_on_for_as_many_units() -> None:
     assert found == [[], [days(1, 3)], [days(2, 3)], []]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options,loaded,until,expected",
     [
@@ -151,6 +155,7 @@ def test_batches_are_evaluated_one_after_the_other(
     assert plan(world.services(), graph).is_empty
 
 
+@pytest.mark.full
 def test_a_session_loads_all_batches_of_late_data_at_once() -> None:
     world = world_until(1)
     text = EVENTS.replace("time_column at)", "time_column at, batch_size 5)")
@@ -158,6 +163,7 @@ def test_a_session_loads_all_batches_of_late_data_at_once() -> None:
     assert evaluated(done, "staging.events") == [days(0, 1)]
 
 
+@pytest.mark.full
 def test_a_failed_batch_keeps_those_before_it_and_is_done_next() -> None:
     world = world_until(4)
     graph = graph_of({"parent": parent(options=", batch_size 1")})
@@ -178,6 +184,7 @@ def test_a_failed_batch_keeps_those_before_it_and_is_done_next() -> None:
     assert evaluated(build(world.services(), graph), "m.parent") == [days(2, 3), days(3, 4)]
 
 
+@pytest.mark.full
 def test_a_child_waits_for_the_days_that_a_weekly_parent_does_not_have_yet() -> None:
     world = world_until(4)
     graph = graph_of({"parent": parent("@weekly"), "child": child()})
@@ -191,6 +198,7 @@ def test_a_child_waits_for_the_days_that_a_weekly_parent_does_not_have_yet() -> 
     assert evaluated(build(world.services(), graph), "m.child") == [days(6, 13)]
 
 
+@pytest.mark.full
 def test_a_model_made_as_a_whole_waits_for_its_parents_days() -> None:
     world = world_until(9)
     graph = graph_of({"parent": parent("@weekly"), "child": child("", "FULL")})
@@ -199,6 +207,7 @@ def test_a_model_made_as_a_whole_waits_for_its_parents_days() -> None:
     assert plan(world.services(), graph).is_empty
 
 
+@pytest.mark.full
 def test_a_child_that_reads_the_next_day_is_a_day_behind() -> None:
     world = world_until(4)
     graph = graph_of({"parent": parent(), "child": TWO_DAYS})
@@ -209,6 +218,7 @@ def test_a_child_that_reads_the_next_day_is_a_day_behind() -> None:
     assert [row[1] for row in world.rows("m.child")] == [0 + 1, 1 + 2, 2 + 3, 3 + 4]
 
 
+@pytest.mark.full
 def test_an_hourly_child_waits_for_the_day_of_its_parent() -> None:
     world = world_until(2.5)
     hourly = child().replace("@daily", "@hourly").replace("CAST(at AS DATE)", "at")
@@ -225,6 +235,7 @@ def test_a_child_goes_on_after_its_parents_end() -> None:
     assert lacks(made, "m.child") == (days(0, 6),)
 
 
+@pytest.mark.full
 def test_in_another_environment_a_child_waits_for_what_production_owns() -> None:
     world = world_until(3)
     first = graph_of({"parent": parent()})

@@ -69,6 +69,7 @@ def test_a_selection_with_all_that_reads_it_is_planned_whole(world: MemoryWorld)
     assert plan.graph == asked(world.services(), graph_of(BOTH), "prod").graph
 
 
+@pytest.mark.full
 def test_what_reads_a_selected_model_is_computed_with_the_text_that_is_shown(
     world: MemoryWorld,
 ) -> None:
@@ -78,6 +79,7 @@ def test_what_reads_a_selected_model_is_computed_with_the_text_that_is_shown(
     assert asked(services, graph_of(BOTH), "prod", select=("mart.sales",)).is_empty
 
 
+@pytest.mark.full
 def test_a_first_plan_of_some_models_builds_these() -> None:
     world = MemoryWorld()
     world.land((1, 10), until=24)
@@ -92,6 +94,7 @@ def test_a_first_plan_of_some_models_builds_these() -> None:
     assert world.rows("mart.total") == [(30,)]
 
 
+@pytest.mark.full
 def test_a_removed_model_stays_until_it_is_selected(world: MemoryWorld) -> None:
     services = world.services()
     fewer = graph_of({name: text for name, text in EDITED.items() if name != "total"})
@@ -107,6 +110,7 @@ def test_a_removed_model_stays_until_it_is_selected(world: MemoryWorld) -> None:
         world.rows("mart.total")
 
 
+@pytest.mark.full
 def test_a_selected_model_is_bound_to_the_columns_that_are_shown(world: MemoryWorld) -> None:
     wider = {
         **SHOP,
@@ -126,6 +130,7 @@ def test_a_selector_that_means_nothing_is_refused(world: MemoryWorld) -> None:
 
 
 # Only what differs from production
+@pytest.mark.full
 def test_only_models_that_differ_from_production_get_views(world: MemoryWorld) -> None:
     services = world.services()
     edited = {**SHOP, "triple": TRIPLE.replace("* 3", "* 4")}
@@ -144,6 +149,7 @@ def test_only_models_that_differ_from_production_get_views(world: MemoryWorld) -
     assert bound(services, "dev").key(SALES_NAME).model == SALES_NAME
 
 
+@pytest.mark.full
 def test_views_come_and_go_with_the_option(world: MemoryWorld) -> None:
     services = world.services()
     edited = graph_of({**SHOP, "triple": TRIPLE.replace("* 3", "* 4")})
@@ -171,6 +177,7 @@ def test_an_environment_without_views_of_all_models_evaluates_over_what_it_binds
 
 
 # Forward only
+@pytest.mark.full
 def test_a_forward_only_change_keeps_the_table_and_evaluates_only_what_is_new(
     world: MemoryWorld,
 ) -> None:
@@ -187,6 +194,7 @@ def test_a_forward_only_change_keeps_the_table_and_evaluates_only_what_is_new(
     assert world.rows("mart.sales") == [*AMOUNTS, (date(2024, 1, 4), 40)]
 
 
+@pytest.mark.full
 def test_r11_columns_of_a_kept_table_are_changed_in_place_by_its_owner_alone(
     world: MemoryWorld,
 ) -> None:
@@ -222,6 +230,7 @@ def test_r11_a_type_that_loses_values_is_refused_for_good(world: MemoryWorld) ->
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_r11_a_table_that_was_never_made_has_no_columns_to_change() -> None:
     world = MemoryWorld()
     services = world.services()

@@ -116,6 +116,7 @@ def world() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_units_that_a_signal_holds_back_and_their_readers_are_no_part_of_a_plan(
     world: MemoryWorld,
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_hole_is_evaluated_around_and_its_day_waits(world: MemoryWorld) -> Non
     }
 
 
+@pytest.mark.full
 def test_what_was_held_back_comes_when_the_signal_lets_it_pass(world: MemoryWorld) -> None:
     build(world.services(), graph_with(events("until (hours := 40)"), DAILY))
     later = graph_with(events("until (hours := 48)"), DAILY)
@@ -147,6 +149,7 @@ def test_what_was_held_back_comes_when_the_signal_lets_it_pass(world: MemoryWorl
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 30), (date(2024, 1, 2), 1)]
 
 
+@pytest.mark.full
 def test_signals_are_asked_for_what_is_missing_and_for_nothing_else(
     world: MemoryWorld, tmp_path: Path
 ) -> None:
@@ -174,12 +177,14 @@ def test_signals_are_asked_for_what_is_missing_and_for_nothing_else(
     assert asked() == [hours(48, 50)]  # what is looked at again was let pass before
 
 
+@pytest.mark.full
 def test_nothing_is_looked_at_again_while_all_that_is_new_is_held_back(world: MemoryWorld) -> None:
     build(world.services(), graph_with(events("until (hours := 48)", lookback=3)))
     world.land(until=50)
     assert plan(world.services(), graph_with(events("until (hours := 48)", lookback=3))).is_empty
 
 
+@pytest.mark.full
 def test_an_environment_that_may_not_write_a_version_does_not_ask(
     world: MemoryWorld, tmp_path: Path
 ) -> None:
@@ -237,6 +242,7 @@ def test_the_report_of_intervals_names_the_signals(world: MemoryWorld) -> None:
     assert list(map(str, report.waits)) == [f"the signal all_but holds back {held_back}"]
 
 
+@pytest.mark.full
 def test_units_of_a_plan_are_those_that_were_let_pass(world: MemoryWorld) -> None:
     # The ledger has what was evaluated, and no more.
     graph = graph_with(events("all_but (hour := 6)"), DAILY)
@@ -253,6 +259,7 @@ def late(signals: str, mode: str = "stateless, sources (raw.events)") -> str:
     return events(signals).replace("signals (", f"late_data (mode {mode}),\n  signals (")
 
 
+@pytest.mark.full
 def test_a_session_loads_late_rows_and_leaves_what_a_signal_holds_back(world: MemoryWorld) -> None:
     graph = graph_with(late("until (hours := 40)"), DAILY)
     build(world.services(), graph)

@@ -54,6 +54,7 @@ def test_nobody_says_that_it_is_up_to_date(world: MemoryWorld, look: str) -> Non
     assert said.endswith(COMPUTES)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("look", LOOKS)
 def test_all_do_once_its_owner_has_computed_it(world: MemoryWorld, look: str) -> None:
     done(world.services(), graph_of(SHOP), "prod")
@@ -61,6 +62,7 @@ def test_all_do_once_its_owner_has_computed_it(world: MemoryWorld, look: str) ->
     assert LOOKS[look](world.services()).is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("between", [Form.COPY, Form.VIEW])
 @pytest.mark.parametrize("form", [Form.COPY, Form.SUMS, Form.FULL, Form.BY_KEY, Form.UNMANAGED])
 def test_nor_that_what_an_edit_keeps_is_where_its_owner_has_a_late_row(

@@ -54,6 +54,7 @@ def child(kind: str = BY_DAY, where: str = SAME_DAY, parent: str = "m.weekly") -
     return CHILD.format(kind=kind, where=where, parent=parent)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text, day, said",
     [
@@ -104,6 +105,7 @@ def test_a_clock_without_a_time_names_its_source() -> None:
     assert found == [Wait(reason=Reason.CLOCK, name="raw.events")]
 
 
+@pytest.mark.full
 def test_another_environment_that_fills_the_version_is_named() -> None:
     world = world_until(6)
     texts = {"weekly": WEEKLY, "child": child()}
@@ -121,6 +123,7 @@ def test_a_source_without_any_row_is_named_where_late_data_of_it_is_loaded() -> 
     assert str(waits(world, texts)[0]) == "raw.events has no data"
 
 
+@pytest.mark.full
 def test_a_model_that_another_environment_fills_is_reported_as_far_as_it_is_complete() -> None:
     world = world_until(6)
     build(world.services(), graph_of({"weekly": WEEKLY, "child": child()}))
@@ -130,6 +133,7 @@ def test_a_model_that_another_environment_fills_is_reported_as_far_as_it_is_comp
     assert str(found) == "m.weekly is complete only to 2024-01-07"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [

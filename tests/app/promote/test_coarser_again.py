@@ -67,6 +67,7 @@ def test_a_version_of_days_comes_back_once_the_day_is_over(kind: type[KindFacts]
     goes_on(world, before, {97: 2})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("moves", ["rollback", "promote"])
 def test_a_version_of_days_comes_back_at_once_if_its_loss_is_accepted(
@@ -90,6 +91,7 @@ def test_a_version_of_days_comes_back_at_once_if_its_loss_is_accepted(
     goes_on(world, before, {81: 3, 97: 2})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [each for each in STORED if each is not IncrementalByTimeRange])
 def test_a_kept_table_of_hours_is_one_of_days_once_the_day_is_over(kind: type[KindFacts]) -> None:
     world, before = finer(kind, forward_only=True)

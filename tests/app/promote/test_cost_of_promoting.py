@@ -67,6 +67,7 @@ def asked(models: int, name: str) -> tuple[list[str], list[str]]:
     return planning.names, applying.names
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", MAKES)
 def test_no_port_is_asked_once_for_each_model(name: str) -> None:
     assert asked(FEW, name) == asked(MANY, name)
@@ -81,6 +82,7 @@ def test_environments_are_read_no_more_often_than_is_needed(name: str, planning:
     assert applied.count("snapshots") == 0, "nothing is new"
 
 
+@pytest.mark.full
 def test_models_that_were_shown_are_not_read_again_for_what_nothing_upstream_touches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -103,6 +105,7 @@ def test_models_that_were_shown_are_not_read_again_for_what_nothing_upstream_tou
     assert plan(world.services(), graph_of(edited)).is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", MAKES)
 def test_no_query_is_looked_at_if_no_input_has_moved(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -121,6 +124,7 @@ def test_no_query_is_looked_at_if_no_input_has_moved(
     assert not looked_at
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", MAKES)
 def test_the_garbage_collector_leaves_what_survived_alone_until_the_views_have_moved(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -89,6 +89,7 @@ COMMANDS: Final[dict[str, Callable[[Services], object]]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_message_names_the_way_out(command: str) -> None:
     world = stuck()
@@ -179,6 +180,7 @@ def test_what_was_finished_is_not_given_up() -> None:
         give_up_promotion(world.services(), "nobody")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("name", ["begin_promotion", "swap_views", "finish_promotion"])
 def test_giving_up_that_was_cut_is_finished_by_whoever_comes_next(name: str, after: bool) -> None:
@@ -245,6 +247,7 @@ PARENTS: Final = {
 CHILDREN: Final = {**PARENTS, "key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("child", CHILDREN)
 @pytest.mark.parametrize("parent", PARENTS)
 def test_r10_a_kept_child_is_as_fresh_as_before_a_promotion_that_is_given_up(

@@ -57,6 +57,7 @@ def done(world: MemoryWorld, plan: Plan) -> dict[str, list[Interval]]:
     return found
 
 
+@pytest.mark.full
 def test_what_an_environment_adopted_of_its_own_is_promoted_as_it_is(world: MemoryWorld) -> None:
     edited = {
         **SHOP,
@@ -107,6 +108,7 @@ def world() -> MemoryWorld:
     return made
 
 
+@pytest.mark.full
 def test_after_a_non_breaking_edit_only_hours_that_got_rows_are_computed(
     world: MemoryWorld,
 ) -> None:
@@ -130,6 +132,7 @@ def one(hour: int) -> Interval:
     return Interval(hour_of(hour), hour_of(hour + 1))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_what_was_kept_stays_fresh_when_a_later_promotion_is_cut_before_it_begins(
     world: MemoryWorld, *, goes_on: bool
@@ -156,6 +159,7 @@ def test_another_environments_promotion_takes_no_decision_of_production_back(
     assert done(world, plan_run(world.services(), "prod")) == {}
 
 
+@pytest.mark.full
 def test_what_an_environment_kept_by_a_decision_is_promoted_as_it_is(world: MemoryWorld) -> None:
     keyed = KEYED.replace("amount AS", "amount + 1 AS")
     edited = {**SHOP, "daily": DAILY.replace("> 0", "> 5"), "keyed": keyed}

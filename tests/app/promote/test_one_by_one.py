@@ -79,6 +79,7 @@ def rolled_back_and_promoted(shop: Shop) -> None:
     shop.promote("dev")
 
 
+@pytest.mark.full
 def test_all_views_show_what_is_promoted_and_each_is_replaced_by_one_request(shop: Shop) -> None:
     shop.server.asked.clear()
     shop.promote("dev")
@@ -87,6 +88,7 @@ def test_all_views_show_what_is_promoted_and_each_is_replaced_by_one_request(sho
     assert {method for method, _ in shop.server.changes} == {"POST"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("answers", [False, True], ids=["a lost request", "a lost answer"])
 @pytest.mark.parametrize("at", CHANGES)
 def test_a_promotion_that_is_cut_at_any_change_leaves_old_or_new_views_and_is_finished(
@@ -102,6 +104,7 @@ def test_a_promotion_that_is_cut_at_any_change_leaves_old_or_new_views_and_is_fi
     assert not finish_promotions(shop.world.services(), "prod")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("go_on", [planned, promoted_again, run, rolled_back_and_promoted])
 def test_whoever_comes_next_finishes_it(shop: Shop, go_on: Callable[[Shop], None]) -> None:
     cut(shop, 2, answers=False)
@@ -112,6 +115,7 @@ def test_whoever_comes_next_finishes_it(shop: Shop, go_on: Callable[[Shop], None
     assert not found.promoting
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("answers", [False, True], ids=["requests", "answers"])
 def test_a_promotion_that_loses_one_request_or_answer_is_done_or_can_be_done_again(
     shop: Shop, answers: bool
@@ -135,6 +139,7 @@ def test_a_promotion_that_loses_one_request_or_answer_is_done_or_can_be_done_aga
         assert shop.shown() == shop.second, at
 
 
+@pytest.mark.full
 def test_a_lost_answer_to_a_replacement_is_looked_up_and_not_asked_again(shop: Shop) -> None:
     with Line(shop.server, lose=1, changes=True, answers=True) as line:
         shop.server.asked.clear()
@@ -144,6 +149,7 @@ def test_a_lost_answer_to_a_replacement_is_looked_up_and_not_asked_again(shop: S
     assert shop.shown() == shop.second
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at", CHANGES)
 def test_a_request_that_arrives_after_another_promotion_changes_nothing(
     shop: Shop, at: int
@@ -168,6 +174,7 @@ def test_a_request_that_arrives_after_another_promotion_changes_nothing(
     assert shop.shown() == shop.third
 
 
+@pytest.mark.full
 def test_late_requests_of_a_promotion_that_is_never_finished_change_nothing_after_the_next(
     shop: Shop,
 ) -> None:
@@ -200,18 +207,21 @@ def suppressing(do: Callable[[], object]) -> Callable[[], None]:
     return suppressed
 
 
+@pytest.mark.full
 def test_a_process_that_lost_its_lease_gets_no_number_and_moves_no_view(shop: Shop) -> None:
     with pytest.raises(LeaseLost):
         shop.promote("dev", shop.asleep("next_view_number"))
     assert shop.shown() == shop.third
 
 
+@pytest.mark.full
 def test_a_number_that_was_given_before_another_promotion_moves_no_view(shop: Shop) -> None:
     with pytest.raises(LeaseLost):
         shop.promote("dev", shop.asleep("next_view_number", after=True))
     assert shop.shown() == shop.third
 
 
+@pytest.mark.full
 def test_a_view_that_is_shown_by_an_earlier_reading_is_not_moved_back(shop: Shop) -> None:
     """Outside of a promotion nobody holds the environment, and a number is enough."""
     services = shop.asleep("environment", after=True)
@@ -222,6 +232,7 @@ def test_a_view_that_is_shown_by_an_earlier_reading_is_not_moved_back(shop: Shop
     assert shop.shown() == shop.third
 
 
+@pytest.mark.full
 def test_a_view_outside_of_a_promotion_goes_above_numbers_that_a_lost_state_gave(
     shop: Shop,
 ) -> None:
@@ -235,6 +246,7 @@ def test_a_view_outside_of_a_promotion_goes_above_numbers_that_a_lost_state_gave
     assert shop.world.state.next_view_number() > 1_000_000_000
 
 
+@pytest.mark.full
 def test_who_holds_the_environment_overtakes_numbers_that_a_lost_state_gave(shop: Shop) -> None:
     views = list(shop.world.catalog.views(VIEWS).values())
     shop.world.catalog.swap_views(views, [], number=1_000_000_000, again=True)
@@ -245,6 +257,7 @@ def test_who_holds_the_environment_overtakes_numbers_that_a_lost_state_gave(shop
     assert shop.shown() == shop.first
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
     "call",
@@ -269,6 +282,7 @@ def test_a_process_that_dies_at_a_call_leaves_old_or_new_views_and_the_next_one_
     assert not found.promoting
 
 
+@pytest.mark.full
 def test_whenever_another_process_takes_over_its_promotion_stays(shop: Shop) -> None:
     shop.server.asked.clear()
     shop.promote("dev")
@@ -307,6 +321,7 @@ def interrupt(shop: Shop, at: int) -> threading.Event:
     return done
 
 
+@pytest.mark.full
 def test_a_view_that_a_late_request_drops_is_made_again_by_the_next_plan(shop: Shop) -> None:
     """A drop requires nothing of what it drops, so this is the one request that can come late."""
     held, others, fuse = threading.Event(), threading.Event(), Fuse()
@@ -336,6 +351,7 @@ def test_a_view_that_a_late_request_drops_is_made_again_by_the_next_plan(shop: S
     assert shop.shown() == shop.first
 
 
+@pytest.mark.full
 def test_a_process_that_slept_before_it_finished_leaves_what_the_later_one_shows(
     shop: Shop,
 ) -> None:
@@ -358,6 +374,7 @@ def test_an_environment_is_removed_also_where_the_first_removal_was_cut(shop: Sh
     assert shop.shown() == shop.first
 
 
+@pytest.mark.full
 def test_a_reader_that_asks_for_the_revision_sees_the_last_finished_one_as_a_whole(
     shop: Shop,
 ) -> None:
@@ -380,6 +397,7 @@ def whole(shop: Shop) -> dict[TableName, TableName]:
     return {name: each.target for name, each in found.items()}
 
 
+@pytest.mark.full
 def test_where_views_move_at_once_no_number_is_drawn_and_the_catalog_is_asked() -> None:
     world: MemoryWorld = shop_in_production()
     fuse = Fuse()
@@ -392,6 +410,7 @@ def test_where_views_move_at_once_no_number_is_drawn_and_the_catalog_is_asked() 
     assert whole_views(world.services(), latest, latest.snapshots.keys()) is None
 
 
+@pytest.mark.full
 def test_a_query_reads_one_revision_while_views_show_two(shop: Shop) -> None:
     cut(shop, 2, answers=False)
     services = shop.world.services()

@@ -40,6 +40,7 @@ def keys(world: MemoryWorld, environment: str) -> set[VersionKey]:
     return {each.key for each in shown.values() if not each.is_source}
 
 
+@pytest.mark.full
 def test_its_views_are_gone_and_its_tables_and_all_others_stay() -> None:
     world = with_dev()
     tables = set(world.catalog.tables)
@@ -52,6 +53,7 @@ def test_its_views_are_gone_and_its_tables_and_all_others_stay() -> None:
     assert world.rows("mart.shown") == AMOUNTS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name,said", [("prod", "never removed"), ("nobody", "no environment")])
 def test_production_and_what_does_not_exist_are_refused(name: str, said: str) -> None:
     world = with_dev()
@@ -61,6 +63,7 @@ def test_production_and_what_does_not_exist_are_refused(name: str, said: str) ->
     assert world.rows("mart__dev.shown") == TENFOLD
 
 
+@pytest.mark.full
 def test_an_environment_that_a_plan_holds_is_not_removed() -> None:
     world = with_dev()
     with (
@@ -71,6 +74,7 @@ def test_an_environment_that_a_plan_holds_is_not_removed() -> None:
     assert world.rows("mart__dev.shown") == TENFOLD
 
 
+@pytest.mark.full
 def test_r9_what_it_owned_and_another_one_shows_is_owned_by_that_one() -> None:
     world = with_dev()
     for name in ("staging", "other"):
@@ -105,6 +109,7 @@ def test_it_can_be_made_again_and_does_not_go_back_to_what_it_was() -> None:
         plan_promotion(world.services(), "other", "prod")
 
 
+@pytest.mark.full
 def test_a_plan_that_was_made_before_the_removal_is_refused() -> None:
     world = with_dev()
     plan = plan_promotion(world.services(), "prod", "dev")
@@ -114,6 +119,7 @@ def test_a_plan_that_was_made_before_the_removal_is_refused() -> None:
     assert views_of(world, "dev") == []
 
 
+@pytest.mark.full
 def test_work_that_ends_after_the_removal_leaves_no_view() -> None:
     world = with_dev()
     binding = bound(world.services(), "dev")
@@ -154,6 +160,7 @@ def calls_of_a_removal() -> list[str]:
     return fuse.names
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("again", ["remove", "plan"])
 def test_a_removal_that_is_cut_at_any_call_is_finished_by_the_next_run(again: str) -> None:
     start = with_dev()
@@ -177,6 +184,7 @@ def test_a_removal_that_is_cut_at_any_call_is_finished_by_the_next_run(again: st
             assert world.state.owners(owned) == {}
 
 
+@pytest.mark.full
 def test_a_removed_model_of_a_promotion_that_was_never_finished_leaves_no_view() -> None:
     world = with_dev()
     fuse = Fuse()

@@ -125,6 +125,7 @@ def only(target: SuffixTarget, names: Collection[ModelName] = MODELS) -> object:
     return {each: set(names) if each is target else set() for each in SuffixTarget}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "target,daily",
     [
@@ -149,6 +150,7 @@ def test_an_environment_is_read_where_the_project_says_and_production_under_the_
     assert plan(services, GRAPH, "prod").is_empty
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("old,new", MOVES)
 def test_the_next_plan_moves_an_environments_views_and_computes_nothing(
     old: SuffixTarget, new: SuffixTarget
@@ -166,6 +168,7 @@ def test_the_next_plan_moves_an_environments_views_and_computes_nothing(
     assert plan(services, GRAPH, "prod").is_empty, "production has nothing to move"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("old,new", MOVES)
 def test_views_move_together_with_what_a_plan_changes(old: SuffixTarget, new: SuffixTarget) -> None:
     world = built(old, "dev").copied()
@@ -191,6 +194,7 @@ MOVE: Final = a_move()
 _SHORT: Final = (SuffixTarget.TABLE, SuffixTarget.CATALOG)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "after",
     [pytest.param(False, id="before", marks=pytest.mark.full), pytest.param(True, id="after")],
@@ -221,6 +225,7 @@ def test_all_views_move_in_one_transaction() -> None:
     assert a_move().names.count("swap_views") == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("world,old,new", [*moves("memory"), *moves("iceberg")], indirect=["world"])
 def test_until_the_plan_is_applied_new_views_join_the_others(
     world: MemoryWorld, old: SuffixTarget, new: SuffixTarget
@@ -240,6 +245,7 @@ def test_until_the_plan_is_applied_new_views_join_the_others(
     assert naming_of(services, "dev").target is new
 
 
+@pytest.mark.full
 def test_without_any_view_the_project_decides(world: MemoryWorld) -> None:
     for target in SuffixTarget:
         assert naming_of(named(world, target), "dev").target is target
@@ -269,6 +275,7 @@ def test_a_view_of_another_model_is_never_replaced_when_names_meet(world: Memory
     assert naming_of(services, "b").target is SuffixTarget.SCHEMA
 
 
+@pytest.mark.full
 def test_moving_never_drops_the_view_of_a_model_that_is_named_alike(world: MemoryWorld) -> None:
     services = named(world, SuffixTarget.SCHEMA)
     both = graph_of({"m": model("s.m"), "m__b": model("s.m__b")})
@@ -279,6 +286,7 @@ def test_moving_never_drops_the_view_of_a_model_that_is_named_alike(world: Memor
     assert naming_of(services, "b").target is SuffixTarget.SCHEMA
 
 
+@pytest.mark.full
 def test_a_begun_promotion_is_finished_under_the_names_of_who_finishes_it(
     world: MemoryWorld,
 ) -> None:

@@ -20,6 +20,7 @@ def project(query: str, name: str = "s.total") -> dict[str, str]:
     return {"total": f"MODEL (name {name}, kind FULL);\n{query}"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("query", WRITTEN)
 def test_a_source_is_read_with_and_without_the_projects_catalog(query: str) -> None:
     world = MemoryWorld()
@@ -28,6 +29,7 @@ def test_a_source_is_read_with_and_without_the_projects_catalog(query: str) -> N
     assert world.rows("s.total") == [(30,)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("query", WRITTEN[1:4])
 def test_writing_the_catalog_or_leaving_it_out_is_no_change(query: str) -> None:
     world = MemoryWorld()
@@ -46,6 +48,7 @@ def test_a_model_is_the_same_with_and_without_the_projects_catalog(name: str) ->
     assert node.name == ModelName("s", "total")
 
 
+@pytest.mark.full
 def test_a_model_without_a_schema_is_in_default_and_is_read_by_its_name_alone() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2, 20), until=48)

@@ -64,6 +64,7 @@ def rows(world: MemoryWorld, view: str = SHOWN) -> list[tuple[object, ...]]:
 
 
 # Promoting
+@pytest.mark.full
 def test_production_shows_exactly_the_versions_of_dev_and_computes_nothing() -> None:
     world = with_dev()
     plan = plan_promotion(world.services(), "dev", "prod")
@@ -74,6 +75,7 @@ def test_production_shows_exactly_the_versions_of_dev_and_computes_nothing() -> 
     assert rows(world) == TENFOLD
 
 
+@pytest.mark.full
 def test_it_does_not_matter_what_the_files_say_by_now() -> None:
     world = with_dev()
     later = {**EDITED, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
@@ -82,6 +84,7 @@ def test_it_does_not_matter_what_the_files_say_by_now() -> None:
     assert rows(world) == TENFOLD
 
 
+@pytest.mark.full
 def test_what_production_must_hold_more_is_filled_before_a_view_moves() -> None:
     world = with_dev()
     world.land((80, 1), until=96)
@@ -92,6 +95,7 @@ def test_what_production_must_hold_more_is_filled_before_a_view_moves() -> None:
     assert [row[1] for row in rows(world)] == [100, 50, 70, 10]
 
 
+@pytest.mark.full
 def test_a_model_that_dev_removed_is_removed_and_one_that_it_added_is_there() -> None:
     project = {name: text for name, text in EDITED.items() if name != "total"}
     project["least"] = TOTAL.replace("mart.total", "mart.least").replace("SUM", "MIN")
@@ -102,12 +106,14 @@ def test_a_model_that_dev_removed_is_removed_and_one_that_it_added_is_there() ->
     assert ModelName("mart", "total") not in versions(world, "prod")
 
 
+@pytest.mark.full
 def test_promoting_again_has_nothing_to_do() -> None:
     world = with_dev()
     promoted(world)
     assert plan_promotion(world.services(), "dev", "prod").is_empty
 
 
+@pytest.mark.full
 def test_an_environment_that_does_not_exist_yet_is_made() -> None:
     world = with_dev()
     promoted(world, "dev", "staging")
@@ -115,12 +121,14 @@ def test_an_environment_that_does_not_exist_yet_is_made() -> None:
     assert rows(world, "mart__staging.shown") == TENFOLD
 
 
+@pytest.mark.full
 def test_nothing_runs_in_production_that_dev_did_not_show() -> None:
     world = with_dev()
     promoted(world)
     assert not plan_run(world.services(), "prod").backfills
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "source,target,said",
     [
@@ -134,6 +142,7 @@ def test_what_cannot_be_promoted_is_refused(source: str, target: str, said: str)
         plan_promotion(world.services(), source, target)
 
 
+@pytest.mark.full
 def test_a_promotion_that_another_one_overtook_is_refused_before_a_view_moves() -> None:
     world = with_dev()
     plan = plan_promotion(world.services(), "dev", "prod")
@@ -144,6 +153,7 @@ def test_a_promotion_that_another_one_overtook_is_refused_before_a_view_moves() 
 
 
 # Going back
+@pytest.mark.full
 def test_going_back_and_forward_computes_nothing() -> None:
     world = with_dev()
     promoted(world)
@@ -157,6 +167,7 @@ def test_going_back_and_forward_computes_nothing() -> None:
     assert rows(world) == TENFOLD
 
 
+@pytest.mark.full
 def test_a_run_after_going_back_does_not_go_forward_again() -> None:
     world = with_dev()
     promoted(world)
@@ -166,6 +177,7 @@ def test_a_run_after_going_back_does_not_go_forward_again() -> None:
     assert [row[1] for row in rows(world)] == [10, 5, 7, 1]
 
 
+@pytest.mark.full
 def test_what_the_earlier_version_is_behind_is_computed_before_it_is_shown() -> None:
     world = with_dev()
     promoted(world)
@@ -200,6 +212,7 @@ def test_an_environment_that_never_changed_has_nothing_to_go_back_to() -> None:
         plan_rollback(world.services(), "prod")
 
 
+@pytest.mark.full
 def test_rows_that_cannot_be_computed_again_are_not_taken_away_unless_asked() -> None:
     world = with_dev()
     promoted(world)
@@ -216,6 +229,7 @@ def test_rows_that_cannot_be_computed_again_are_not_taken_away_unless_asked() ->
     assert rows(world)[0][1] == 10
 
 
+@pytest.mark.full
 def test_state_and_catalog_are_asked_as_often_for_many_models_as_for_few() -> None:
     """Of a promotion and a rollback that compute nothing; no query is run."""
     asked = []
@@ -247,6 +261,7 @@ def test_state_and_catalog_are_asked_as_often_for_many_models_as_for_few() -> No
 
 
 # What is recorded
+@pytest.mark.full
 def test_the_history_says_who_took_what() -> None:
     world = with_dev()
     services = replace(world.services(), author="ann@desk")
@@ -273,6 +288,7 @@ def power_cuts() -> list[int]:
     return fuse.changing
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", power_cuts())
 def test_after_a_power_cut_the_next_promotion_shows_all_of_it(number: int, after: bool) -> None:
@@ -302,6 +318,7 @@ SELECT day AS day, amount + 1 AS amount FROM mart.second WHERE day BETWEEN @star
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("landed", ["nothing", "in dev", "in both"])
 def test_r10_promoting_a_non_breaking_edit_computes_nothing_below_then_or_later(
     landed: str,

@@ -63,6 +63,7 @@ def with_it_edited(world: MemoryWorld) -> None:
     build(world.services(), graph_of(EDITED))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("goes_on", [rolled_back, without_it, with_it_inlined])
 def test_a_view_that_a_sleeper_makes_of_a_model_that_was_removed_meanwhile_goes_again(
     goes_on: Callable[[MemoryWorld], None],
@@ -83,6 +84,7 @@ def test_a_view_that_a_sleeper_makes_of_a_model_that_was_removed_meanwhile_goes_
     assert shown(world) == before
 
 
+@pytest.mark.full
 def test_a_view_that_a_sleeper_makes_of_a_model_that_is_hidden_by_then_goes_again() -> None:
     world, edited = shop_in_production(), graph_of(EDITED)
     done(world.services(), edited, include_unmodified=False)
@@ -123,6 +125,7 @@ def test_a_sleeper_drops_no_view_that_shows_no_version_of_the_removed_model() ->
     assert shown(world)[TOTAL_VIEW] == shown(world)[TableName("mart", "sales")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("goes_on", [without_it, with_it_edited])
 def test_a_view_that_is_shown_by_an_earlier_reading_follows_what_was_promoted_since(
     goes_on: Callable[[MemoryWorld], None],
@@ -144,6 +147,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         yield made
 
 
+@pytest.mark.full
 def test_a_sleeper_whose_other_views_were_overtaken_takes_back_what_it_made(shop: Shop) -> None:
     """Where views move one by one, the view of a removed model has no number that is higher."""
     world, fewer = shop.world, graph_of(FEWER)

@@ -198,6 +198,7 @@ def test_whoever_looks_says_what_is_wrong_and_what_to_do(world: MemoryWorld, nam
     assert world.rows("mart.total") == before
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_no_child_is_computed_from_it_and_the_advice_brings_it_back(
     world: MemoryWorld, name: str

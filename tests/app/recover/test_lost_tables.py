@@ -83,6 +83,7 @@ def carry_out(world: MemoryWorld, case: Case) -> None:
         world.catalog.lost_metadata.clear()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_a_change_that_does_not_need_the_table_is_promoted(world: MemoryWorld, name: str) -> None:
     case, before = CASES[name], {each: world.rows(f"mart.{each}") for each in ("triple", "both")}
@@ -100,6 +101,7 @@ def test_a_change_that_does_not_need_the_table_is_promoted(world: MemoryWorld, n
     assert [e.node.name for e in status.models if e.lost is not None] == [SALES_NAME]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_computes_all_that_does_not_read_it_and_the_rest_once_it_is_sound(
     world: MemoryWorld, name: str
@@ -121,6 +123,7 @@ def test_a_run_computes_all_that_does_not_read_it_and_the_rest_once_it_is_sound(
         assert look_at_environment(world.services(), "prod").is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_a_plan_that_gives_the_model_another_version_is_a_way_on(
     world: MemoryWorld, name: str
@@ -132,6 +135,7 @@ def test_a_plan_that_gives_the_model_another_version_is_a_way_on(
     assert look_at_environment(world.services(), "prod").is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("reader", ["triple", "both", "shown"])
 @pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
 def test_a_change_of_what_reads_it_waits_and_the_rest_is_selected_as_is_advised(
@@ -150,6 +154,7 @@ def test_a_change_of_what_reads_it_waits_and_the_rest_is_selected_as_is_advised(
     assert world.rows("mart.seen") == [(len(world.rows("raw.events")) + 1,)]
 
 
+@pytest.mark.full
 def test_what_needs_it_is_not_computed_again_for_a_person_either(world: MemoryWorld) -> None:
     CASES["appended"].does(world)
     with pytest.raises(Refused, match=r"The plan changes mart\.both"):
@@ -160,6 +165,7 @@ def test_what_needs_it_is_not_computed_again_for_a_person_either(world: MemoryWo
         plan_of(world, FILES, restate=("mart.count",))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_comments_of_all_models_change_while_a_table_is_lost(world: MemoryWorld, name: str) -> None:
     CASES[name].does(world)
@@ -170,6 +176,7 @@ def test_comments_of_all_models_change_while_a_table_is_lost(world: MemoryWorld,
     assert table.properties["comment"] == "it"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
 def test_a_promotion_that_dies_after_any_call_is_completed_by_the_next_plan(name: str) -> None:
     start = production()
@@ -191,6 +198,7 @@ def test_a_promotion_that_dies_after_any_call_is_completed_by_the_next_plan(name
         assert not shown.promoting
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
 def test_a_begun_promotion_is_finished_or_given_up_while_a_table_is_lost(name: str) -> None:
     for give_up in (False, True):
@@ -209,6 +217,7 @@ def test_a_begun_promotion_is_finished_or_given_up_while_a_table_is_lost(name: s
         assert target(world, "sales") == sales(world)
 
 
+@pytest.mark.full
 def test_promotions_and_rollbacks_go_on_too(world: MemoryWorld) -> None:
     done(world.services(), graph_of(ALONE), "dev")
     CASES["appended"].does(world)
@@ -221,6 +230,7 @@ def test_promotions_and_rollbacks_go_on_too(world: MemoryWorld) -> None:
     assert world.rows("mart.seen") == [(3,)]
 
 
+@pytest.mark.full
 def test_an_environment_never_begins_to_show_a_lost_table(world: MemoryWorld) -> None:
     done(world.services(), graph_of(EDITED), "dev")
     world.catalog.append(bound(world.services(), "dev").key(SALES_NAME).table, [(AMOUNTS[0][0], 9)])
@@ -232,6 +242,7 @@ def test_an_environment_never_begins_to_show_a_lost_table(world: MemoryWorld) ->
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["appended", "metadata gone", "expired"])
 def test_a_missing_view_of_a_lost_table_is_made_once_the_table_is_sound(
     world: MemoryWorld, name: str
@@ -247,6 +258,7 @@ def test_a_missing_view_of_a_lost_table_is_made_once_the_table_is_sound(
     assert world.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
 def test_an_environment_without_a_view_of_a_lost_table_is_made(
     world: MemoryWorld, name: str
@@ -259,6 +271,7 @@ def test_an_environment_without_a_view_of_a_lost_table_is_made(
     assert world.rows("mart.seen") == [(3,)]
 
 
+@pytest.mark.full
 def test_what_is_lost_after_a_plan_was_made_refuses_it_and_the_next_one_goes_through(
     world: MemoryWorld,
 ) -> None:

@@ -74,6 +74,7 @@ def test_rows_of_another_program_are_set_aside_and_stay_readable(world: MemoryWo
     assert repaired(world).repaired is None
 
 
+@pytest.mark.full
 def test_a_rollback_of_another_program_is_undone_as_its_error_advises(world: MemoryWorld) -> None:
     first = head(world)
     world.land((2, 1), until=72)
@@ -106,6 +107,7 @@ def test_what_another_environment_owns_is_repaired_there_as_is_advised(world: Me
     assert world.rows("mart__dev.sales") == TENFOLD
 
 
+@pytest.mark.full
 def test_what_production_has_moved_on_from_is_repaired_where_it_is_shown_as_is_advised(
     world: MemoryWorld,
 ) -> None:
@@ -121,6 +123,7 @@ def test_what_production_has_moved_on_from_is_repaired_where_it_is_shown_as_is_a
     assert world.rows("mart__dev.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_what_has_expired_is_dropped_by_a_person_and_planned_as_is_advised(
     world: MemoryWorld,
 ) -> None:
@@ -136,6 +139,7 @@ def test_what_has_expired_is_dropped_by_a_person_and_planned_as_is_advised(
     assert repaired(world).is_sound
 
 
+@pytest.mark.full
 def test_rows_that_were_never_recorded_are_dropped_by_a_person_as_is_advised(
     world: MemoryWorld,
 ) -> None:
@@ -155,6 +159,7 @@ def test_rows_that_were_never_recorded_are_dropped_by_a_person_as_is_advised(
     assert world.rows("mart__dev.sales") == TENFOLD
 
 
+@pytest.mark.full
 def test_a_deleted_data_file_is_named_and_the_advised_restatement_computes_it_again(
     world: MemoryWorld,
 ) -> None:
@@ -179,6 +184,7 @@ def test_a_dropped_view_is_created_by_the_plan_that_is_advised(
     assert repaired(world, name).is_sound
 
 
+@pytest.mark.full
 def test_a_dropped_physical_view_is_created_by_the_plan_that_is_advised(world: MemoryWorld) -> None:
     table = bound(world.services()).key(SHOWN_NAME).table
     del world.catalog.queries[table]
@@ -193,6 +199,7 @@ def test_what_has_no_table_is_refused(world: MemoryWorld) -> None:
         repaired(world, RAW_NAME)
 
 
+@pytest.mark.full
 def test_what_is_being_written_is_left_to_whoever_writes_it(world: MemoryWorld) -> None:
     services, fuse = world.services(), Fuse()
     twin = world.copied()
@@ -213,6 +220,7 @@ def test_what_is_being_written_is_left_to_whoever_writes_it(world: MemoryWorld) 
     assert services.state.open_work(bound(services).key(SALES_NAME)) == ()
 
 
+@pytest.mark.full
 def test_work_that_an_earlier_process_staged_is_finished(world: MemoryWorld) -> None:
     world.land((2, 1), until=72)
     fuse, twin = Fuse(), world.copied()
@@ -225,6 +233,7 @@ def test_work_that_an_earlier_process_staged_is_finished(world: MemoryWorld) -> 
     assert world.rows("mart.sales") == twin.rows("mart.sales")
 
 
+@pytest.mark.full
 def test_a_repair_that_dies_after_any_call_is_completed_by_the_next_one(world: MemoryWorld) -> None:
     world.catalog.append(sales(world), [(DAYS[0], 99)])
     fuse, twin = Fuse(), world.copied()
@@ -242,6 +251,7 @@ def test_a_repair_that_dies_after_any_call_is_completed_by_the_next_one(world: M
         assert other.rows("mart.sales") == AMOUNTS
 
 
+@pytest.mark.full
 def test_an_evaluation_that_lacks_a_data_file_names_the_table_and_what_ends_it(
     world: MemoryWorld,
 ) -> None:

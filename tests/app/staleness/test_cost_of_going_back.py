@@ -66,6 +66,7 @@ def calls(texts: dict[str, str], days: int) -> tuple[Plan, Counter[str]]:
     return asked(world.services(fuse), graph_of(texts), "prod"), Counter(fuse.names)
 
 
+@pytest.mark.full
 def test_to_go_over_the_entries_of_a_version_is_to_ask_for_them_once() -> None:
     """The entry of an hour is looked for in those of years, for each of many versions."""
     world, name = returning({"sales": SALES}, 3), SALES_NAME
@@ -82,6 +83,7 @@ def test_to_go_over_the_entries_of_a_version_is_to_ask_for_them_once() -> None:
     assert over_all(1) == over_all(100)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", [SALES, RANDOM, UNBOUND], ids=["bound", "random", "unbound"])
 def test_planning_a_return_costs_as_many_calls_for_many_intervals_as_for_few(text: str) -> None:
     _, few = calls({"sales": text}, 2)
@@ -90,6 +92,7 @@ def test_planning_a_return_costs_as_many_calls_for_many_intervals_as_for_few(tex
     assert work(plan)["sales"] == ([day(1, 5)] if text is UNBOUND else [day(1)])
 
 
+@pytest.mark.full
 def test_a_parent_that_was_written_since_is_looked_at_once_for_all_intervals() -> None:
     texts = {"parent": PARENT, "sales": CHILD}
     _, few = calls(texts, 2)
@@ -97,6 +100,7 @@ def test_a_parent_that_was_written_since_is_looked_at_once_for_all_intervals() -
     assert few == many
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("days", [2, 5])
 def test_what_is_kept_is_found_by_one_look_at_the_work_of_all_of_it(days: int) -> None:
     texts = {"sales": SALES}
@@ -159,6 +163,7 @@ def test_each_iceberg_snapshot_is_distinguished_by_the_times_after_it() -> None:
         assert changed == list(range(6 - newer, 6))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("commits", [8, 64])
 def test_looking_further_back_for_each_entry_reads_what_changed_a_few_times(commits: int) -> None:
     world, ids = source_of(commits)

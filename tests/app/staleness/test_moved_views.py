@@ -107,6 +107,7 @@ def rolled_back(world: MemoryWorld, name: str) -> Plan:
     return plan_rollback(world.services(), "prod")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("move", [promoted, planned, rolled_back])
 @pytest.mark.parametrize("name", ["inc", "full", "unique"])
 def test_r15_what_is_only_due_is_computed_before_a_view_moves(
@@ -170,6 +171,7 @@ def test_r15_what_builds_on_itself_has_read_what_is_only_due_as_production_saw_i
     assert sorted(int(str(row[1])) for row in world.rows("m.unique")) == [10, 10, 10]
 
 
+@pytest.mark.full
 def test_r15_a_count_does_not_fall_when_a_parent_is_only_due() -> None:
     counted = READERS["full"].replace("id AS id, amount AS amount", "SUM(amount) AS amount")
     base = {"inc": INC, "full": counted}
@@ -193,6 +195,7 @@ MOVES: Final = ("land", "run prod", "run dev", "edit", "promote", "plan", "rollb
 STORIES: Final = range(24, 224 if is_full() else 36)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", STORIES)
 def test_r15_no_move_of_any_story_shows_less(seed: int) -> None:
     random, world, hour, told = Random(seed), MemoryWorld(), 25, []

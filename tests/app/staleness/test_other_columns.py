@@ -58,6 +58,7 @@ def amounts(world: MemoryWorld) -> list[object]:
     return [row[2] for row in world.rows("a.p")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [
@@ -84,6 +85,7 @@ def test_all_that_was_computed_from_it_is_computed_again_once(text: str) -> None
     assert run(world) == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [model(BY_TIME, BOUNDED), model("FULL", QUERY), model(BY_TIME, BOUNDED, STATELESS)],
@@ -98,6 +100,7 @@ def test_no_interval_keeps_old_values_if_rows_are_written_before_anybody_looks(t
     assert run(world) == 0
 
 
+@pytest.mark.full
 def test_a_session_says_why_it_overwrites_or_stops() -> None:
     for late, expected in ((STATELESS, Load), (STOPPING, Stop)):
         world = built(model(BY_TIME, BOUNDED, late))
@@ -113,6 +116,7 @@ def test_a_session_says_why_it_overwrites_or_stops() -> None:
         assert amounts(world) == [None, None]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("query", [QUERY, RANDOM.partition(" WHERE")[0]])
 def test_a_managed_table_is_refreshed_for_it_once(query: str) -> None:
     world = built(model("MANAGED", query, ", physical_properties (target_lag = '1 minute')"))

@@ -75,6 +75,7 @@ def built(graph: Graph) -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_of_a_source_it_is_the_commit_of_the_first_rows_of_the_times_that_were_read() -> None:
     graph = graph_of({"events": HOURLY})
     world = built(graph)
@@ -84,6 +85,7 @@ def test_of_a_source_it_is_the_commit_of_the_first_rows_of_the_times_that_were_r
     assert since(plan(world.services(), graph), "staging.events") == first
 
 
+@pytest.mark.full
 def test_a_source_that_is_read_as_a_whole_is_behind_since_its_next_commit() -> None:
     graph = graph_of({"all": ALL})
     world = built(graph)
@@ -94,6 +96,7 @@ def test_a_source_that_is_read_as_a_whole_is_behind_since_its_next_commit() -> N
     assert since(plan(world.services(), graph), "mart.all") == first
 
 
+@pytest.mark.full
 def test_what_was_computed_again_is_behind_since_what_came_after_it() -> None:
     graph = graph_of({"events": HOURLY})
     world = built(graph)
@@ -104,6 +107,7 @@ def test_what_was_computed_again_is_behind_since_what_came_after_it() -> None:
     assert since(plan(world.services(), graph), "staging.events") == again
 
 
+@pytest.mark.full
 def test_of_a_model_it_is_when_its_rows_were_written() -> None:
     graph = graph_of({"events": HOURLY, "window": WINDOWED})
     world = built(graph)
@@ -115,6 +119,7 @@ def test_of_a_model_it_is_when_its_rows_were_written() -> None:
     assert since(plan(world.services(), graph), "mart.window") == written
 
 
+@pytest.mark.full
 def test_what_only_follows_from_what_is_computed_first_is_not_behind_yet() -> None:
     graph = graph_of({"events": HOURLY, "window": WINDOWED})
     world = built(graph)
@@ -127,6 +132,7 @@ def test_what_only_follows_from_what_is_computed_first_is_not_behind_yet() -> No
     assert (follower.since, follower.following) == (None, follower.intervals)
 
 
+@pytest.mark.full
 def test_a_session_is_behind_since_the_first_late_rows() -> None:
     graph = graph_of(PROJECT)
     world = built(graph)
@@ -137,6 +143,7 @@ def test_a_session_is_behind_since_the_first_late_rows() -> None:
     assert since(found, "staging.events") == first
 
 
+@pytest.mark.full
 def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
     graph = graph_of({"events": HOURLY, "window": TWO_DAYS})
     world = MemoryWorld()
@@ -154,6 +161,7 @@ def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
     assert (stale.intervals, stale.since) == ((day(2, 3),), written)
 
 
+@pytest.mark.full
 def test_if_the_first_change_of_one_input_is_not_known_no_time_is_reported() -> None:
     graph = graph_of({"events": HOURLY, "both": BOTH})
     world = built(graph)
@@ -173,6 +181,7 @@ def test_if_the_first_change_is_not_retained_no_time_is_reported() -> None:
     assert since(plan(world.services(), graph), "mart.all") is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("hours", [4, 12, pytest.param(24, marks=pytest.mark.full)])
 def test_units_of_work_are_looked_up_together(hours: int) -> None:
     graph = graph_of({"events": HOURLY, "window": WINDOWED, "sales": SALES})

@@ -41,6 +41,7 @@ def late(world: MemoryWorld, graph: Graph, name: str = "mart.kept") -> Staleness
     return staleness(plan(world.services(), graph), name)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text,intervals",
     [
@@ -72,6 +73,7 @@ def test_what_is_stale_is_computed_as_a_build_from_nothing_does(
     assert staleness(plan(world.services(), graph), "mart.kept") is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text",
     [
@@ -103,6 +105,7 @@ WHERE e.at BETWEEN @start_dt AND @end_dt GROUP BY CAST(e.at AS DATE)""",
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("amount,computed", [(3, 1), (30, 3)], ids=["as it was", "changed"])
 def test_a_table_that_is_read_without_a_bound_makes_all_stale_where_its_rows_change(
     amount: int, computed: int

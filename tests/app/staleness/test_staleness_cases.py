@@ -75,6 +75,7 @@ def late(world: MemoryWorld) -> None:
 
 
 # Environments
+@pytest.mark.full
 def test_what_production_owns_is_brought_up_to_date_there_and_shown_elsewhere() -> None:
     world = production()
     build(world.services(), graph_of(PAIR), "dev")
@@ -86,6 +87,7 @@ def test_what_production_owns_is_brought_up_to_date_there_and_shown_elsewhere() 
     assert amounts(world, "m__dev.b") == [1, 2, 3, 4, 5, 6, 100]
 
 
+@pytest.mark.full
 def test_an_environment_follows_what_production_computes_of_a_parent() -> None:
     world = production()
     build(world.services(), graph_of(TWICE_BELOW), "dev")
@@ -98,6 +100,7 @@ def test_an_environment_follows_what_production_computes_of_a_parent() -> None:
     assert found(world, "dev").is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("runs", [[], ["dev"], ["prod"], ["prod", "dev"]])
 def test_late_rows_reach_what_is_kept_under_a_parent_that_another_environment_filled(
     runs: list[str],
@@ -113,6 +116,7 @@ def test_late_rows_reach_what_is_kept_under_a_parent_that_another_environment_fi
     assert found(world, "dev").is_up_to_date
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edited", [WIDER, TWICE_ABOVE], ids=["wider", "breaking"])
 def test_late_rows_reach_a_version_that_is_brought_back_and_the_runs_after_it(
     edited: dict[str, str],
@@ -129,6 +133,7 @@ def test_late_rows_reach_a_version_that_is_brought_back_and_the_runs_after_it(
     assert found(world).is_up_to_date
 
 
+@pytest.mark.full
 def test_an_environment_goes_on_with_a_version_that_production_left() -> None:
     world = production()
     build(world.services(), graph_of(PAIR), "dev")
@@ -161,6 +166,7 @@ def test_what_a_source_of_the_same_name_has_is_computed_and_what_it_lacks_is_kep
     assert kept(after) == {"a": (hours(0, 3),)}
 
 
+@pytest.mark.full
 def test_a_source_that_is_rolled_back_takes_its_late_rows_back() -> None:
     world = production()
     before = world.catalog.tables[RAW].head
@@ -195,6 +201,7 @@ def test_a_compaction_whose_origin_is_forgotten_changes_nothing() -> None:
     assert stale(found(world)) == {"a": (hours(1, 2),), "b": (hours(1, 2),)}
 
 
+@pytest.mark.full
 def test_what_reads_rows_that_are_never_restated_is_as_fresh_as_these() -> None:
     world = production(
         {**PAIR, "a": TEXT.format("a", KIND.format(", disable_restatement true"), "raw.events")}
@@ -224,6 +231,7 @@ def while_computing(world: MemoryWorld, model: ModelName, what: Callable[[], obj
     return replace(world.services(), engine=Meanwhile(world, model, what))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", [A, B])
 def test_rows_that_land_while_a_run_computes_are_the_next_runs(model: ModelName) -> None:
     world = production()
@@ -237,6 +245,7 @@ def test_rows_that_land_while_a_run_computes_are_the_next_runs(model: ModelName)
     assert found(world).is_up_to_date
 
 
+@pytest.mark.full
 def test_production_that_moves_on_while_an_environment_computes_is_followed_by_the_next_run() -> (
     None
 ):
@@ -257,6 +266,7 @@ def test_production_that_moves_on_while_an_environment_computes_is_followed_by_t
     assert amounts(world, "m__dev.b") == [2, 4, 6, 8, 10, 12, 14, 200]
 
 
+@pytest.mark.full
 def test_what_is_recorded_after_a_look_of_rows_from_before_it_is_looked_at_next() -> None:
     """A step by hand reads a parent that a run computes again, and ends after that run's look."""
     world = production()

@@ -93,6 +93,7 @@ def run(services: Services) -> Plan:
     return plan_run(services, "prod")
 
 
+@pytest.mark.full
 def test_what_was_computed_by_hand_is_looked_at_by_one_run_that_has_nothing_to_do() -> None:
     world = MemoryWorld()
     world.land((0.5, 1), (30.5, 2), until=48)
@@ -114,6 +115,7 @@ def test_what_was_computed_by_hand_is_looked_at_by_one_run_that_has_nothing_to_d
     assert "record_looks" not in state.calls
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("plan", [planned, run])
 def test_where_nothing_has_changed_no_entry_is_read(
     long_built: MemoryWorld, plan: Callable[[Services], Plan]
@@ -167,6 +169,7 @@ def decided(world: MemoryWorld) -> tuple[dict[str, Decision], Counted]:
     return {each.name: detect(counting, binding, each, seen=seen) for each in names}, state
 
 
+@pytest.mark.full
 def test_what_sessions_would_do_is_decided_from_the_entries_that_changed() -> None:
     world = MemoryWorld()
     world.land(*((hour + 0.5, hour) for hour in range(HOURS)), until=HOURS)

@@ -36,6 +36,7 @@ EVENTS: Final = str(SOURCE)
 SHORT, LONG = (2,), (0, 1, *range(3, 60))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "seed", [*SHORT, *(pytest.param(each, marks=pytest.mark.full) for each in LONG)]
 )
@@ -183,11 +184,13 @@ ONE_OF_EACH_STORY: Final = {repr(each.story): name for name, each in DEFECTS.ite
 """Some defects change the end of the same story."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("defect", ONE_OF_EACH_STORY)
 def test_a_story_whose_end_a_defect_changes_ends_well_without_it(defect: str) -> None:
     tell(DEFECTS[defect].story)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_a_planted_defect_is_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = DEFECTS[defect]

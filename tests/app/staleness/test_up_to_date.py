@@ -73,6 +73,7 @@ def test_nothing_is_to_be_done_after_one_look_at_the_catalog() -> None:
     assert asked_for.count("unfinished") == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [SALES_NAME, SHOWN_NAME])
 def test_a_view_that_somebody_dropped_is_made_again(name: ModelName) -> None:
     world = shop()
@@ -152,6 +153,7 @@ def test_views_that_a_promotion_moves_meanwhile_are_no_news() -> None:
     assert replaced_views(services, shown, sound, naming=services.naming) == ()
 
 
+@pytest.mark.full
 def test_a_view_of_a_small_environment_that_somebody_dropped_is_made_again() -> None:
     world = shop()
     edited = graph_of(EDITED)
@@ -201,6 +203,7 @@ def once_kept(texts: dict[str, str]) -> dict[str, str]:
     return {**texts, "sales": texts["sales"].replace("column day", more)}
 
 
+@pytest.mark.full
 def test_a_table_whose_rows_are_kept_for_good_is_reported_and_nothing_is_promoted_over_it() -> None:
     world = shop()
     kept = once_kept(SHOP)
@@ -224,6 +227,7 @@ def test_a_table_whose_rows_are_kept_for_good_is_reported_and_nothing_is_promote
 FORWARD = {**SHOP, "sales": SALES.replace("column day", "column day, forward_only true")}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "texts,options",
     [(FORWARD, {}), (SHOP, {"forward_only": True})],
@@ -262,6 +266,7 @@ def shown_by(world: MemoryWorld, environment: str) -> tuple[int, bool]:
     return shown.revision, shown.promoting
 
 
+@pytest.mark.full
 def test_what_was_dropped_since_the_plan_was_made_is_reported_before_a_promotion_begins() -> None:
     world, plan, table = dropped_in_dev()
     with applying(world.services(), plan) as work:
@@ -276,6 +281,7 @@ def test_what_was_dropped_since_the_plan_was_made_is_reported_before_a_promotion
     assert shown_by(world, "dev") == (1, False)
 
 
+@pytest.mark.full
 def test_a_run_that_follows_the_files_promotes_nothing_over_a_dropped_table() -> None:
     world, plan, table = dropped_in_dev()
     world.catalog.drop_table(table)
@@ -311,6 +317,7 @@ def stuck_in_dev() -> tuple[MemoryWorld, TableName, Table]:
     return world, table, rows
 
 
+@pytest.mark.full
 def test_a_promotion_that_cannot_be_finished_is_left_to_the_next_plan() -> None:
     world, table, _ = stuck_in_dev()
     assert not finish_promotions(world.services(), "dev")
@@ -321,6 +328,7 @@ def test_a_promotion_that_cannot_be_finished_is_left_to_the_next_plan() -> None:
     assert shown_by(world, "dev") == (3, False)
 
 
+@pytest.mark.full
 def test_a_promotion_is_finished_once_the_table_is_restored() -> None:
     world, table, rows = stuck_in_dev()
     world.catalog.tables[table] = rows
@@ -329,6 +337,7 @@ def test_a_promotion_is_finished_once_the_table_is_restored() -> None:
     assert world.rows("mart__dev.total") == [(3 * 220 * 2,)]
 
 
+@pytest.mark.full
 def test_a_view_that_an_unfinished_promotion_was_to_drop_is_dropped_by_the_plan_over_it() -> None:
     world = shop()
     done(world.services(), graph_of(EDITED), "dev")
@@ -340,6 +349,7 @@ def test_a_view_that_an_unfinished_promotion_was_to_drop_is_dropped_by_the_plan_
     assert world.catalog.view(TableName("mart__dev", "total")) is None
 
 
+@pytest.mark.full
 def test_a_promotion_that_was_begun_is_found_and_finished() -> None:
     world, edited = shop(), graph_of(EDITED)
     plan, fuse = asked(world.services(), edited, "prod"), Fuse()
@@ -375,6 +385,7 @@ def session_calls() -> list[str]:
     return fuse.names
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", ["record_intent", "stage", "record_staged", "publish"])
 def test_a_session_that_was_stopped_is_found_and_ended(call: str) -> None:
     world, names = late_world(), session_calls()
@@ -389,6 +400,7 @@ def test_a_session_that_was_stopped_is_found_and_ended(call: str) -> None:
     assert plan_environment(world.services(), LATE, "prod").is_up_to_date
 
 
+@pytest.mark.full
 def test_a_session_that_was_given_up_is_run_again() -> None:
     world, names = late_world(), session_calls()
     services = world.services(Fuse(cut_at=names.index("record_intent") + 1, after=True))
@@ -418,6 +430,7 @@ def rewritten_world() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "call",
     [
@@ -455,6 +468,7 @@ def test_what_is_being_written_right_now_is_left_to_whoever_writes_it() -> None:
     assert world.services().state.open_work(key) == before
 
 
+@pytest.mark.full
 def test_what_cannot_be_ended_since_the_catalog_is_busy_is_no_success(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -52,6 +52,7 @@ def pair_world() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_no_environment_reads_a_time_of_a_full_table_that_its_owner_has_yet_to_make() -> None:
     world = pair_world()
     world.land((75, 1), until=96)
@@ -61,6 +62,7 @@ def test_no_environment_reads_a_time_of_a_full_table_that_its_owner_has_yet_to_m
     assert amounts(world, "mart.child") == [2, 10, 14, 20]
 
 
+@pytest.mark.full
 def test_an_environment_reads_a_full_table_of_another_that_is_made_for_today() -> None:
     world = pair_world()
     hourly = {**PAIR, "child": CHILD.replace("@daily", "@hourly")}
@@ -71,6 +73,7 @@ def test_an_environment_reads_a_full_table_of_another_that_is_made_for_today() -
     assert work(plan) == {"child": [Interval(hour_of(0), hour_of(75))]}
 
 
+@pytest.mark.full
 def test_r15_a_full_table_that_is_made_first_is_read_by_what_comes_back() -> None:
     world = pair_world()
     done(world.services(), graph_of(TWICE), "prod")
@@ -83,6 +86,7 @@ def test_r15_a_full_table_that_is_made_first_is_read_by_what_comes_back() -> Non
     assert asked(world.services(), graph_of(PAIR), "prod").is_up_to_date
 
 
+@pytest.mark.full
 def test_r15_late_rows_that_a_session_loads_first_are_read_by_what_comes_back() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
@@ -101,6 +105,7 @@ WIDER = {**SHOP, "sales": SALES.replace("AS amount FROM", "AS amount, COUNT(*) A
 STAMPED = {**SHOP, "sales": SALES.replace("cron", "stamp 'two', cron")}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edited", [WIDER, STAMPED], ids=["wider", "stamped"])
 @pytest.mark.parametrize("first", ["prod", "dev"])
 def test_what_reads_a_table_that_is_rebuilt_has_its_late_rows_too(
@@ -128,6 +133,7 @@ def test_what_reads_a_table_that_is_rebuilt_with_the_same_rows_stays(
     assert work(plan).keys() == {"sales", "shown"}
 
 
+@pytest.mark.full
 def test_late_rows_come_through_several_tables_that_are_rebuilt() -> None:
     world = shop_in_production()
     world.land((2, 100), until=72)

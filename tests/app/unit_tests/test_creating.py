@@ -50,6 +50,7 @@ class Live:
         return LIVE
 
 
+@pytest.mark.full
 def test_a_created_test_passes_and_has_the_rows_of_its_interval(tmp_path: Path) -> None:
     files, live = shop(tmp_path), Live()
     made = create_test(files.configuration, files.graph, wanted("mart.daily", DAY), live, engines())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.app.unit_tests.shop import engines, results
 from vde_dagster.app.unit_tests.running import AnsweredBy, Engines, Outcome
 
@@ -111,6 +113,7 @@ def test_without_an_engine_such_a_test_is_not_run(tmp_path: Path) -> None:
     assert (done.outcome, done.answered_by) == (Outcome.NOT_RUN, AnsweredBy.NONE)
 
 
+@pytest.mark.full
 def test_a_test_that_fails_in_a_part_is_known_to_fail_though_the_rest_is_not_run(
     tmp_path: Path,
 ) -> None:

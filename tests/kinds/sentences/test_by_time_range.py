@@ -93,6 +93,7 @@ def days(first: str, count: int) -> Interval:
 # What an evaluation does
 
 
+@pytest.mark.full
 def test_an_evaluation_replaces_the_rows_of_its_range_and_no_others() -> None:
     world = MemoryWorld()
     world.land((1, 10), (25, 20), until=48)
@@ -104,6 +105,7 @@ def test_an_evaluation_replaces_the_rows_of_its_range_and_no_others() -> None:
     assert world.rows("demo.daily") == [(date(2024, 1, 1), 10), (date(2024, 1, 2), 22)]
 
 
+@pytest.mark.full
 def test_rows_of_its_range_that_the_query_no_longer_returns_are_deleted() -> None:
     world = MemoryWorld()
     world.land((1, 10), (25, 20), until=48)
@@ -131,6 +133,7 @@ WHERE e.at BETWEEN @start_dt AND @end_dt
 """
 
 
+@pytest.mark.full
 def test_what_reads_a_full_parent_is_evaluated_again_when_that_is_made_again() -> None:
     world = MemoryWorld()
     world.land((1, 10), until=24)
@@ -141,6 +144,7 @@ def test_what_reads_a_full_parent_is_evaluated_again_when_that_is_made_again() -
     assert [row[:2] for row in world.rows("demo.shares")] == [(10, 40), (30, 40)]
 
 
+@pytest.mark.full
 def test_only_missing_intervals_are_evaluated() -> None:
     world = MemoryWorld()
     world.land((1, 10), (25, 20), until=48)
@@ -186,6 +190,7 @@ def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
     assert "WHERE event_time BETWEEN @start_dt AND @end_dt" in found.advice
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "query",
     [
@@ -239,6 +244,7 @@ def test_the_time_column_is_named_in_the_kind() -> None:
     assert read(text).time_column == "event_date"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "condition",
     [
@@ -295,6 +301,7 @@ def test_audits_name_their_columns() -> None:
 # The sequence of the example
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "dialect,bound",
     [

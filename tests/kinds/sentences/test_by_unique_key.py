@@ -113,6 +113,7 @@ def test_it_may_filter_what_it_reads_by_time() -> None:
     assert [row[0] for row in found] == [2, 3, 4]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
 def test_its_time_macros_are_utc_whatever_the_zone_of_the_cron(zone: str) -> None:
     text = EXAMPLE.replace("cron '@daily'", f"cron '@daily', cron_tz '{zone}'")
@@ -149,6 +150,7 @@ def a_source() -> MemoryWorld:
     return world
 
 
+@pytest.mark.full
 def test_the_first_load_of_the_example_makes_the_whole_table() -> None:
     world = a_source()
     assert built(world, EXAMPLE) == [(str(NAME), span("2020-01-01", "2024-01-01"))]
@@ -158,6 +160,7 @@ def test_the_first_load_of_the_example_makes_the_whole_table() -> None:
     assert world.rows(f"{NAME.schema}__dev.{NAME.name}") == rows
 
 
+@pytest.mark.full
 def test_each_column_is_cast_to_its_declared_type() -> None:
     world = a_source()
     declared = "columns (id int, item_id double, event_date date),\n  start '2020"
@@ -234,6 +237,7 @@ def test_a_merge_filter_is_one_condition_or_several() -> None:
     assert "source.item_id IS NULL AND target.event_date >" in several
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "option,column",
     [
@@ -313,6 +317,7 @@ def test_it_is_restated_whole() -> None:
     assert found.ranges == {NAME: (span("2020-01-01", "2024-10-31"),)}
 
 
+@pytest.mark.full
 def test_another_key_clause_or_filter_is_another_version() -> None:
     versions = {
         node_of(text).fingerprint.data

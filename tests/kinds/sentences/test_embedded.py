@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import built, node_of, read, refusal, rows_of, sql_of
 from vde_dagster.core.model.kinds import Embedded
@@ -16,6 +18,7 @@ SELECT SUM(amount) AS amount FROM demo.large"""
 EVENTS = [["1", "2024-01-01", "5"], ["2", "2024-01-01", "20"], ["3", "2024-01-01", "30"]]
 
 
+@pytest.mark.full
 def test_several_models_share_its_query() -> None:
     data = {"raw.events": EVENTS}
     assert read(LARGE).kind == Embedded()
@@ -23,6 +26,7 @@ def test_several_models_share_its_query() -> None:
     assert rows_of(LARGE, SUMMED, start="2024-01-01", end="2024-01-02", data=data) == [(50,)]
 
 
+@pytest.mark.full
 def test_it_has_no_table_and_no_view() -> None:
     world = MemoryWorld()
     world.land((1, 5), (2, 20), (3, 30), until=24)

@@ -61,6 +61,7 @@ ROWS = "raw.rows"
 FIRST, SECOND, THIRD = (date(2024, 1, day) for day in (1, 2, 3))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text,ids,loads",
     [
@@ -185,6 +186,7 @@ def test_any_text_among_the_options_is_read_or_reported(
 # Options that change no row
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "keyword,option",
     [
@@ -268,6 +270,7 @@ SELECT SUM(amount) AS amount FROM demo.events"""
 LARGE = "MODEL (name demo.large, kind VIEW); SELECT id FROM demo.events WHERE amount > 10"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("environment,schema", [("prod", "demo"), ("dev", "demo__dev")])
 def test_each_environment_has_a_view_of_the_versioned_table(environment: str, schema: str) -> None:
     world = MemoryWorld()

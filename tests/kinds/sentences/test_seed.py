@@ -42,6 +42,7 @@ def test_its_rows_are_those_of_a_csv_file() -> None:
     assert world.rows("demo.seed_example") == [(1, 2, first), (3, 4, second)]
 
 
+@pytest.mark.full
 def test_it_is_loaded_once_unless_the_model_or_the_file_changed() -> None:
     world = MemoryWorld()
     assert built(world) == ["demo.seed_example"]

@@ -29,6 +29,7 @@ GROUP BY CAST(at - INTERVAL 8 HOURS AS DATE)
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lookback", [0, 1])
 def test_days_of_a_zone_behind_utc_are_made_whole_by_the_next_day(lookback: int) -> None:
     """A day in a zone eight hours behind ends eight hours after the day in UTC that is due."""

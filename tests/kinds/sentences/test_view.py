@@ -82,6 +82,7 @@ def test_a_python_model_cannot_be_one() -> None:
     assert refusal(text) == "a Python model cannot be of kind VIEW"
 
 
+@pytest.mark.full
 def test_its_query_runs_whenever_somebody_reads_it() -> None:
     world = world_of(5, 20)
     built(world, EVENTS, LARGE)
@@ -90,6 +91,7 @@ def test_its_query_runs_whenever_somebody_reads_it() -> None:
     assert world.rows("demo.large") == [(2, 20), (3, 30)]
 
 
+@pytest.mark.full
 def test_it_is_rebuilt_only_when_its_query_or_what_it_reads_changed() -> None:
     world = world_of(5, 20)
     assert ("demo.large", ALWAYS) in built(world, EVENTS, LARGE)

@@ -72,6 +72,7 @@ def test_the_hash_gives_the_published_digests(text: str) -> None:
     assert digest(text.encode()).hex() == PUBLISHED[text]
 
 
+@pytest.mark.full
 def test_the_hash_has_the_verification_value_of_its_authors_test_suite() -> None:
     # SMHasher, VerificationTest: keys {}, {0}, {0,1}, ... with seeds 256, 255, ...; then the hash
     # of all their hashes, of which the first four bytes count.
@@ -106,6 +107,7 @@ def values(of: Type, count: int) -> list[object]:
     return [field(of, rng) for _ in range(count)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", WITHOUT_VARIANTS)
 def test_bytes_and_hashes_are_those_of_another_implementation(name: str) -> None:
     of = TYPES[name]
@@ -234,6 +236,7 @@ def expected(numbers: Sequence[int]) -> RowSum:
     return RowSum(rows=len(hashes), sum=sum(hashes) % MODULUS)
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_sums_of_groups_and_of_all_rows(spark: SparkSession) -> None:
     rows = rows_of(spark)
@@ -242,6 +245,7 @@ def test_sums_of_groups_and_of_all_rows(spark: SparkSession) -> None:
     assert murmur_sums(rows.repartition(3)) == {None: total(days.values())}
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_no_rows_have_the_empty_sum(spark: SparkSession) -> None:
     rows = rows_of(spark).where("id < 0").coalesce(1)
@@ -249,6 +253,7 @@ def test_no_rows_have_the_empty_sum(spark: SparkSession) -> None:
     assert murmur_sums(rows, F.col("day")) == {}
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_rows_without_a_group_are_a_group(spark: SparkSession) -> None:
     rows = rows_of(spark)
@@ -259,6 +264,7 @@ def test_rows_without_a_group_are_a_group(spark: SparkSession) -> None:
     assert total(found.values()) == expected(range(1000))
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_halves_are_columns_of_their_row(spark: SparkSession) -> None:
     rows = rows_of(spark)
@@ -283,6 +289,7 @@ print(function(column).field('lower').to_pylist())
 """
 
 
+@pytest.mark.full
 def test_workers_need_neither_this_package_nor_mmh3() -> None:
     shipped = cloudpickle.dumps(  # type: ignore[no-untyped-call] # it has no types
         travelling(murmur_batches.halves)

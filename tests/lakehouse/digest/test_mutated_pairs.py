@@ -240,6 +240,7 @@ def moved_sums(spark: SparkSession, rows: DataFrame, algorithm: str) -> Sums:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.full
 def test_pairs_are_many_and_no_two_sides_mean_the_same() -> None:
     made = pairs(SHORT)
     assert len(made) == SHORT * (
@@ -255,6 +256,7 @@ def test_pairs_are_many_and_no_two_sides_mean_the_same() -> None:
         assert left == same_again, pair
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
 def test_rows_that_differ_in_one_place_have_other_sums(summed: Summed, algorithm: str) -> None:
@@ -281,6 +283,7 @@ def test_other_forms_orders_partitions_and_zones_change_nothing(
     assert changed == []
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
 def test_sums_are_those_of_another_implementation(summed: Summed, algorithm: str) -> None:

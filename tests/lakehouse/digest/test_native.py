@@ -215,6 +215,7 @@ def hashes(rows: DataFrame, halves: list[SparkColumn]) -> dict[str, tuple[Hash, 
     }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name",
     [
@@ -248,6 +249,7 @@ def test_the_halves_of_a_hash_differ(hashes: dict[str, tuple[Hash, Hash]]) -> No
     assert all(upper != lower for pair in hashes.values() for upper, lower in pair)
 
 
+@pytest.mark.full
 def test_compiled_expressions_agree_with_interpreted_ones(
     spark: SparkSession,
     rows: DataFrame,
@@ -280,6 +282,7 @@ def compiled_together(schema: StructType) -> Iterator[list[int]]:
     yield from (flat[at : at + 32] for at in range(0, len(flat), 32))
 
 
+@pytest.mark.full
 def test_sums_are_exact_modulo_two_to_the_128_however_rows_are_partitioned(
     spark: SparkSession,
 ) -> None:
@@ -290,6 +293,7 @@ def test_sums_are_exact_modulo_two_to_the_128_however_rows_are_partitioned(
     assert row_sums(many.repartition(2), XXHASH64X2) == {None: expected}
 
 
+@pytest.mark.full
 def test_the_sum_is_that_of_the_hashes_as_unsigned_numbers(spark: SparkSession) -> None:
     frame = spark.range(100).selectExpr("id", "IF(id % 3 = 0, NULL, CAST(id AS STRING)) AS t")
     upper, lower = native.halves(frame)
@@ -298,6 +302,7 @@ def test_the_sum_is_that_of_the_hashes_as_unsigned_numbers(spark: SparkSession) 
     assert row_sums(frame, XXHASH64X2) == {None: RowSum(rows=100, sum=expected)}
 
 
+@pytest.mark.full
 def test_groups_have_the_sums_of_their_rows(spark: SparkSession) -> None:
     hashes = [reference.xxhash64x2([(LONG, number)]) for number in range(1000)]
     assert row_sums(spark.range(1000), XXHASH64X2, F.col("id") % 7) == {
@@ -306,6 +311,7 @@ def test_groups_have_the_sums_of_their_rows(spark: SparkSession) -> None:
     }
 
 
+@pytest.mark.full
 def test_no_rows_have_the_empty_sum(spark: SparkSession) -> None:
     nothing = spark.sql("SELECT 1 AS a WHERE false")
     assert row_sums(nothing, XXHASH64X2) == {None: RowSum()}
@@ -317,6 +323,7 @@ def test_an_algorithm_that_is_none_is_refused(spark: SparkSession) -> None:
         row_sums(spark.range(1), "md5")
 
 
+@pytest.mark.full
 def test_instants_do_not_depend_on_the_sessions_zone(spark: SparkSession) -> None:
     frame = spark.sql(
         "SELECT timestamp_seconds(1357000000) t, array(timestamp_seconds(5)) a, "
@@ -331,6 +338,7 @@ def test_instants_do_not_depend_on_the_sessions_zone(spark: SparkSession) -> Non
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.full
 def test_more_columns_than_a_word_has_flags_are_distinguished(spark: SparkSession) -> None:
     # Column 0 and column 62 have the same bit, each in its own word.
     names = [f"CAST(IF(id = {number}, NULL, 1) AS INT) AS c{number}" for number in range(130)]
@@ -339,11 +347,13 @@ def test_more_columns_than_a_word_has_flags_are_distinguished(spark: SparkSessio
     assert len(set(uppers)) == len(set(lowers)) == 130
 
 
+@pytest.mark.full
 def test_names_of_columns_are_taken_as_they_are(spark: SparkSession) -> None:
     plain = row_sums(spark.sql("SELECT 1 AS a, 2 AS b"), XXHASH64X2)
     assert row_sums(spark.sql("SELECT 1 AS `a.b c`, 2 AS `x``y`"), XXHASH64X2) == plain
 
 
+@pytest.mark.full
 def test_a_table_is_hashed_as_the_rows_that_were_written_to_it(
     spark: SparkSession, spark_lake: SparkLake
 ) -> None:
@@ -360,6 +370,7 @@ def test_a_table_is_hashed_as_the_rows_that_were_written_to_it(
     assert row_sums(spark.table(table), XXHASH64X2) == row_sums(frame, XXHASH64X2)
 
 
+@pytest.mark.full
 def test_the_encoding_stays_what_it_is(spark: SparkSession) -> None:
     # A stored D-SHA must mean the same for ever: a change here is a new algorithm. The number is
     # what the independent implementation in `reference` gives.
@@ -371,6 +382,7 @@ def test_the_encoding_stays_what_it_is(spark: SparkSession) -> None:
     }
 
 
+@pytest.mark.full
 def test_the_columns_of_a_table_are_hashed_as_the_fields_of_a_row(spark: SparkSession) -> None:
     """Those of more than one word of flags, with names that have to be quoted, and of all sorts."""
     values = ["1", "'a'", "CAST(NULL AS INT)", "named_struct('b', NULL, 'c', 2)", "array(1, NULL)"]

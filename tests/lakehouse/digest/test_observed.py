@@ -66,6 +66,7 @@ def added(catalog: Catalog, table: str) -> int:
     return int(newest.summary["added-records"] or 0)
 
 
+@pytest.mark.full
 def test_what_was_observed_is_what_lies_in_the_table(
     spark: SparkSession, catalog: Catalog, table: str
 ) -> None:
@@ -76,6 +77,7 @@ def test_what_was_observed_is_what_lies_in_the_table(
     assert found.sums(ROWS) == row_sums(spark.table(table), XXHASH64X2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_both_ways_give_the_same_sum(spark: SparkSession, table: str, algorithm: str) -> None:
     rows, found = observed(frame(spark, 50), algorithm)
@@ -89,6 +91,7 @@ def test_no_rows_are_observed_as_none(spark: SparkSession, table: str) -> None:
     assert found.sums(0) == {None: RowSum()}
 
 
+@pytest.mark.full
 def test_groups_that_turn_out_to_be_none_are_observed_as_none(
     spark: SparkSession, table: str
 ) -> None:
@@ -99,6 +102,7 @@ def test_groups_that_turn_out_to_be_none_are_observed_as_none(
     assert found.sums(0) == {None: RowSum()}
 
 
+@pytest.mark.full
 def test_rows_that_a_range_distribution_reads_twice_are_not_believed(
     spark: SparkSession, catalog: Catalog, table: str
 ) -> None:
@@ -111,6 +115,7 @@ def test_rows_that_a_range_distribution_reads_twice_are_not_believed(
     assert row_sums(spark.table(table), XXHASH64X2) == row_sums(frame(spark), XXHASH64X2)
 
 
+@pytest.mark.full
 def test_rows_that_somebody_looked_at_in_part_before_are_not_believed(
     spark: SparkSession, catalog: Catalog, table: str
 ) -> None:
@@ -122,6 +127,7 @@ def test_rows_that_somebody_looked_at_in_part_before_are_not_believed(
     assert found.sums(ROWS) is None
 
 
+@pytest.mark.full
 def test_rows_that_somebody_looked_at_as_a_whole_before_are_counted_once(
     spark: SparkSession, table: str
 ) -> None:
@@ -131,6 +137,7 @@ def test_rows_that_somebody_looked_at_as_a_whole_before_are_counted_once(
     assert found.sums(ROWS) == row_sums(spark.table(table), XXHASH64X2)
 
 
+@pytest.mark.full
 def test_rows_that_are_filtered_after_they_were_observed_are_not_believed(
     spark: SparkSession, catalog: Catalog, table: str
 ) -> None:
@@ -140,6 +147,7 @@ def test_rows_that_are_filtered_after_they_were_observed_are_not_believed(
     assert found.sums(ROWS // 2) is None
 
 
+@pytest.mark.full
 def test_a_write_that_fails_leaves_the_next_one_alone(spark: SparkSession, table: str) -> None:
     failing = frame(spark).withColumn(
         "t", F.when(F.col("id") == ROWS - 1, F.raise_error(F.lit("no"))).otherwise(F.col("t"))

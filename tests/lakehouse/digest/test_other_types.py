@@ -151,6 +151,7 @@ def test_each_type_has_another_that_says_the_same() -> None:
     assert all(each.other.type != TYPES[each.name] for each in RETYPED)
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
 def test_the_same_values_under_another_type_have_another_digest(

@@ -37,6 +37,7 @@ def test_the_hash_of_the_reference_has_its_authors_digests(length: int, seed: in
     assert xxhash.xxh64_intdigest(sanity_bytes(length), seed) == PUBLISHED[length, seed]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_sparks_hash_is_that_of_the_reference(spark: SparkSession) -> None:
     # Spark starts from the seed 42, and goes on from a value's hash to the next value.
@@ -50,6 +51,7 @@ def test_sparks_hash_is_that_of_the_reference(spark: SparkSession) -> None:
     assert [(one % 2**64, two % 2**64) for one, two in both] == expected
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_sparks_hash_gives_what_its_documentation_says(spark: SparkSession) -> None:
     # https://spark.apache.org/docs/latest/api/sql/#xxhash64

@@ -79,6 +79,7 @@ CASES: Final = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "worlds,case",
     both_worlds({case.name: case for case in CASES}, short=["the first letters, and years"]),
@@ -115,6 +116,7 @@ def test_an_empty_result_changes_nothing(worlds: Worlds) -> None:
         assert table.files() == files
 
 
+@pytest.mark.full
 @SPARK_IN_FULL_FORM
 def test_replacing_with_a_then_b_then_a_gives_a_again(worlds: Worlds) -> None:
     table = worlds.table(STOCK, field("region"))

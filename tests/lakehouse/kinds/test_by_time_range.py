@@ -145,6 +145,7 @@ def units(case: Case, interval: Interval) -> list[Interval]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("worlds,case", CASES, indirect=["worlds"])
 def test_exactly_the_interval_is_replaced_in_every_layout(worlds: Worlds, case: Case) -> None:
     def inside(row: Values, interval: Interval = case.replaced) -> bool:
@@ -177,6 +178,7 @@ def test_exactly_the_interval_is_replaced_in_every_layout(worlds: Worlds, case: 
         assert case.whole is all(all(map(inside, found)) for found in mixed)
 
 
+@pytest.mark.full
 @SPARK_IN_FULL_FORM
 def test_an_interval_is_replaced_by_the_same_rows_and_by_none(worlds: Worlds) -> None:
     case = Case(name="", partitioned_by=(field("at", "days"),))
@@ -194,6 +196,7 @@ def test_an_interval_is_replaced_by_the_same_rows_and_by_none(worlds: Worlds) ->
     assert sums[4] == sums[5] == {hours(24, 25): RowSum(), hours(25, 26): RowSum()}
 
 
+@pytest.mark.full
 def test_two_intervals_are_replaced_in_one_unit_of_work(worlds: Worlds) -> None:
     case = Case(name="")
     table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)
@@ -221,6 +224,7 @@ def test_a_text_inside_the_interval_that_is_no_time_is_refused(worlds: Worlds, t
     assert table.head() is None
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "layout",

@@ -128,6 +128,7 @@ def test_rows_are_merged_by_their_key(worlds: Worlds, case: Case) -> None:
     assert total(changes) == table.sum_of_all()
 
 
+@pytest.mark.full
 @SPARK_IN_FULL_FORM
 def test_merging_a_then_b_then_a_gives_a_again(worlds: Worlds) -> None:
     table = worlds.table(ITEMS)
@@ -140,6 +141,7 @@ def test_merging_a_then_b_then_a_gives_a_again(worlds: Worlds) -> None:
     assert total(sums) == table.sum_of_all()
 
 
+@pytest.mark.full
 def test_a_key_may_be_a_field_of_a_struct(worlds: Worlds) -> None:
     types = {"id": "struct<no:int>", "name": "string"}
     table = worlds.table(types)
@@ -157,6 +159,7 @@ SHARED: Final = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "worlds,case",
     both_worlds({key: (key, *case) for key, case in SHARED.items()}, short=["(id, name)"]),
@@ -180,6 +183,7 @@ def test_two_new_rows_of_one_key_are_refused_and_nothing_is_published(
     assert table.rows() == [(7, "kept")]
 
 
+@pytest.mark.full
 def test_files_without_a_row_that_matches_are_left_as_they_are(worlds: Worlds) -> None:
     table = worlds.table(ITEMS, field("name"))
     write = MergeRows(interval=days(1), key=("id", "name"))

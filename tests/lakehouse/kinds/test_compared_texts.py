@@ -23,6 +23,7 @@ SELECT id, CAST(t AS TIMESTAMP) AS at FROM m.texts WHERE t BETWEEN @start_ds AND
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "form, missed",
     [

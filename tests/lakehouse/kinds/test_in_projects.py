@@ -90,6 +90,7 @@ def kept(name: str) -> str:
     return f"MODEL (name {name}, kind {KEPT[name]}, cron '@hourly');\n{QUERY}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "names",
     [
@@ -136,6 +137,7 @@ def test_what_builds_on_itself_is_restated_whole_behind_the_old_rows(
         assert recorded.rows == len(folder.rows(name))
 
 
+@pytest.mark.full
 def test_a_child_reads_its_parent_as_it_was_when_it_began(
     make: Callable[[dict[str, str]], Folder],
 ) -> None:

@@ -347,6 +347,7 @@ def tables(spark: SparkSession, spark_lake: SparkLake) -> Iterator[Tables]:
     watch.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "case",
     [

@@ -444,6 +444,7 @@ CASES: Final = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("life", CASES)
 def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> None:
     memory, spark = in_memory(lake.schema), on_spark(lake)

@@ -200,6 +200,7 @@ SPARK_IN_FULL_FORM: Final = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "lake,history,loads",
     [
@@ -254,6 +255,7 @@ def test_after_an_empty_first_load_a_row_is_valid_from_its_own_time(
     assert ordered(lake.rows()) == [(1, day(2), day(2), None), (2, None, day(4), None)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("metrics", ["default", "none"])
 def test_it_is_known_whether_a_history_ends(lake: Lake, metrics: str) -> None:
     """By the metadata of its files, or by its rows where that says nothing."""
@@ -343,6 +345,7 @@ def test_a_history_that_is_restated_begins_again(lake: Lake) -> None:
     assert staged.sums[0][days(0)].rows == 1
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_a_history_goes_on_after_a_column_was_added(spark_lake_of_histories: Lake) -> None:
     """Rule R11: rows from before have NULL there, and closed ones are not written again."""
@@ -357,6 +360,7 @@ def test_a_history_goes_on_after_a_column_was_added(spark_lake_of_histories: Lak
     assert found == {(1, "a"): (False, None), (1, "c"): (True, 7), (2, "b"): (True, None)}
 
 
+@pytest.mark.full
 def test_rows_that_share_a_key_are_an_error_that_names_some(lake: Lake) -> None:
     columns = ("id", "name", "price")
     first = [(1, "a", Decimal(1)), (2, "b", Decimal(2))]

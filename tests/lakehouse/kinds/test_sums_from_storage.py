@@ -73,6 +73,7 @@ def write(
     return table.publish(staging).sums[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
 def test_the_sums_of_intervals_are_those_of_the_rows_that_lie_there(
     worlds: Worlds, algorithm: str
@@ -146,6 +147,7 @@ def history(number: int, time_type: str) -> KeepHistory:
     return KeepHistory(interval=days(number), history=kept, execution_time=at, is_first=not number)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "kind,unit,whole,zone",
     [
@@ -177,6 +179,7 @@ def test_rows_belong_to_their_units_whatever_zone_a_statement_sets(
     assert {each.start: found[each].rows for each in found if found[each].rows} == expected
 
 
+@pytest.mark.full
 def test_another_a_lost_and_a_stray_row_change_the_sum_of_their_own_hour(on_spark: Worlds) -> None:
     """Somebody else changes the table behind the ledger's back."""
     algorithm = XXHASH64X2
@@ -204,6 +207,7 @@ def test_another_a_lost_and_a_stray_row_change_the_sum_of_their_own_hour(on_spar
     assert [each for each in found if each not in recorded] == [hours(7, 8)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
 def test_rows_are_summed_as_they_were_before_columns_came_and_types_widened(
     on_spark: Worlds, algorithm: str

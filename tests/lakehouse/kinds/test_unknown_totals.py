@@ -58,6 +58,7 @@ def forget_totals(table: World) -> None:
     compact(table.iceberg, table.iceberg.load_table((name.namespace, name.name)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", cases({**BUILT, **REPLACED}, SHORT))
 def test_no_row_is_doubled_where_others_left_out_how_many_there_are(
     on_spark: Worlds, case: tuple[str, list[Values]]
@@ -85,6 +86,7 @@ def test_a_table_is_rebuilt_if_others_left_out_how_many_rows_there_are(
     assert total(staged.sums[0].values()) == table.sum_of_all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", cases(BUILT, ["by key"]))
 def test_a_load_of_nothing_leaves_even_an_empty_table_at_its_iceberg_snapshot(
     on_spark: Worlds, case: tuple[str, list[Values]]

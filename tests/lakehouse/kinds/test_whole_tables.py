@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ITEMS: Final = {"id": "int", "name": "string"}
 
 
+@pytest.mark.full
 def test_a_full_table_has_the_rows_of_its_last_evaluation(worlds: Worlds) -> None:
     table = worlds.table(ITEMS, field("id", "bucket", 2))
     write = ReplaceTable(interval=days(0))
@@ -33,6 +34,7 @@ def test_a_full_table_has_the_rows_of_its_last_evaluation(worlds: Worlds) -> Non
     assert sums[2] == {days(0): RowSum()} != sums[3]
 
 
+@pytest.mark.full
 def test_unmanaged_rows_are_added_whatever_is_there(worlds: Worlds) -> None:
     table = worlds.table(ITEMS, field("name"))
     a, b = [(1, "a"), (2, "b"), (2, "b")], [(1, "a")]
@@ -49,6 +51,7 @@ def test_unmanaged_rows_are_added_whatever_is_there(worlds: Worlds) -> None:
     assert total(changes) == table.sum_of_all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "worlds,write",
     both_worlds(
@@ -136,6 +139,7 @@ TYPES: Final[Sequence[tuple[str, str, str]]] = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_every_type_that_iceberg_has_comes_back_as_it_was(on_spark: Worlds) -> None:
     made = [f"{value} AS c{number}" for number, (_, value, _) in enumerate(TYPES)]

@@ -227,6 +227,7 @@ def folder(tmp_path: Path, spark: SparkSession) -> Folder:
     return Folder.make(tmp_path / "project", f"lake_{uuid.uuid4().hex[:8]}", MODELS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "case",
     [

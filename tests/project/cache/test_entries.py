@@ -200,6 +200,7 @@ def test_a_folder_that_cannot_be_written_is_read_or_not_used(
         cache.path.parent.chmod(0o755)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 def test_a_locked_file_is_not_waited_for(folder: Path, cache: ModelCache, lock: str) -> None:
@@ -234,6 +235,7 @@ def test_a_file_that_is_locked_against_readers_too_is_a_miss(
 PROCESSES, MODELS = (4, 40) if is_full() else (2, 10)
 
 
+@pytest.mark.full
 def test_processes_that_load_at_once_find_the_same(folder: Path, cache: ModelCache) -> None:
     for number in range(MODELS):
         (folder / f"models/m/n{number}.sql").write_text(f"SELECT id + {number} AS id FROM m.top")
@@ -333,6 +335,7 @@ def code_digests_of(folder: Path, *edited: Path) -> list[str]:
     return answer.stdout.split()
 
 
+@pytest.mark.full
 def test_any_change_of_the_code_that_reads_is_another_version(tmp_path: Path) -> None:
     copy = tmp_path / "vde_dagster"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

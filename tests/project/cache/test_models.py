@@ -84,6 +84,7 @@ def both(names: str) -> set[str]:
 
 
 # What is found is what would be read
+@pytest.mark.full
 @pytest.mark.parametrize("projects", PROJECTS)
 def test_a_project_is_the_same_with_what_was_read_before(tmp_path: Path, projects: str) -> None:
     cache = ModelCache(path=tmp_path / CACHE)
@@ -105,6 +106,7 @@ def test_a_project_is_the_same_with_what_was_read_before(tmp_path: Path, project
     holds()
 
 
+@pytest.mark.full
 def test_many_edits_of_one_project_in_a_row_are_never_mixed_up(tmp_path: Path) -> None:
     """One cache for all, each file now and then as it was before."""
     cache = ModelCache(path=tmp_path / CACHE)
@@ -153,6 +155,7 @@ def put(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_the_second_time_nothing_is_read_and_no_tree_is_unpacked(
     tmp_path: Path, cache: ModelCache
 ) -> None:
@@ -214,6 +217,7 @@ EDITS: list[tuple[str, Mapping[str, str], str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what,edit,read_anew,resolved_anew", EDITS, ids=[row[0] for row in EDITS])
 def test_after_an_edit_what_depends_on_it_is_read_again_and_nothing_else(
     tmp_path: Path,
@@ -263,6 +267,7 @@ def test_a_file_that_is_moved_is_another_source(tmp_path: Path, cache: ModelCach
 
 
 # What is never kept
+@pytest.mark.full
 def test_what_is_wrong_with_a_model_is_reported_each_time(
     tmp_path: Path, cache: ModelCache
 ) -> None:
@@ -300,6 +305,7 @@ CLOSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "head,kept", [*((each, False) for each in OPEN), *((each, True) for each in CLOSED)]
 )
@@ -340,6 +346,7 @@ def test_a_macro_that_reads_the_environment_sees_it_as_it_is(
         assert body.expression.sql() == f"SELECT {value} AS one"
 
 
+@pytest.mark.full
 def test_a_query_with_an_embedded_one_that_may_change_by_itself_is_looked_at_each_time(
     tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +377,7 @@ def test_a_python_model_is_run_each_time(
         assert node.model.owner == value
 
 
+@pytest.mark.full
 def test_nothing_is_kept_or_found_while_a_python_file_fails(
     tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +394,7 @@ def test_nothing_is_kept_or_found_while_a_python_file_fails(
 
 
 # Other code
+@pytest.mark.full
 def test_what_other_code_has_read_is_not_found(tmp_path: Path, cache: ModelCache) -> None:
     folder = put(tmp_path / "p", BASE)
     load(folder, cache)

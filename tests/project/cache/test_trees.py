@@ -42,6 +42,7 @@ def seen(tree: exp.Expr) -> list[object]:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dialect,sql", QUERIES, ids=[row[1][:40] for row in QUERIES])
 def test_a_tree_is_there_again_with_comments_and_positions(dialect: str, sql: str) -> None:
     tree = sqlglot.parse_one(sql, dialect=dialect)

@@ -71,6 +71,7 @@ def read(text: str, most: int = MOST) -> list[str]:
     return [str(each) for each in problems.found]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text,line", TEXTS.values(), ids=TEXTS)
 def test_statements_that_multiply_are_refused_with_their_place(text: str, line: int | None) -> None:
     problem = read(text)[0]
@@ -102,6 +103,7 @@ def test_an_endless_macro_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert problem.startswith(f"models/m.sql:3: {said}")
 
 
+@pytest.mark.full
 def test_a_large_model_is_within_the_bound() -> None:
     """A thousand columns in two steps, each with its cast and its name."""
     cast = "CAST(x AS BIGINT) AS @{x}_n"

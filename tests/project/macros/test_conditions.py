@@ -78,6 +78,7 @@ def combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(pair.map(lambda each: f"({' '.join(each)})"), inner.map("(NOT {})".format))
 
 
+@pytest.mark.full
 @given(st.recursive(st.sampled_from(["TRUE", "FALSE", "NULL"]), combined, max_leaves=8))
 def test_the_logic_has_three_values(condition: str) -> None:
     assert is_true(sqlglot.parse_one(condition, read="duckdb")) == by_duckdb(condition)
