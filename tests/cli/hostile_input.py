@@ -176,11 +176,11 @@ def _plan_file(random: Random, folder: Path) -> Hostile:
     path = folder / PLAN
     what = _damaged(random, path)
     if random.random() < 0.6 and path.is_file() and not path.is_symlink():
-        what += _signed_plan(path)
+        what += signed_plan(path)
     return Hostile(what=what, file=PLAN, arguments=["apply", str(path)])
 
 
-def _signed_plan(path: Path) -> str:
+def signed_plan(path: Path) -> str:
     """The digest that fits the file, so that only what it says is wrong."""
     try:
         found = json.loads(path.read_bytes())

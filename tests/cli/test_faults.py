@@ -51,6 +51,7 @@ def test_a_type_of_catalog_that_there_is_not_is_said(project: Path) -> None:
     [
         ("warehouse: w", "it has no `uri`"),
         ("type: sql, warehouse: w", "it has no `uri`"),
+        ("type: sql, uri: '', warehouse: w", "it has no `uri`"),
         ("type: rest", "it has no `uri`"),
         ("uri: 'lake://u:canary@host'", "its `uri` is no address of a catalog"),
         ("type: sql, uri: 'lake://u:canary@host/db'", "its `uri` is no address of a catalog"),
@@ -122,6 +123,7 @@ def test_a_catalog_in_a_database_without_a_warehouse_is_said_before_anything_is_
     assert done.exit_code == 1
     assert "the catalog 'lake' has no `warehouse`" in done.stderr
     assert no_traceback(done.stderr)
+    assert not (project / "lake.db").exists()
 
 
 def test_relative_files_are_in_the_projects_folder_wherever_a_command_is_started(

@@ -5,6 +5,7 @@ Never a traceback, a text that calls it a bug, a wait without an end, or a write
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from typing import Final, NoReturn
 import pytest
 
 from tests.cli.calling import NO_JAVA, call, new_project
-from tests.cli.hostile_input import FILES, PLAN, SORTS, STATE, Hostile, hostile
+from tests.cli.hostile_input import FILES, PLAN, SORTS, STATE, Hostile, hostile, signed_plan
 from tests.depth import is_full
 from tests.state.rich import fill
 from vde_dagster.composition import VdeProject
@@ -35,6 +36,9 @@ _UNEXPECTED: Final = re.compile(r"vde: unexpected|This is a bug|Traceback")
 
 
 _SHORT, _FULL = 6, 600
+_COUNTS: Final = {"saved plans": (3, 1500)}
+"""How many inputs of a sort are tried in the short and in the full form, where it is not as usual:
+a plan that is read is computed, and what a signed one says has many places."""
 _NO_TESTS: Final = 5
 """The exit code of `vde test` where there are none."""
 
@@ -145,7 +149,7 @@ def tried(seed: int, original: Path, scratch: Path, only: str = "") -> str:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("sort", SORTS)
 def test_it_is_done_or_refused(sort: str, original: Path, tmp_path: Path) -> None:
-    count = _FULL if is_full() else _SHORT
+    count = _COUNTS.get(sort, (_SHORT, _FULL))[is_full()]
     found = [wrong for seed in range(count) if (wrong := tried(seed, original, tmp_path, sort))]
     print(f"{sort}: {count} inputs, {len(found)} faults")
     assert not found, "\n\n".join(found)
@@ -160,6 +164,38 @@ def test_what_was_found_is_refused_in_a_sentence(
     os.mkfifo(tmp_path / "pipe")
     given = Hostile(what=name, arguments=[*command.split(), str(tmp_path / name)])
     assert fault(given, original) == ""
+
+
+@pytest.mark.parametrize(
+    "key, value", [("path", ""), ("text", "{"), ("defaults", {}), ("defaults", {"start": "x"})]
+)
+def test_a_signed_plan_whose_models_cannot_be_read_is_refused(
+    original: Path, tmp_path: Path, key: str, value: object
+) -> None:
+    plan = json.loads((original / PLAN).read_bytes())
+    for snapshot in plan["plan"]["snapshots"].values():
+        before = snapshot["source"][key]
+        snapshot["source"][key] = before | value if isinstance(value, dict) and value else value
+    (tmp_path / PLAN).write_text(json.dumps(plan))
+    assert signed_plan(tmp_path / PLAN)
+    given = Hostile(what=key, arguments=["apply", str(tmp_path / PLAN)])
+    assert fault(given, original) == ""
+    done = call(*given.arguments, "--project", original)
+    assert (done.exit_code, "cannot be read here" in done.stderr) == (1, True)
+
+
+def test_a_long_name_is_formatted(original: Path, tmp_path: Path) -> None:
+    project = shutil.copytree(original, tmp_path / "shop")
+    (project / f"models/mart/{'n' * 240}.sql").write_text("MODEL (name mart.long);\nselect 1 as a")
+    done = call("format", "--project", project)
+    assert done.exit_code == 0, done.output
+    assert call("format", "--check", "--project", project).exit_code == 0
+
+
+def test_files_of_a_request_that_cannot_be_removed_are_named(original: Path) -> None:
+    done = call("ci", "clean", "x", "--files", "/dev/full", "--project", original)
+    assert done.exit_code == 1
+    assert "the files in /dev/full cannot be removed: Not a directory" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["invalidate other", "rollback other --give-up"])

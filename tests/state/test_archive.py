@@ -247,6 +247,14 @@ DAMAGED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
         lambda lines: revalued(lines, "vde_promotions", promoted_at=2**62),
         "vde_promotions .*promoted_at",
     ),
+    "a text in place of a number, signed again": (
+        lambda lines: revalued(lines, "vde_ledger", interval_end="x"),
+        "vde_ledger .*the entry cannot be read|is damaged",
+    ),
+    "digits that are none, signed again": (
+        lambda lines: revalued(lines, "vde_ledger", high="{"),
+        "vde_ledger .*the entry cannot be read",
+    ),
     "a first line that is nested deeply": (
         lambda lines: b"[" * 200_000 + b"\n" + b"".join(lines[1:]),
         "is no export of a state",

@@ -271,6 +271,8 @@ def test_every_table_has_our_prefix_next_to_tables_of_others(sqlite_url: str) ->
     "url, text",
     [
         ("state.db", "is no database URL"),
+        ("postgresql+nope://host/name", "is no database URL"),
+        ("sqlite:///a\0b", "is no database URL"),
         ("oracle://host/name", "cannot live in oracle"),
         ("sqlite:////proc/none/state.db", "cannot be opened: no folder"),
     ],

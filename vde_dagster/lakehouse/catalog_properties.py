@@ -145,7 +145,7 @@ def wrong_address(error: str, text: str) -> str | None:
         error: The name of the error's type.
         text: What it says; nothing of that is repeated, since an address may have a password.
     """
-    if text.startswith("URI missing"):
+    if text.startswith(("URI missing", "SQL connection URI is required")):
         return "it has no `uri`"
     if error in _OF_ADDRESSES or _NO_ADDRESS.match(text):
         return "its `uri` is no address of a catalog"

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchPropertyException
+from pyiceberg.utils.config import Config
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT_SECONDS = 60
 _OPEN_ATTEMPTS = 5
+_DATABASES: Final = ("sqlite", "postgresql")
 _LOADING: Final = "snapshot-loading-mode"
 _ALL: Final = "all"
 
@@ -76,10 +79,11 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
             pyiceberg, or leaves Iceberg snapshots out of tables.
     """
     refuse_without_views(name, properties)
+    _refuse_without_warehouse(name, properties)
     for attempt in range(1, _OPEN_ATTEMPTS + 1):
         try:
             settings = _with_sqlite_file(name, properties)
-            return _patient(_with_histories(_with_warehouse(load_catalog(name, **settings))))
+            return _patient(_with_histories(load_catalog(name, **settings)))
         except DBAPIError as error:  # another process is creating the same tables right now
             found = fault_of(error)
             if found is not None and found.fault is not Fault.LOCKED:
@@ -89,7 +93,7 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
                 what = f"the catalog {name!r} cannot be opened: {error.orig}"
                 raise SetupError(what, advice=ADDRESSES) from error
             time.sleep(0.1 * attempt)
-        except (ValueError, OSError, ArgumentError) as error:
+        except (ValueError, OSError, ArgumentError, NoSuchPropertyException) as error:
             wrong = wrong_address(type(error).__name__, str(error))
             if wrong is None:
                 raise
@@ -98,20 +102,19 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
     raise AssertionError("the loop returns or raises")
 
 
-def _with_warehouse(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
-    """Refuse a catalog in a database that does not say where tables and views are to lie.
+def _refuse_without_warehouse(name: str, properties: Mapping[str, str]) -> None:
+    """Refuse a catalog in a database that does not say where its tables are, before it is made.
 
     Raises:
-        SetupError: It does not; another catalog's server may say it.
+        SetupError: It does not, nor do pyiceberg's own settings.
     """
-    in_a_database = isinstance(getattr(catalog, "engine", None), Engine)
-    if in_a_database and not catalog.properties.get("warehouse"):
+    known = {**(Config().get_catalog_config(name) or {}), **properties}
+    if str(known.get("uri")).startswith(_DATABASES) and not known.get("warehouse"):
         raise SetupError(
-            f"the catalog {catalog.name!r} has no `warehouse`, where its tables could be kept",
+            f"the catalog {name!r} has no `warehouse`, where its tables could be kept",
             advice="write it under `catalog.properties` of vde.yaml: an address such as "
             "s3://bucket/folder, or a folder.",
         )
-    return catalog
 
 
 def _with_histories(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
@@ -170,13 +173,16 @@ def _with_sqlite_file(name: str, properties: Mapping[str, str]) -> Mapping[str, 
 def _make_database(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     is_new = not file.exists()
-    with closing(sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)) as connection:
-        # One that is locked has somebody who writes: the mode was set when they opened it.
-        with suppress(sqlite3.OperationalError):
-            if is_new:  # only its owner may read what will be in it
-                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-                file.chmod(0o600)
-            connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
+    with (
+        closing(sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)) as connection,
+        suppress(
+            sqlite3.OperationalError
+        ),  # somebody writes: they set the mode when they opened it
+    ):
+        if is_new:  # only its owner may read what will be in it
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            file.chmod(0o600)
+        connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
 
 
 @spent_on(Kind.CATALOG)

@@ -43,7 +43,7 @@ def replace_text(path: Path, before: str | None, after: str) -> None:
         raise Conflict(
             f"{path} was changed meanwhile and stays as it is", advice="run the command again."
         )
-    scratch = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    scratch = target.with_name(f".{uuid.uuid4().hex}")  # longer names may be too long
     try:
         scratch.write_bytes(after.encode("utf-8"))
         if before is not None:

@@ -163,14 +163,16 @@ def _damaged(connection: Connection) -> Iterator[Finding]:
 
 def _unreadable(connection: Connection, table: Table) -> Iterator[Finding]:
     """Rows of a table that cannot be read, each with its first column that cannot."""
-    decoders = [
+    decoders: list[tuple[str, Decoder]] = [
         (column.key, decoder)
         for column in table.columns
         if (decoder := _BY_COLUMN.get(column.name)) is not None
     ]
     for row in _rows(connection, table):
-        for key, decoder in decoders:
-            value = getattr(row, key)
+        values = [(key, decoder, getattr(row, key)) for key, decoder in decoders]
+        if table is schema.ledger:
+            values.append(("the entry", decode_entry, row))
+        for key, decoder, value in values:
             if value is None:
                 continue
             try:

@@ -78,6 +78,9 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
     """
     try:
         parsed = make_url(url)
+        parsed.get_dialect()
+        if "\0" in url:
+            raise ValueError  # noqa: TRY301 - as make_url does of other addresses
     except (ArgumentError, ValueError):  # neither has a text that may be shown: see `Secret`
         raise Refused(
             f"the address of the state, {_begin(url)}, is no database URL",

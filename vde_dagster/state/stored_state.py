@@ -139,7 +139,7 @@ class StoredState:
                 raise Refused(
                     f"{path} has no whole state: {'; '.join(map(str, wrong[:_NAMED]))}. Nothing "
                     "was written",
-                    advice="See what `vde state check` says of the state that it was exported from.",
+                    advice="See what `vde state check` says of the state that it is from.",
                 )
         return archived
 

@@ -53,8 +53,7 @@ class PullRequestFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
         before = read_as_written(self.record)
         if promotion is None:
-            self.record.unlink(missing_ok=True)
-            self.plan.unlink(missing_ok=True)
+            self.remove()
             before = None
         else:
             save_plan(configuration, promotion, self.plan)
@@ -92,6 +91,14 @@ class PullRequestFiles:
         return load_plan(configuration, self.plan)
 
     def remove(self) -> None:
-        """Remove both files; it is no error if they are gone."""
-        self.record.unlink(missing_ok=True)
-        self.plan.unlink(missing_ok=True)
+        """Remove both files; it is no error if they are gone.
+
+        Raises:
+            Refused: They cannot be removed.
+        """
+        try:
+            self.record.unlink(missing_ok=True)
+            self.plan.unlink(missing_ok=True)
+        except OSError as error:
+            what = f"the files in {self.folder} cannot be removed: {error.strerror}"
+            raise Refused(what, advice="Name their folder with --files.") from error

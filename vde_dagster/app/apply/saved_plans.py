@@ -57,12 +57,12 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
             advice="Name the folder of that project with --project.",
         )
     variables, session = configuration.variables, configuration.session
-    snapshots = _with_sources(
-        saved.snapshots, lambda source: with_values(source, variables, session)
-    )
     try:
+        snapshots = _with_sources(
+            saved.snapshots, lambda source: with_values(source, variables, session)
+        )
         graph = stored_graph(snapshots)
-    except ProjectInvalid as error:
+    except (ProjectInvalid, LookupError, TypeError, ValueError) as error:
         raise PlanFileInvalid(
             f"the models in {name}, which release {saved.release} saved, cannot be read here: "
             f"{error}"

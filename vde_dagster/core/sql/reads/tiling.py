@@ -228,7 +228,7 @@ def _is_moved(formula: Formula) -> bool:
 
 
 def _of_another_time(kept: TimeAxis, axis: TimeAxis, formula: Formula, unit: IntervalUnit) -> str:
-    """What to do where the result's time is another one than what is bounded; empty if it is not."""
+    """What to do where the result has another time than the one that is bounded, else nothing."""
     inside = _only_kept(formula)
     units = [each for group in _groups(unit)[0] for each in group]
     longer = [
