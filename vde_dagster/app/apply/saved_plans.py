@@ -62,7 +62,7 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
             saved.snapshots, lambda source: with_values(source, variables, session)
         )
         graph = stored_graph(snapshots)
-    except (ProjectInvalid, LookupError, TypeError, ValueError) as error:
+    except (ProjectInvalid, LookupError, SyntaxError, TypeError, ValueError) as error:
         raise PlanFileInvalid(
             f"the models in {name}, which release {saved.release} saved, cannot be read here: "
             f"{error}"
