@@ -22,7 +22,7 @@ from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import remember_looks
+from vde_dagster.app.staleness.remembered_looks import remember_looks
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.graph.graph import Node, sources
 from vde_dagster.core.graph.render_model import reads_of, tables_read

@@ -132,7 +132,7 @@ class Stepping:
 
     def end(self) -> None:
         """Look at all models, as the end of a run does: the next plan has nothing to compare."""
-        from vde_dagster.app.staleness.late_upstream import remember_looks
+        from vde_dagster.app.staleness.remembered_looks import remember_looks
 
         remember_looks(self.services, self.binding)
 

@@ -26,7 +26,8 @@ from vde_dagster.app.promote.giving_up import give_up_promotion
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.recover.repairing import repair
 from vde_dagster.app.services import Services
-from vde_dagster.cli.status_view import Looked, print_status
+from vde_dagster.cli.status import Looked
+from vde_dagster.cli.status_view import print_status
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions

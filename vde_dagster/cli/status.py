@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,61 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import instant, print_json
+from vde_dagster.cli.spelling import there, vde
 
 if TYPE_CHECKING:
-    from vde_dagster.app.inspect.status import ModelStatus
-    from vde_dagster.cli.status_view import Looked
+    from vde_dagster.app.inspect.operations import Operations
+    from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus
+    from vde_dagster.core.graph.graph import Graph
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+    from vde_dagster.core.model.snapshot import VersionKey
+    from vde_dagster.core.names import ModelName
     from vde_dagster.ports.state import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """All that was found, and how commands name the project's folder."""
+
+    status: EnvironmentStatus
+    operations: Operations
+    graph: Graph
+    folder: Path
+
+    @property
+    def failed(self) -> tuple[UnitOfWork, ...]:
+        """What failed and is still to be done; a model that is fresh by now needs no other try."""
+        status, outdated = self.status, {each.name for each in self.operations.outdated}
+        paused = {each.pause.model for each in status.pauses}
+        left = {each.node.name for each in status.models} | paused | outdated
+        return tuple(each for each in self.operations.failed if each.intent.key.model in left)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether nothing at all is left to be done or decided."""
+        return self.status.is_up_to_date and self.operations.is_calm
+
+    @property
+    def refusals(self) -> tuple[UnitOfWork, ...]:
+        """Those of what failed that were refused, so that another try alone does not help."""
+        return tuple(each for each in self.failed if each.refusal)
+
+    def is_refused(self, name: ModelName) -> bool:
+        """Whether a run of the environment was refused a model, and would be again."""
+        return any(each.intent.key.model == name for each in self.refusals)
+
+    def command(self, *words: str) -> str:
+        """A command that can be copied, on this project."""
+        return f"`{vde(*words, *there(self.folder))}`"
+
+    def run(self) -> str:
+        """The command that computes what is to be computed."""
+        return self.command("run", self.status.environment)
+
+    def filling(self, key: VersionKey) -> str:
+        """The command that fills a version: what only its owner may write is left to that one."""
+        found = self.operations.fillers.get(key)
+        return self.command(*found.words) if found is not None else self.run()
 
 
 @click.command("status", short_help="Show what is behind or went wrong in an environment, and why.")
@@ -41,7 +91,7 @@ def command(
     from vde_dagster.app.apply.running import plan_run
     from vde_dagster.app.inspect.operations import look_at_operations
     from vde_dagster.app.inspect.status import status_of
-    from vde_dagster.cli.status_view import Looked, print_status
+    from vde_dagster.cli.status_view import print_status
     from vde_dagster.composition import VdeProject
 
     services = VdeProject.load(folder).services

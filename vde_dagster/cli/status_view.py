@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vde_dagster.cli.printing import console
-from vde_dagster.cli.spelling import there, vde, whole
+from vde_dagster.cli.spelling import whole
 from vde_dagster.cli.unlock import process_text
+from vde_dagster.core.ledger.late.decision import reloading
+from vde_dagster.core.ledger.late.pending import pending_text
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.planning.work_text import bound_text, counted_ranges, kept_text, since_text
+from vde_dagster.core.time.intervals import format_instant, subtract
+from vde_dagster.ports.state import version_resource
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from vde_dagster.app.inspect.operations import Operations
     from vde_dagster.app.inspect.status import EnvironmentStatus
-    from vde_dagster.core.graph.graph import Graph
+    from vde_dagster.cli.status import Looked
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
-    from vde_dagster.core.model.snapshot import VersionKey
-    from vde_dagster.core.names import ModelName
 
 Line = tuple[str, str]
 """A name, and what is said about it."""
@@ -29,51 +31,6 @@ _NAME: Final = 40
 _LINES: Final = 12
 """How many lines of a group are shown."""
 _REASON: Final = 160  # how much of a reason is shown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """All that was found, and how commands name the project's folder."""
-
-    status: EnvironmentStatus
-    operations: Operations
-    graph: Graph
-    folder: Path
-
-    @property
-    def failed(self) -> tuple[UnitOfWork, ...]:
-        """What failed and is still to be done; a model that is fresh by now needs no other try."""
-        status, outdated = self.status, {each.name for each in self.operations.outdated}
-        paused = {each.pause.model for each in status.pauses}
-        left = {each.node.name for each in status.models} | paused | outdated
-        return tuple(each for each in self.operations.failed if each.intent.key.model in left)
-
-    @property
-    def is_up_to_date(self) -> bool:
-        """Whether nothing at all is left to be done or decided."""
-        return self.status.is_up_to_date and self.operations.is_calm
-
-    @property
-    def refusals(self) -> tuple[UnitOfWork, ...]:
-        """Those of what failed that were refused, so that another try alone does not help."""
-        return tuple(each for each in self.failed if each.refusal)
-
-    def is_refused(self, name: ModelName) -> bool:
-        """Whether a run of the environment was refused a model, and would be again."""
-        return any(each.intent.key.model == name for each in self.refusals)
-
-    def command(self, *words: str) -> str:
-        """A command that can be copied, on this project."""
-        return f"`{vde(*words, *there(self.folder))}`"
-
-    def run(self) -> str:
-        """The command that computes what is to be computed."""
-        return self.command("run", self.status.environment)
-
-    def filling(self, key: VersionKey) -> str:
-        """The command that fills a version: what only its owner may write is left to that one."""
-        found = self.operations.fillers.get(key)
-        return self.command(*found.words) if found is not None else self.run()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +104,6 @@ def _clock(status: EnvironmentStatus) -> str:
 
 
 def _time(when: datetime) -> str:
-    from vde_dagster.core.time.intervals import format_instant
-
     return format_instant(when.replace(second=0, microsecond=0))
 
 
@@ -178,8 +133,6 @@ def _refused(looked: Looked) -> Iterator[Line]:
 
 def _worked_on(looked: Looked, work: UnitOfWork) -> str:
     """The intervals of a unit of work, and when and where it was given up."""
-    from vde_dagster.core.planning.work_text import counted_ranges
-
     intent = work.intent
     what = counted_ranges(looked.graph[intent.key.model], intent.intervals)
     what = f"a session, {what}" if intent.session is not None else what
@@ -202,10 +155,8 @@ def _retried(looked: Looked, works: Iterable[UnitOfWork]) -> str:
 
 def _gone(looked: Looked) -> Iterator[Line]:
     for each in looked.status.models:
-        if each.lost is not None:
-            lost = each.lost
-            if lost.damage:
-                continue
+        lost = each.lost
+        if lost is not None and not lost.damage:
             how = f"{looked.run()} computes its rows again"
             if lost.why:
                 how = f"{lost.why}: restore it, or write another `stamp`"
@@ -226,9 +177,6 @@ def _dropped(looked: Looked) -> Iterator[Line]:
 
 
 def _unfinished(looked: Looked) -> Iterator[Line]:
-    from vde_dagster.core.model.snapshot import VersionKey
-    from vde_dagster.ports.state import version_resource
-
     live = {e.resource: e for e in looked.operations.leases if not e.is_over}
     for each in looked.status.models:
         if each.is_unfinished:
@@ -238,8 +186,6 @@ def _unfinished(looked: Looked) -> Iterator[Line]:
 
 
 def _stopped(looked: Looked) -> Iterator[Line]:
-    from vde_dagster.core.ledger.late.decision import reloading
-
     for each in looked.operations.stopped:
         name = str(each.name)
         reload = looked.command("catch-up", name, "--env", looked.status.environment, "--reload")
@@ -250,9 +196,6 @@ def _stopped(looked: Looked) -> Iterator[Line]:
 
 def _stale(looked: Looked) -> Iterator[Line]:
     """The stale intervals that are computed for themselves, not only since others are."""
-    from vde_dagster.core.planning.work_text import counted_ranges, since_text
-    from vde_dagster.core.time.intervals import subtract
-
     for each in looked.status.models:
         found = each.staleness
         own = subtract(found.intervals, found.following) if found is not None else ()
@@ -264,8 +207,6 @@ def _stale(looked: Looked) -> Iterator[Line]:
 
 def _kept(looked: Looked, *, elsewhere: bool) -> Iterator[Line]:
     """What is behind, and is computed by no run of this environment."""
-    from vde_dagster.core.planning.work_text import kept_text
-
     for each in looked.status.models:
         found = each.staleness
         is_kept = found is not None and (bool(found.kept) or not found.intervals)
@@ -274,16 +215,12 @@ def _kept(looked: Looked, *, elsewhere: bool) -> Iterator[Line]:
 
 
 def _following(looked: Looked) -> Iterator[Line]:
-    from vde_dagster.core.planning.work_text import counted_ranges
-
     for each in looked.status.models:
         if each.staleness is not None and each.staleness.following:
             yield str(each.node.name), counted_ranges(each.node, each.staleness.following)
 
 
 def _outdated(looked: Looked) -> Iterator[Line]:
-    from vde_dagster.core.planning.work_text import counted_ranges
-
     for each in looked.operations.outdated:
         if looked.is_refused(each.name):
             continue
@@ -295,9 +232,6 @@ def _outdated(looked: Looked) -> Iterator[Line]:
 
 def _due(looked: Looked) -> Iterator[Line]:
     """What is due, without what is named as marked already."""
-    from vde_dagster.core.planning.work_text import counted_ranges
-    from vde_dagster.core.time.intervals import subtract
-
     marked = {each.name: each.intervals for each in looked.operations.outdated}
     for each in looked.status.models:
         due = subtract(each.due, marked.get(each.node.name, ()))
@@ -328,16 +262,12 @@ def _managed(looked: Looked) -> Iterator[Line]:
 
 
 def _pending(looked: Looked) -> Iterator[Line]:
-    from vde_dagster.core.ledger.late.pending import pending_text
-
     for each in looked.operations.pending:
         yield str(each.name), pending_text(each.pending)
 
 
 def _bounded(looked: Looked) -> Iterator[Line]:
     """What begins later than its model, and what shows all of it."""
-    from vde_dagster.core.planning.work_text import bound_text
-
     name = looked.status.environment
     for each in looked.operations.bounded:
         if each.bounded is not None:
@@ -360,6 +290,10 @@ def _held(looked: Looked) -> Iterator[Line]:
         else:
             free = looked.command("unlock", each.resource, "--gone", process_text(each))
             yield each.resource, f"{who}, {until}; if you know that it runs no more, {free}"
+
+
+def _computed(looked: Looked) -> str:
+    return f"{looked.run()} computes it."
 
 
 _GROUPS: Final = (
@@ -404,15 +338,8 @@ _GROUPS: Final = (
         lines=_unfinished,
         end=lambda looked: f"{looked.run()} finishes or undoes it.",
     ),
-    _Group(
-        title="Late or changed upstream",
-        lines=_stale,
-        end=lambda looked: f"{looked.run()} computes it.",
-    ),
-    _Group(
-        title="Behind, and not computed",
-        lines=lambda looked: _kept(looked, elsewhere=False),
-    ),
+    _Group(title="Late or changed upstream", lines=_stale, end=_computed),
+    _Group(title="Behind, and not computed", lines=lambda looked: _kept(looked, elsewhere=False)),
     _Group(
         title="Behind, and left to the environment that owns it",
         lines=lambda looked: _kept(looked, elsewhere=True),
@@ -427,7 +354,7 @@ _GROUPS: Final = (
         lines=_outdated,
         end=lambda looked: f"{looked.run()} computes what {looked.status.environment} owns of it.",
     ),
-    _Group(title="Due", lines=_due, end=lambda looked: f"{looked.run()} computes it."),
+    _Group(title="Due", lines=_due, end=_computed),
     _Group(title="Waits", lines=_waiting),
     _Group(title="Paused, so that nothing of it is computed or looked at", lines=_paused),
     _Group(title="MANAGED tables past their lag", lines=_managed),

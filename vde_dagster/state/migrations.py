@@ -18,7 +18,7 @@ STEPS: Final[dict[int, Step]] = {}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 
-def migrate(database: Database, *, moves: bool = True) -> int:
+def migrate(database: Database, *, moves: bool = True) -> None:
     """Bring the schema to ``schema.VERSION`` in one transaction. Cheap if it is there already.
 
     Safe in any number of processes at once: the first one writes, the others find it done.
@@ -27,9 +27,6 @@ def migrate(database: Database, *, moves: bool = True) -> int:
         database: The state's.
         moves: Whether a state of an earlier release is moved forward; else only a new one is made.
 
-    Returns:
-        The version that was found, 0 for a new state.
-
     Raises:
         Refused: The state was written by a newer release, or by an earlier one and is not to be
             moved; nothing was written.
@@ -37,15 +34,15 @@ def migrate(database: Database, *, moves: bool = True) -> int:
     with database.read() as connection:
         found = checked_version(connection)
     if found == schema.VERSION:
-        return found
+        return
     if not moves:
         refuse_earlier(found)
     with database.write() as connection:
-        return bring_forward(connection)
+        bring_forward(connection)
 
 
-def bring_forward(connection: Connection) -> int:
-    """Create the schema, or move it forward, in a transaction; the version that was found.
+def bring_forward(connection: Connection) -> None:
+    """Create the schema, or move it forward, in a transaction.
 
     Raises:
         Refused: The state was written by a newer release.
@@ -54,7 +51,7 @@ def bring_forward(connection: Connection) -> int:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
     found = checked_version(connection)
     if found == schema.VERSION:
-        return found
+        return
     if found == 0:
         schema.metadata.create_all(connection)
         connection.execute(insert(schema.identity).values(state_id=uuid4().hex))
@@ -63,7 +60,6 @@ def bring_forward(connection: Connection) -> int:
             STEPS[version](connection)
     reached = insert(schema.state_version)
     connection.execute(reached.values(version=schema.VERSION, applied_at=now(connection)))
-    return found
 
 
 def checked_version(connection: Connection) -> int:

@@ -16,7 +16,7 @@ from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import new_looks
+from vde_dagster.app.staleness.remembered_looks import new_looks
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import ModelChange, Plan

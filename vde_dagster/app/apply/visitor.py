@@ -33,7 +33,7 @@ from vde_dagster.app.publish.dropped_tables import record_dropped
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import remember_looks
+from vde_dagster.app.staleness.remembered_looks import remember_looks
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.selection import select

@@ -112,14 +112,8 @@ def _lost_problems(services: Services, plan: Plan, lost: Iterable[LostTable]) ->
 def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
     """The error of a plan or run that left out models whose tables are lost; none without them."""
     if plan.lost_tables:
-        yield Refused(
-            "\n".join(
-                [
-                    *lost_problems(plan, plan.lost_tables),
-                    "What reads it waits, and nothing else does.",
-                ]
-            )
-        )
+        what = lost_problems(plan, plan.lost_tables)
+        yield Refused("\n".join([*what, "What reads it waits, and nothing else does."]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,13 +276,12 @@ def _unpaused(plan: Plan, gaps: Iterable[Gap]) -> Iterator[Gap]:
 
 def _empty_problems(plan: Plan, work: Iterable[WorkStage]) -> Iterator[str]:
     for stage in work:
-        if isinstance(stage, EmptyBackfill):
-            why = why_never_empty(plan.graph[stage.model].model)
-            if why:
-                yield (
-                    f"{stage.model} cannot be recorded as empty: {why}. Leave it out with "
-                    "--select-model, or plan without --empty-backfill."
-                )
+        is_empty = isinstance(stage, EmptyBackfill)
+        if is_empty and (why := why_never_empty(plan.graph[stage.model].model)):
+            yield (
+                f"{stage.model} cannot be recorded as empty: {why}. Leave it out with "
+                "--select-model, or plan without --empty-backfill."
+            )
 
 
 def sources_without_time(services: Services, plan: Plan) -> tuple[ModelName, ...]:

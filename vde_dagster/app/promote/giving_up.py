@@ -18,7 +18,7 @@ from vde_dagster.app.promote.promotion import (
 )
 from vde_dagster.app.promote.swapping import earlier_revisions, swap
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import moved_looks
+from vde_dagster.app.staleness.remembered_looks import moved_looks
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Revision

@@ -24,7 +24,7 @@ from vde_dagster.app.plan.taken_names import taken_names
 from vde_dagster.app.promote.swapping import staying_views, swap
 from vde_dagster.app.publish.shown_views import show_chosen, views_of
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import moved_looks
+from vde_dagster.app.staleness.remembered_looks import moved_looks
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from vde_dagster.app.binding import Binding, stored_graph
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLook, is_computed, look_within, stale_looks
@@ -15,22 +15,18 @@ from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
 from vde_dagster.app.staleness.upstream_changes import reached, reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
-from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
-from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
-from vde_dagster.core.model.ownership import may_write
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Staleness, Workload
 from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
-from vde_dagster.ports.state import Environment
 
 _STOPPED: Final = "a session that loads late rows was stopped"
 
@@ -81,91 +77,6 @@ def _by_session(
     kept = merge((*stale.kept, *left))
     reasons = "; ".join(filter(None, [stale.why_kept, why]))
     return replace(stale, intervals=late, kept=kept, why_kept=reasons)
-
-
-def remember_looks(services: Services, binding: Binding) -> None:
-    """Store new looks at the versions that an environment writes.
-
-    The caller holds its lease, since a promotion decides which inputs versions are fresh against.
-    """
-    seen = new_looks(services, binding)
-    if seen:
-        services.state.record_looks(seen)
-
-
-def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook]:
-    """New looks at the versions that an environment writes; those without news are left out."""
-    keys = {name: each.key for name, each in binding.snapshots.items()}
-    loaded, owners = services.state.holdings(keys.values()), services.state.owners(keys.values())
-    names = [
-        name
-        for name, key in keys.items()
-        if may_write(binding.environment, owners.get(key))
-        and binding.graph[name].model.stateless is None
-    ]
-    last = services.state.last_looks(keys[name] for name in names)
-    looks = stale_looks(services, binding.graph, binding.snapshots, loaded, last=last)
-    found = {keys[name]: each for name, _, each in looks.found(names)}
-    return {key: each for key, each in found.items() if looks.last.get(key) != each}
-
-
-def moved_looks(
-    services: Services,
-    shown: Environment,
-    graph: Graph,
-    snapshots: Mapping[ModelName, ModelSnapshot],
-) -> dict[VersionKey, LastLook]:
-    """Looks at versions that a promotion keeps under new parents, or for an edited model.
-
-    To keep a version is a decision about its rows: they are as fresh against the tables that it
-    will read as against those that it reads now. It is recorded with the promotion, not before:
-    a look at other tables says nothing of those that are read now, of which there may be such a
-    decision, too. It is the decision of the environment that writes the version (rule R9): others
-    may show it with other parents.
-
-    Args:
-        services: The ports.
-        shown: The environment as it is.
-        graph: The models that are promoted.
-        snapshots: What it will show of them.
-    """
-    keys = {
-        name: snapshots[name].key
-        for name in _touched(graph, snapshots, shown)
-        if name in shown.snapshots and shown.snapshots[name].key == snapshots[name].key
-    }
-    owners = services.state.owners(keys.values())
-    keys = {
-        name: key
-        for name, key in keys.items()
-        if may_write(shown.name, owners.get(key)) and is_computed(graph[name])
-    }
-    if not keys:
-        return {}
-    every = (*shown.snapshots.values(), *snapshots.values())
-    loaded = services.state.holdings(each.key for each in every)
-    last = services.state.last_looks(keys.values())
-    shown_graph = stored_graph(shown.snapshots, services.models)
-    before = stale_looks(services, shown_graph, shown.snapshots, loaded, last=last)
-    after = stale_looks(services, graph, snapshots, loaded, last=last)
-    moved = [name for name, key in keys.items() if key in loaded and after.is_moved(name, before)]
-    behind = {name: each.stale for name, _, each in before.found(moved)}
-    return {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
-
-
-def _touched(
-    graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot], shown: Environment
-) -> list[ModelName]:
-    """The models that a promotion shows otherwise than now, and all that is downstream.
-
-    The others have the definition and read the tables that they had and read before.
-    """
-    found: dict[ModelName, None] = {}
-    for node in graph:
-        is_same = snapshots[node.name] == shown.snapshots.get(node.name)
-        if not is_same or any(parent in found for parent in node.model.parents):
-            found[node.name] = None
-    return list(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,18 +277,15 @@ class Followers:
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
         """The part of it that the plan's options let it evaluate."""
-        left_out = left_out_by(self.options)
-        inside = (
-            ()
-            if left_out
-            else within_bounds(node.model, found.intervals, self.planned.environment, self.options)
-        )
-        following = common(found.following, inside)
-        if subtract(found.intervals, inside) and not found.kept:
-            kept = merge(subtract(found.intervals, inside))
-            why = left_out or "--start and --end leave it out"
-            return replace(found, intervals=inside, following=following, kept=kept, why_kept=why)
-        return replace(found, intervals=inside, following=following)
+        left_out, inside = left_out_by(self.options), found.intervals
+        inside = within_bounds(node.model, inside, self.planned.environment, self.options)
+        inside = () if left_out else inside
+        outside = merge(subtract(found.intervals, inside))
+        found = replace(found, intervals=inside, following=common(found.following, inside))
+        if not outside or found.kept:
+            return found
+        why = left_out or "--start and --end leave it out"
+        return replace(found, kept=outside, why_kept=why)
 
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
         if times:

@@ -144,14 +144,9 @@ class Expander:
                 raise error.at(call.tokens[0]) from error
         bind_lambdas(holder)
         given = [each.pop() for each in list(holder.expressions)]
-        if whole is None:
-            self._write(given, tokens, edits)
-        return given
-
-    def _write(self, given: Sequence[exp.Expr], tokens: Tokens, edits: _Edits) -> None:
-        """Note on the expressions of some tokens their text: the tokens after the edits."""
-        if self.is_kept and len(given) == 1:
+        if whole is None and self.is_kept and len(given) == 1:
             with_written(given[0], edited(self.text, tokens, edits))
+        return given
 
     @property
     def is_kept(self) -> bool:
@@ -210,9 +205,7 @@ class Expander:
             message = f"@{name} is called with arguments in parentheses"
             raise MacroError(message, f"Write @{name}(...).")
         found = self.variable(name)
-        if found is None:
-            return self._unknown(call)
-        return found
+        return self._unknown(call) if found is None else found
 
     def _unknown(self, call: Call, cause: Problem | None = None) -> exp.Expr:
         """Note a macro that does not exist; returns what stands in its place meanwhile."""
@@ -344,15 +337,14 @@ class Expander:
         """An identifier with its references filled in: one token, whatever the values contain."""
         texts: list[str] = []
         for part in name.parts:
-            if isinstance(part, Reference):
-                value = self._value(Call(name=part.name, tokens=name.tokens), frame)
-                text = text_of(value)
-                if text is None:
-                    message = f"@{{{part.name}}} stands in a name, and its value is no text"
-                    raise MacroError(message, "Give the variable a text or a single name.")
-                texts.append(text)
-            else:
+            if not isinstance(part, Reference):
                 texts.append(part)
+                continue
+            value = text_of(self._value(Call(name=part.name, tokens=name.tokens), frame))
+            if value is None:
+                message = f"@{{{part.name}}} stands in a name, and its value is no text"
+                raise MacroError(message, "Give the variable a text or a single name.")
+            texts.append(value)
         text = "".join(texts)
         if not text or NUL in text:
             message = "a name is empty, or has a NUL character in it"
