@@ -59,9 +59,7 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT_SECONDS = 60
 _OPEN_ATTEMPTS = 5
-_DATABASES: Final = ("sqlite", "postgresql")
 _LOADING: Final = "snapshot-loading-mode"
-_ALL: Final = "all"
 
 
 def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergCatalog:
@@ -82,16 +80,15 @@ def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergC
     _refuse_without_warehouse(name, properties)
     for attempt in range(1, _OPEN_ATTEMPTS + 1):
         try:
-            settings = _with_sqlite_file(name, properties)
-            return _patient(_with_histories(load_catalog(name, **settings)))
+            return _patient(_with_histories(load_catalog(name, **_with_file(name, properties))))
         except DBAPIError as error:  # another process is creating the same tables right now
             found = fault_of(error)
-            if found is not None and found.fault is not Fault.LOCKED:
-                what = f"the catalog {name!r} cannot be opened: {found.message}"
-                raise SetupError(what, advice=found.advice) from error
-            if attempt == _OPEN_ATTEMPTS:
-                what = f"the catalog {name!r} cannot be opened: {error.orig}"
-                raise SetupError(what, advice=ADDRESSES) from error
+            is_busy = found is None or found.fault is Fault.LOCKED
+            if not is_busy or attempt == _OPEN_ATTEMPTS:
+                said = error.orig if found is None else found.message
+                what = f"the catalog {name!r} cannot be opened: {said}"
+                advice = ADDRESSES if found is None else found.advice
+                raise SetupError(what, advice=advice) from error
             time.sleep(0.1 * attempt)
         except (ValueError, OSError, ArgumentError, NoSuchPropertyException) as error:
             wrong = wrong_address(type(error).__name__, str(error))
@@ -109,7 +106,7 @@ def _refuse_without_warehouse(name: str, properties: Mapping[str, str]) -> None:
         SetupError: It does not, nor do pyiceberg's own settings.
     """
     known = {**(Config().get_catalog_config(name) or {}), **properties}
-    if str(known.get("uri")).startswith(_DATABASES) and not known.get("warehouse"):
+    if str(known.get("uri")).startswith(("sqlite", "postgresql")) and not known.get("warehouse"):
         raise SetupError(
             f"the catalog {name!r} has no `warehouse`, where its tables could be kept",
             advice="write it under `catalog.properties` of vde.yaml: an address such as "
@@ -123,8 +120,8 @@ def _with_histories(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
     Raises:
         SetupError: It does, as its properties or its server say.
     """
-    mode = str(catalog.properties.get(_LOADING, _ALL)).lower()
-    if mode != _ALL:
+    mode = str(catalog.properties.get(_LOADING, "all")).lower()
+    if mode != "all":
         raise SetupError(
             f"the catalog {catalog.name!r} loads tables without their earlier Iceberg snapshots "
             f"(`{_LOADING}: {mode}`), so what has changed in them would not be seen",
@@ -145,7 +142,7 @@ def _patient(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
     return catalog
 
 
-def _with_sqlite_file(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
+def _with_file(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
     """Make the file and folders of a catalog in SQLite, and let its writers wait for each other.
 
     Raises:
@@ -162,9 +159,8 @@ def _with_sqlite_file(name: str, properties: Mapping[str, str]) -> Mapping[str, 
         if url.database and not url.database.startswith((":memory:", "file:")):
             _make_database(Path(url.database))
     except (OSError, ValueError, sqlite3.Error) as error:
-        raise SetupError(
-            f"the catalog {name!r} cannot be opened in {url.database}: {error}", advice=ADDRESSES
-        ) from error
+        what = f"the catalog {name!r} cannot be opened in {url.database}: {error}"
+        raise SetupError(what, advice=ADDRESSES) from error
     if "timeout" not in url.query:
         url = url.update_query_dict({"timeout": str(LOCK_TIMEOUT_SECONDS)})
     return {**properties, "uri": url.render_as_string(hide_password=False)}
@@ -172,16 +168,12 @@ def _with_sqlite_file(name: str, properties: Mapping[str, str]) -> Mapping[str, 
 
 def _make_database(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    is_new = not file.exists()
+    if not file.exists():
+        file.touch(0o600)  # only its owner may read what will be in it
     with (
         closing(sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)) as connection,
-        suppress(
-            sqlite3.OperationalError
-        ),  # somebody writes: they set the mode when they opened it
+        suppress(sqlite3.OperationalError),  # somebody writes, who set the mode
     ):
-        if is_new:  # only its owner may read what will be in it
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            file.chmod(0o600)
         connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
 
 

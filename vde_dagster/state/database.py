@@ -147,10 +147,8 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Refused(
-            f"the state cannot be opened: no folder {folder} ({error.strerror})",
-            advice="Correct `state.url` in vde.yaml.",
-        ) from error
+        what = f"the state cannot be opened: no folder {folder} ({error.strerror})"
+        raise Refused(what, advice="Correct `state.url` in vde.yaml.") from error
 
 
 def _keep_from_others(connection: sqlite3.Connection, file: Path) -> None:

@@ -28,11 +28,6 @@ class Category(Enum):
     INDIRECT_BREAKING = "indirect_breaking"
     INDIRECT_NON_BREAKING = "indirect_non_breaking"
 
-    @property
-    def reaches_children(self) -> bool:
-        """Whether downstream models may return other rows after this change."""
-        return self in (Category.BREAKING, Category.INDIRECT_BREAKING)
-
 
 class DecidedBy(Enum):
     """Who decided: nobody, a person, whose choice of a category wins and is recorded, or data.
