@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from tests.cli.calling import call, run_vde
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import SetupError
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.project.configuration import read_configuration
@@ -139,6 +140,7 @@ def test_relative_files_are_in_the_projects_folder_wherever_a_command_is_started
     monkeypatch.chdir(elsewhere)
     done = call("plan", "--project", project)
     assert done.exit_code == 0, done.stderr
+    assert VdeProject.load(project).services.state.identity()  # the first write makes the state
     assert {"lake.db", "state.db", "lake"} <= {each.name for each in (project / "data").iterdir()}
     assert list(elsewhere.iterdir()) == []
 

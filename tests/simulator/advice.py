@@ -37,7 +37,7 @@ from vde_dagster.core.time.intervals import parse_instant
 _DROP: Final = re.compile(r"[Dd]rop (vde__\S+?)[ ;,]")
 _LOOKS: Final = ("status", "history", "audits", "late", "diff", "unlock")
 """Commands that change nothing here: leases of dead processes are over before anybody unlocks."""
-_COMMAND: Final = re.compile(r"`vde ([^`]+)`")
+_COMMAND: Final = re.compile(r"`(?:\S*/run )?vde ([^`]+)`")
 
 
 def advised(people: People, text: str, files: Models = ()) -> Iterator[tuple[str, Command]]:
