@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
+from tests.app.generated_models import Form, Made, project
 from tests.app.memory_world import (
     PROJECT,
     MemoryWorld,
@@ -156,3 +158,24 @@ def test_an_environment_says_that_another_one_has_to_run_only_if_that_one_says_s
         apply_plan(world.services(), plan, lambda _: None)
     assert named(status(world)) == []
     assert not status(world, "dev").is_behind
+
+
+def test_a_version_that_a_run_would_show_instead_is_not_called_up_to_date() -> None:
+    """It was adopted, its owner went on to the version of the model's own, with a late row."""
+    above = Made(name="m0", form=Form.CHANCE, parents=("raw.events",))
+    reader = Made(name="m1", form=Form.COPY, parents=("gen.m0",), daily=True)
+    edited = project((replace(above, layout="days(at)"), reader))
+    world = MemoryWorld()
+    world.land((0, 1), (11, 2), until=30)
+    build(world.services(), project((above, reader)))
+    build(world.services(), edited, "qa")
+    assert look_at_environment(world.services(), "qa").is_up_to_date
+    world.clock.advance(timedelta(minutes=1))
+    world.land((16, 76), until=30)
+    build(world.services(), edited)
+    status = look_at_environment(world.services(), "qa")
+    assert (status.is_up_to_date, status.is_behind) == (False, True)
+    assert status.dropped_views == (reader.key,)
+    apply_plan(world.services(), plan_run(world.services(), "qa"), lambda _: None)
+    assert look_at_environment(world.services(), "qa").is_up_to_date
+    assert [row[2] for row in world.rows("gen__qa.m1")] == [1, 2, 76]

@@ -61,7 +61,8 @@ class EnvironmentStatus:
 
     ``looked_at`` is how many models it has, ``at`` the time of the look, and ``now`` the project's
     clock, None if it has no time yet. ``models`` are those that are behind or wait, parents first;
-    ``dropped_views`` those whose view is missing or shows something else, which the next run makes.
+    ``dropped_views`` those whose view is missing or shows something else than it is to show, such
+    as a version that was adopted and nobody computes any more; the next run makes them.
     ``pauses`` are models that are not evaluated: whether these are stale is not known.
     """
 
@@ -124,7 +125,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
         now=plan.now,
         looked_at=len(models),
         models=tuple(each for each in models if each.is_behind or each.waits),
-        dropped_views=plan.dropped_views,
+        dropped_views=tuple(dict.fromkeys((*plan.dropped_views, *plan.views))),
         pauses=plan.pauses,
     )
 
