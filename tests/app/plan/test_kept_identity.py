@@ -253,3 +253,16 @@ def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
     done(services, edited.graph, "prod")
     assert Counter(row[3] for row in world.rows("mart.h")) == Counter([4, 10, 50, 60, 70])
     assert is_sound(services)
+
+
+def test_another_unit_of_a_table_that_its_owner_has_yet_to_fill_is_refused() -> None:
+    """The owner records days in it, and whoever shows it would take them for hours."""
+    edit = Edit(changed=Property.FINER, kind=IncrementalByTimeRange, timed=True)
+    before, after = edit.sides(forward_only=True)
+    world = MemoryWorld()
+    world.land((1, 1), until=12)
+    done(world.services(), before.graph, "prod")
+    with pytest.raises(Refused, match="its interval unit was day and is hour"):
+        done(world.services(), after.graph, "dev", forward_only=True)
+    done(world.services(), after.graph, "prod", forward_only=True)
+    done(world.services(), after.graph, "dev", forward_only=True)

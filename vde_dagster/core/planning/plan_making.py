@@ -58,7 +58,8 @@ class Findings:
     """What was found in the state about the versions of a plan.
 
     ``work`` and ``reuse`` are by model; a model that is absent has none. ``filled`` are models
-    whose shown version was written, so that there is a table. ``recorded``
+    whose shown version was written, so that there is a table. ``foreign`` are those whose version
+    another environment writes by its own definition, also while it is empty. ``recorded``
     are the columns of the tables of the plan's versions, as rows were written to them last.
     ``behind`` is what of versions that come back is behind, by model, and ``staleness`` what is of
     those that stay. ``dropped_views``, ``lost_tables``, ``dropped_tables``, ``unfinished``,
@@ -68,6 +69,7 @@ class Findings:
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
     reuse: Mapping[ModelName, ExistingVersion] = field(default_factory=dict)
     filled: frozenset[ModelName] = frozenset()
+    foreign: frozenset[ModelName] = frozenset()
     recorded: Mapping[ModelName, tuple[Column, ...]] = field(default_factory=dict)
     stored: frozenset[ModelName] = frozenset()
     not_restated: tuple[NotRestated, ...] = ()
@@ -285,7 +287,7 @@ def _identity_changes(
         or not node.model.kind.stores_rows
         or before.unbounded.version != snapshot.unbounded.version
         or before.fingerprint == snapshot.fingerprint
-        or node.name not in findings.filled
+        or node.name not in findings.filled | findings.foreign
     ):
         return
     after = node.model if node.own_start is None else replace(node.model, start=node.own_start)
