@@ -34,11 +34,13 @@ def wrong_marks(
     wrote do not count, nor work that is unfinished or refused.
     """
     following = [made for made in models if _follows(made) and made.name not in comparison.loose]
-    shown = services.state.environment(status.environment) if following else None
+    environment = services.state.environment(status.environment) if following else None
+    if environment is None:
+        return
     unsure = {e.node.name for e in status.models if e.lost or e.refused}
     paused = {each.pause.model for each in status.pauses}
-    for made in following if shown is not None else ():
-        key = shown.snapshots[made.key].key
+    for made in following:
+        key = environment.snapshots[made.key].key
         table = comparison.world.catalog.tables.get(key.table)
         is_others = str(key.table) in comparison.meddled and made.key in paused
         is_begun = bool(services.state.unfinished([key]))
@@ -46,7 +48,7 @@ def wrong_marks(
             continue
         now = _by_interval(made, whole(table))
         known = [*_known(comparison, made, services.state.marks(key))]
-        wrong = _settled(services, key) if known else set()
+        wrong, wanted = _settled(services, key) if known else set(), Rows()
         for sources in known:
             shows = expected([made], sources)[f"gen.{made.name}"]
             wanted = _by_interval(made, shows.rows or ())

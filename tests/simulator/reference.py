@@ -74,8 +74,9 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime) -> Shown:
     if certain is None or any(each is None for each in given):
         return Shown(None, shown_to)
     made = _rows(model, given[0] or (), given[-1] or (), (begin, end))
-    rows = tuple((id_, at, amount + model.plus) for id_, at, amount in made)
-    return Shown(rows, shown_to, certain)
+    return Shown(
+        tuple((id_, at, amount + model.plus) for id_, at, amount in made), shown_to, certain
+    )
 
 
 def bounds(model: Made) -> Times:

@@ -63,13 +63,13 @@ class Comparison:
                 is_known = made.parents[0] not in TABLES or self.seen[name].issuperset(found)
                 rows = tuple(found) if is_known else rows
             has = wanted[name].has
-            rows = sorted(row for row in rows if has(row))
-            # what has no interval yet has no view either
-            found = [row for row in found if has(row)] if found is not None else rows and None
-            if found != rows:
+            right = sorted(row for row in rows if has(row))
+            if found is None and not right:
+                continue  # what has no interval yet has no view either
+            if found is None or [row for row in found if has(row)] != right:
                 yield (
                     f"{environment} says that {name} ({made.form.name}) is up to date, and it has "
-                    f"{differing(found, rows)}"
+                    f"{differing(found, right)}"
                 )
 
     def _expected(self, models: Models) -> dict[str, Shown]:

@@ -218,7 +218,7 @@ def _findings(
         work=work,
         reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
         filled=frozenset(name for name, each in basis.snapshots.items() if each.key in loaded),
-        foreign=holdings.owners.keys() - holdings.writes - holdings.paused,
+        foreign=frozenset(holdings.owners) - holdings.writes - holdings.paused,
         recorded=_recorded(basis, snapshots, loaded),
         stored=frozenset(name for name, _ in models.stored),
         not_restated=(
