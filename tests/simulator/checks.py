@@ -34,6 +34,16 @@ def gone(status: EnvironmentStatus, lost: Collection[str]) -> Iterator[str]:
             yield f"{each.lost.table} is gone, and nobody dropped it: {each.lost.damage}"
 
 
+def is_begun(services: Services, environment: str) -> bool:
+    """Whether an earlier process left work on what an environment shows.
+
+    A run finishes it and does not compare it with what came since; the next one does.
+    """
+    shown = services.state.environment(environment)
+    keys = [each.key for each in shown.snapshots.values()] if shown is not None else []
+    return bool(services.state.unfinished(keys))
+
+
 def computed_for_nothing(services: Services, environment: str) -> Iterator[str]:
     """What a run computes right after another one that ended well."""
     if plan_run(services, environment).is_empty:

@@ -13,7 +13,7 @@ from tests.app.memory_world import (
 )
 from tests.app.read_models import reading_once
 from tests.simulator.at_once import at_once
-from tests.simulator.checks import computed_for_nothing
+from tests.simulator.checks import computed_for_nothing, is_begun
 from tests.simulator.commands import People, command, run
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.faults import FAULTS, Trouble, in_trouble
@@ -144,6 +144,9 @@ class Simulation(Looks):
             if act is not None and act.what == "forward":
                 self._keep(act.environment)
         outcomes: list[BaseException | None] = [None] * len(commands)
+        begun = {
+            act.environment for act in step.acts if is_begun(self.world.services(), act.environment)
+        }
 
         def process(number: int) -> Callable[[Services], None]:
             def carried_out(services: Services) -> None:
@@ -167,7 +170,8 @@ class Simulation(Looks):
         is_certain = outcomes == [None] and not others
         self.check_shown([*commands, *others], is_certain=is_certain)
         if is_certain and step.acts[0].what == "run" and not troubles[0].has_happened:
-            for environment in {act.environment for act in step.acts} & self.people.shows.keys():
+            named = {act.environment for act in step.acts} - begun
+            for environment in named & self.people.shows.keys():
                 right(computed_for_nothing(self.world.services(), environment))
         for act in step.acts:
             self.check_digests(act.environment)
