@@ -475,6 +475,8 @@ MADE_OF_ANOTHER = [
     ("{} AS at", "CAST(day AS TIMESTAMP) + INTERVAL 30 HOURS", DAYS, "@daily"),
     ("{} AS at", "DATE_ADD(day, 1)", DAYS, "@daily"),
     ("DATE_TRUNC('month', {}) AS at", "ts + INTERVAL 9 HOURS", TS, "@monthly"),
+    ("DATE_FORMAT({}, 'yyyy-MM-dd') AS at", "ts + INTERVAL 9 HOURS", TS, "@daily"),
+    ("CAST(DATE({}) AS STRING) AS at", "ts - INTERVAL 9 HOURS", TS, "@daily"),
 ]
 COARSE = [
     ("DATE_TRUNC('{}', ts) AS at", "month", TS, "@daily", "@monthly"),
@@ -496,6 +498,20 @@ def test_a_time_column_that_is_made_of_another_time_is_to_be_compared_itself(
     low, high = re.findall(r"made of .*, from (@\w+) to (@\w+)", problem.advice)[0]
     advised = query.replace(condition, f"{made} BETWEEN {low} AND {high}")
     assert problems(tmp_path / "advised", advised, kind, cron) == []
+
+
+NUMBER = "INCREMENTAL_BY_TIME_RANGE (time_column (at, 'yyyyMMddHH'))"
+
+
+@pytest.mark.parametrize("made, is_whole", [("ts", True), ("ts + INTERVAL 9 HOURS", False)])
+def test_a_number_that_writes_a_time_is_followed_as_the_time(
+    tmp_path: Path, made: str, is_whole: bool
+) -> None:
+    written = f"CAST(DATE_FORMAT({made}, 'yyyyMMddHH') AS BIGINT)"
+    query = f"SELECT id, {written} AS at\nFROM raw.t\nWHERE {TS}"
+    found = problems(tmp_path, query, NUMBER, "@hourly")
+    advice = ["Compare the time that at is made of" in each.advice for each in found]
+    assert advice == ([] if is_whole else [True])
 
 
 @pytest.mark.parametrize("select, grain, condition, cron, advised", COARSE)

@@ -133,6 +133,20 @@ def _why_unordered(tokens: Sequence[str]) -> str | None:
     return None
 
 
+def format_of(converted: str) -> TimeFormat | None:
+    """The format of a call such as ``DATE_FORMAT``, as sqlglot converts it; None for any other.
+
+    Letters that are no code, and quotes, are patterns of Spark that Python has no code for.
+    """
+    pattern = re.sub("(%.)strict", r"\1", converted)
+    if re.search("[A-Za-z'\"]", re.sub("%.", "", pattern)):
+        return None
+    try:
+        return TimeFormat(pattern)
+    except ValueError:
+        return None
+
+
 def python_format(written: str, dialect: str) -> str:
     """A time format as a model's dialect writes it, in the codes of Python's ``strftime``.
 

@@ -28,6 +28,7 @@ from vde_dagster.core.sql.reads.bounds import (
     every,
 )
 from vde_dagster.core.sql.reads.constants import TIMESTAMPS
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat, format_of
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.sql_units import (
     DATE_TRUNC_NAMES,
@@ -67,6 +68,8 @@ def axis_of(expression: exp.Expr, axes: Axes) -> Axis | None:
     node = expression.unalias().unnest()
     if isinstance(node, exp.Column):
         return axes.get((node.table.lower(), node.name.lower()))
+    if isinstance(node, exp.TimeToStr) or (isinstance(node, exp.Cast) and _is_written(node)):
+        return _written(node, axes)
     if isinstance(node, exp.Add) and isinstance(node.left, exp.Interval):
         inner = axis_of(node.right, axes)
     else:
@@ -112,6 +115,34 @@ def _cast_steps(to: exp.DataType) -> tuple[TimeFunction, ...] | None:
     if to.is_type("date"):
         return (Grain.DAY,)
     return () if to.is_type(*TIMESTAMPS) else None
+
+
+def _is_written(node: exp.Cast) -> bool:
+    """Whether a cast gives a text or a number."""
+    return node.to.is_type("text", "int", "bigint")
+
+
+def _written(node: exp.TimeToStr | exp.Cast, axes: Axes) -> Axis | None:
+    """The text or number of a time, if that is ordered like time."""
+    inner = node.this.unnest()
+    if isinstance(node, exp.TimeToStr) and isinstance(inner, exp.TimeStrToTime):
+        inner = inner.this
+    axis = axis_of(inner, axes)
+    if axis is None or axis.axis_type is AxisType.UNCERTAIN:
+        return None
+    is_text = isinstance(node, exp.TimeToStr) or node.to.is_type("text")
+    if axis.format is not None:
+        number = replace(axis, axis_type=AxisType.NUMBER)
+        return axis if is_text else number if axis.format.is_digits else None
+    if isinstance(node, exp.TimeToStr):
+        form = node.args.get("format")
+        written = format_of(form.name) if isinstance(form, exp.Literal) else None
+    else:
+        is_day = isinstance(inner, exp.Cast) and inner.to.is_type("date")
+        written = TimeFormat(ISO_DATE) if is_text and is_day else None
+    if written is None:
+        return None
+    return Axis(axis_type=AxisType.TEXT, steps=(*axis.steps, written.grain), format=written)
 
 
 def _added_steps(node: exp.Expr) -> tuple[TimeFunction, ...] | None:
