@@ -56,7 +56,6 @@ def in_time(tmp_path: Path, instance: dg.DagsterInstance, late: str = "") -> Aut
     return shop
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "sensor,late",
     [

@@ -123,7 +123,6 @@ def hinted(hints: str) -> str:
     return TEXT.replace("SELECT\n", f"select /*+ {hints} */\n").replace("FROM raw.s AS s", join)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("hints", HINTS)
 def test_hints_are_laid_out_and_none_is_lost(folder: Path, hints: str) -> None:
     file = folder / "models" / "t.sql"

@@ -36,7 +36,6 @@ CHAINS: Final = {
 }
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("runs_between", [False, True])
 @pytest.mark.parametrize("chain", CHAINS)
 def test_late_rows_reach_what_an_edit_keeps(chain: str, runs_between: bool) -> None:
