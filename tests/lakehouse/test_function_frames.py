@@ -59,7 +59,6 @@ FRAMES: Final = [
 ]  # fmt: skip
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("returned,declared,expected", FRAMES, ids=str)
 def test_a_function_s_rows_are_stored_as_they_are_or_refused_by_name(
     lake: Lake, returned: str, declared: str, expected: list[str | None] | str

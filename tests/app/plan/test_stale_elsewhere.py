@@ -62,7 +62,6 @@ def test_all_do_once_its_owner_has_computed_it(world: MemoryWorld, look: str) ->
     assert LOOKS[look](world.services()).is_up_to_date
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("between", [Form.COPY, Form.VIEW])
 @pytest.mark.parametrize("form", [Form.COPY, Form.SUMS, Form.FULL, Form.BY_KEY, Form.UNMANAGED])
 def test_nor_that_what_an_edit_keeps_is_where_its_owner_has_a_late_row(
