@@ -17,19 +17,18 @@ from typing import Final
 _HISTORIES: Final = 10_000
 """More than there is time for."""
 _PAUSE: Final = 0.1
-_WRONG: Final = re.compile(r"^seed (\d+): (.*)$(?:\n(?!Again: ).*$)*\n(Again: (.*))$", re.MULTILINE)
+_WRONG: Final = re.compile(r"^Seed (\d+): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongHistory:
-    """A history that ended wrongly: its seed, the command that tells it again, and why."""
+    """A history that ended wrongly: its seed, and why."""
 
     seed: int
-    again: str
     why: str
 
     def __str__(self) -> str:
-        return f"{self.again}: {self.why}"
+        return f"./run sim --seed {self.seed} --histories 1: {self.why}"
 
 
 def wrong_history(copy: Path, seconds: float, *, first: int = 0) -> WrongHistory | None:
@@ -51,7 +50,7 @@ def is_wrong(copy: Path, history: WrongHistory, seconds: float) -> bool:
 
 
 def _told(copy: Path, *, first: int, histories: int, until: float) -> WrongHistory | None:
-    asked = ["--seed", str(first), "--histories", str(histories), "-n", "1"]
+    asked = ["--seed", str(first), "--histories", str(histories), "-n", "1", "--shrink", "0"]
     with tempfile.TemporaryFile("w+b") as printed:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.simulator", *asked],
@@ -64,7 +63,7 @@ def _told(copy: Path, *, first: int, histories: int, until: float) -> WrongHisto
         try:
             while True:
                 has_ended = process.poll() is not None
-                if found := _first(_so_far(printed.fileno())):
+                if found := first_wrong(_so_far(printed.fileno())):
                     return found
                 if has_ended or time.monotonic() >= until:
                     return None
@@ -79,8 +78,9 @@ def _so_far(printed: int) -> str:
     return os.pread(printed, os.fstat(printed).st_size, 0).decode(errors="backslashreplace")
 
 
-def _first(text: str) -> WrongHistory | None:
+def first_wrong(text: str) -> WrongHistory | None:
+    """The first wrong history of what the simulator has printed; None if there is none."""
     found = _WRONG.search(text)
     if found is None:
         return None
-    return WrongHistory(seed=int(found[1]), again=found[4], why=found[2])
+    return WrongHistory(seed=int(found[1]), why=found[2])
