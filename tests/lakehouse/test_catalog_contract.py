@@ -716,6 +716,13 @@ def test_what_was_removed_is_known_by_time(world: World) -> None:
     assert touched(world, before) == [START + HOUR, START + HOUR + MICROSECOND]
 
 
+def test_what_a_snapshot_did_stays_known_when_a_column_is_dropped(world: World) -> None:
+    first = world.append(TABLE, [(1, START + HOUR)])
+    world.overwrite(TABLE, [(2, START + HOUR)])
+    world.drop_column(TABLE, "id")  # in what is left both Iceberg snapshots have the same values
+    assert touched(world, first) == [START + HOUR, START + HOUR + MICROSECOND]
+
+
 def test_times_are_not_known_of_a_column_without_times(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     world.append(TABLE, [(2, START)])

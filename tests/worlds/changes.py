@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -28,15 +28,30 @@ def times_of(table: Table, snapshot: Snapshot, column: str) -> tuple[Interval, .
         return ()
     if snapshot.parent is not None and snapshot.parent not in table.snapshots:
         return None
-    before, after = Counter(table.rows_at(snapshot.parent)), Counter(snapshot.rows)
+    before, after = (Counter(each) for each in _before_and_after(table, snapshot))
     hulls: list[Interval] = []
     for rows in (after - before, before - after):
-        found = instants_of(table, rows, column)
+        found = instants_of(table, (row for row, _ in rows), column)
         if found is None:
             return None
         if found:
             hulls.append(Interval(min(found), max(found) + timedelta(microseconds=1)))
     return merge(hulls)
+
+
+def _before_and_after(table: Table, snapshot: Snapshot) -> Iterator[list[tuple[Row, Row]]]:
+    """The rows before a snapshot and at it, each with what it was as its files have it.
+
+    Columns that others dropped since are in the files still: rows that differ in these only have
+    changed.
+    """
+    former = table.before_change.snapshots if table.before_change is not None else {}
+    ids = (snapshot.parent, snapshot.id)
+    in_files = all(each is None or each in former for each in ids)
+    for each in ids:
+        rows = table.rows_at(each)
+        stored = former[each].rows if in_files and each is not None else rows
+        yield list(zip(rows, stored, strict=True))
 
 
 def instants_of(table: Table, rows: Iterable[Row], column: str) -> list[datetime] | None:
