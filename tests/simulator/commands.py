@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from tests.app.generated_models import BY_SESSIONS, Form, Made, project
+from tests.app.generated_models import BY_SESSIONS, Made, project
 from tests.simulator.steps import Act
 from vde_dagster.app.apply.accepting import Accepting, publish_refused
 from vde_dagster.app.apply.applying import apply_plan
@@ -196,8 +196,7 @@ def _evaluate(people: People, act: Act) -> Command:
             interval = entries[act.model % len(entries)].interval
             evaluate_range(services, binding, made.key, interval, force=act.model % 2 == 0)
 
-    # of what is kept it is a known gap (docs/reliability.md) that this computes it again
-    is_by_time = made.is_by_time and not _has_sessions(made) and made.form is not Form.KEPT
+    is_by_time = made.is_by_time and not _has_sessions(made)
     return Command(do=do) if is_by_time else NOTHING
 
 

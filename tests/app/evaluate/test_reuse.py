@@ -26,6 +26,7 @@ from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
     EVENTS_NAME,
+    SALES,
     SALES_NAME,
     SHOP,
     TOTAL_NAME,
@@ -122,6 +123,38 @@ def test_r2_what_is_forced_is_computed(world: MemoryWorld) -> None:
     after = entries(world, "prod", TRIPLE_NAME)
     assert [each.digest for each in after] == [each.digest for each in before]
     assert {each.work_id for each in after} == {did.work_id}
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_never_restated_is_kept_whoever_asks_for_it(
+    world: MemoryWorld, force: bool
+) -> None:
+    never_restated(world)
+    before, rows = entries(world, "prod", SALES_NAME), world.rows("mart.sales")
+    source_now(world, 100, 200, 300)
+    did, engine = evaluated(world, SALES_NAME, day(1, 3), force=force)
+    assert (engine, did.reused) == ([], True)
+    assert did.reason == "it sets disable_restatement, so its rows are never computed again"
+    assert entries(world, "prod", SALES_NAME) == before
+    assert world.rows("mart.sales") == rows
+
+
+def test_what_is_never_restated_gets_new_days_and_looks_back(world: MemoryWorld) -> None:
+    never_restated(world, more=", lookback 1")
+    first, second, _ = sorted(world.rows("mart.sales"))
+    source_now(world, 100, 200, 300, 400)
+    world.catalog.set_property(RAW, VALID_TO, hour_of(96).isoformat())
+    _, engine = evaluated(world, SALES_NAME, day(1, 4))
+    assert engine == ["stage"]
+    fourth = DAYS[2] + timedelta(days=1)
+    assert sorted(world.rows("mart.sales")) == [first, second, (DAYS[2], 300), (fourth, 400)]
+
+
+def never_restated(world: MemoryWorld, *, more: str = "") -> None:
+    """The shop with sales that set `disable_restatement`."""
+    options = f"time_column day, disable_restatement true{more}"
+    sales = SALES.replace("time_column day", options)
+    done(world.services(), graph_of({**SHOP, "sales": sales}), "prod")
 
 
 def test_a_whole_table_stands_for_a_new_period_in_which_nothing_came(world: MemoryWorld) -> None:

@@ -31,6 +31,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.restatement import (
     RestatementRefused,
     forbids_restatement,
+    never_again,
     restate,
     restate_all,
     restated_ranges,
@@ -404,3 +405,29 @@ def test_many_views_over_views_are_looked_through_once() -> None:
     graph = build_graph(upstream)
     found, _ = restated_of(graph, ["v39_x"], TENTH)
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    "lookback,computed,expected",
+    [
+        (0, HELD, HELD),
+        (2, HELD, "2024-01-01 2024-01-30"),
+        # each end of what is loaded is a border that the next new range may have
+        (
+            2,
+            "2024-01-01 2024-01-10, 2024-01-12 2024-01-20",
+            "2024-01-01 2024-01-08, 2024-01-12 2024-01-18",
+        ),
+        (9, "2024-01-01 2024-01-05", ""),
+        (2, "", ""),
+    ],
+)
+def test_what_is_never_computed_again_is_all_that_is_loaded_but_its_lookback(
+    lookback: int, computed: str, expected: str
+) -> None:
+    kind = IncrementalByTimeRange(time_column="at", lookback=lookback, disable_restatement=True)
+    assert never_again(model(kind), spans(computed)) == spans(expected)
+
+
+def test_what_may_be_restated_may_be_computed_again() -> None:
+    assert never_again(model(BY_TIME), spans(HELD)) == ()

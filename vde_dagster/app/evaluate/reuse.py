@@ -47,7 +47,8 @@ from vde_dagster.core.model.writes import (
     Write,
 )
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.core.planning.restatement import never_again, why_never_again
+from vde_dagster.core.time.intervals import Interval, meets, merge
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Lease
 
@@ -85,7 +86,8 @@ def look(
 
     An interval is kept if it is loaded now and its latest trace has the key of what would be
     computed (rule R2). Outdated ones are kept, too, unless they were asked for: then they have no
-    trace any more (`vde_dagster.core.ledger.entries.outdate`).
+    trace any more (`vde_dagster.core.ledger.entries.outdate`). What a model holds that sets
+    ``disable_restatement`` is kept in any case.
 
     Args:
         services: The ports.
@@ -93,7 +95,7 @@ def look(
         node: A model whose intervals do not depend on each other.
         write: What evaluating it does.
         reading: What that reads.
-        force: Whether to compute all of it, even if nothing has changed.
+        force: Whether to compute all of it that may be, even if nothing has changed.
     """
     intervals = _recorded(write)
     why = why_nondeterministic(binding.graph, node.name)
@@ -103,17 +105,18 @@ def look(
     times = None if isinstance(write, ReplaceTable) else merge(intervals)
     entries = services.state.entries_within(key, times)
     before = _before(entries, write)
-    kept: dict[Interval, LedgerEntry] = {}
-    if not force:
-        kept = {
-            each: entry
-            for each in intervals
-            if (entry := before.get(each)) is not None and _is_same(entry, found.get(each))
-        }
+    holding = services.state.holdings([key]).get(key, NOTHING)
+    never = never_again(node.model, holding.computed)
+    kept = {
+        each: entry
+        for each in intervals
+        if (entry := before.get(each)) is not None
+        and (meets(never, each) or (not force and _is_same(entry, found.get(each))))
+    }
     left = [each for each in intervals if each not in kept]
     if not left:
-        reason = UNCHANGED
-    elif is_first_build(services.state.holdings([key]).get(key, NOTHING)):
+        reason = why_never_again(node.model) if never else UNCHANGED
+    elif is_first_build(holding):
         reason = FIRST_BUILD
     elif force:
         reason = FORCED

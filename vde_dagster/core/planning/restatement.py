@@ -16,7 +16,8 @@ from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import affected
-from vde_dagster.core.time.intervals import EVER, Interval, common, merge
+from vde_dagster.core.time.intervals import EVER, Interval, common, merge, subtract
+from vde_dagster.core.time.schedule import looked_back
 
 
 class RestatementRefused(Refused):
@@ -251,6 +252,13 @@ def computed_again(model: Model, environment: str) -> str:
             f"a table of its own, and plan again: `vde plan {environment}`."
         )
     return f"compute it again: `vde plan {environment} --restate-model {model.name}`."
+
+
+def never_again(model: Model, computed: Sequence[Interval]) -> tuple[Interval, ...]:
+    """What of a model stays as it was computed, whoever asks for it: all but its lookback."""
+    if not forbids_restatement(model):
+        return ()
+    return subtract(computed, looked_back(model, computed))
 
 
 def forbids_restatement(model: Model) -> bool:

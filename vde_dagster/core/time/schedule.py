@@ -139,6 +139,14 @@ def missing_sequential(
     return common(found, [Interval(wanted.start, until)]) if wanted.start < until else ()
 
 
+def looked_back(model: Scheduled, loaded: Sequence[Interval]) -> tuple[Interval, ...]:
+    """The loaded units that the next new range looks at again, wherever that begins."""
+    if not loaded:
+        return ()
+    borders = [each.end for each in loaded]
+    return common(_units_before(model, borders, first=loaded[0].start), loaded)
+
+
 def _after_the_end(
     model: Scheduled, end: datetime, now: datetime, unready: Sequence[Interval]
 ) -> list[datetime]:
