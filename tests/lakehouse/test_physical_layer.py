@@ -137,7 +137,6 @@ def test_dropping_it_again_is_no_error(world: World) -> None:
     assert drop(world.catalog, found)
 
 
-@pytest.mark.full
 def test_r12_a_table_that_somebody_made_under_its_name_stays(world: World) -> None:
     found = stored(world.catalog)
     assert drop(world.catalog, found)
@@ -234,7 +233,6 @@ def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     assert drop(iceberg.catalog, again)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("away", ["backup", "backup.old"])
 def test_r12_over_rest_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     tmp_path: Path, away: str

@@ -234,7 +234,6 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
     assert run_plan(project, sample.plan(), reported.append) == ()
 
 
-@pytest.mark.full
 def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
     applied: Sample, own_home: None
 ) -> None:

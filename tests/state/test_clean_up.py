@@ -139,7 +139,6 @@ def test_a_promotion_that_is_not_finished_still_shows_what_was_before(store: Sto
     assert [each.until for each in store.state.references().revisions] == [None, None]
 
 
-@pytest.mark.full
 def test_r12_two_passes_forget_what_nothing_refers_to_and_nothing_else(store: Store) -> None:
     state = store.state
     replaced(state)
@@ -228,7 +227,6 @@ def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store
     assert OLD.key not in state.references().tombstones or how == "view"
 
 
-@pytest.mark.full
 def test_r12_what_a_physical_view_reads_stays_while_an_environment_shows_that_view(
     store: Store,
 ) -> None:
@@ -277,7 +275,6 @@ def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> Non
     assert state.holdings([OLD.key])
 
 
-@pytest.mark.full
 def test_r3_what_is_recorded_after_the_newest_work_was_dropped_counts_as_later(
     store: Store,
 ) -> None:
@@ -367,7 +364,6 @@ def test_a_snapshot_that_is_shown_with_another_version_stays_when_its_own_is_dro
     assert state.record_sweep([], AT_ONCE).marked == ()
 
 
-@pytest.mark.full
 def test_r9_a_removed_environment_shows_and_owns_nothing(store: Store) -> None:
     state = store.state
     promote(state, "dev", 1, OLD, snapshot(ModelName("shop", "own")))
@@ -418,7 +414,6 @@ def test_a_removed_environment_is_made_again_as_a_new_one_with_later_revisions(
     assert (begun.revision, begun.is_removed) == (3, False)
 
 
-@pytest.mark.full
 def test_r9_a_removal_that_is_finished_again_takes_nothing_from_what_was_made_since(
     store: Store,
 ) -> None:
@@ -504,7 +499,6 @@ def test_nobody_knows_a_version_without_rows_in_the_state(store: Store) -> None:
     assert KEY not in store.state.record_sweep([], AT_ONCE).marked
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("environment", ["prod", "dev", "other"])
 def test_r12_of_a_promotion_and_a_drop_at_once_one_wins(sql_url: str, environment: str) -> None:
     """Never both: what is shown then is there, and what is dropped is not shown."""

@@ -91,7 +91,6 @@ READS_FULL = {"base": full("base", "raw.events"), "read": by_day("read", "mart.b
 LOADED = {"events": EVENTS}
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("models", [READS_RAW, READS_FULL], ids=["a source", "a FULL table"])
 def test_r15_a_restatement_while_a_plan_waits_is_not_taken_away(models: Models) -> None:
     world = world_of(models, twice(models, "read"))
@@ -145,7 +144,6 @@ def cut_at(
     return world
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("call", ["stage", "publish"])
 def test_r15_a_restatement_that_stopped_is_read_by_what_comes_back(call: str) -> None:
     other = twice(CHAIN, "read")
@@ -168,7 +166,6 @@ def test_r15_an_interval_that_was_staged_by_hand_is_read_by_what_comes_back() ->
     assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 10, 100]
 
 
-@pytest.mark.full
 def test_r15_a_session_that_stopped_is_read_by_what_comes_back() -> None:
     models = {**LOADED, "read": by_day("read", "staging.events")}
 
@@ -193,7 +190,6 @@ WITH_SUM = {
 }
 
 
-@pytest.mark.full
 def test_r15_what_is_looked_at_again_is_read_by_what_comes_back() -> None:
     world = world_of(LOOKING_BACK, twice(LOOKING_BACK, "read"))
     world.land((1.5, 100), (50, 7), until=72)
@@ -201,7 +197,6 @@ def test_r15_what_is_looked_at_again_is_read_by_what_comes_back() -> None:
     assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 7, 10, 100]
 
 
-@pytest.mark.full
 def test_r15_a_table_that_is_read_as_a_whole_and_merged_into_is_read_by_what_comes_back() -> None:
     other = {**WITH_SUM, "read": WITH_SUM["read"].replace("* 1 AS", "* 2 AS")}
     world = world_of(WITH_SUM, other)

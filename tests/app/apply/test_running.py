@@ -104,7 +104,6 @@ def test_a_late_row_is_computed_where_it_is_and_the_next_run_has_nothing_to_do()
     assert plan_run(world.services(), "prod").is_up_to_date
 
 
-@pytest.mark.full
 def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
     """Random results, merged keys, tables of other models and of sources: one run is enough."""
     world = world_of(

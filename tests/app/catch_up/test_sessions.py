@@ -182,7 +182,6 @@ def removing(world: MemoryWorld, *gone: int) -> None:
 STOPPING: Final = LATE.replace("))", "), on_source_rewrite stop)")
 
 
-@pytest.mark.full
 def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -> None:
     world = MemoryWorld()
     world.land((0.5, 10), (0.6, 11), (1.5, 20), until=2)
@@ -202,7 +201,6 @@ def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -
     assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("by_plan", [True, False], ids=["plan", "reload"])
 def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
     by_plan: bool,

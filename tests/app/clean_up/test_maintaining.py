@@ -162,7 +162,6 @@ def test_what_nothing_names_expires_a_week_after_it_was_replaced() -> None:
     assert changed(maintained(world)) == set()
 
 
-@pytest.mark.full
 def test_r3_what_the_ledger_names_stays_and_its_rows_can_be_read() -> None:
     """Each day of the sales was loaded by itself; each is read as it was written."""
     world = shop_in_production()

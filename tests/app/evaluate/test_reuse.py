@@ -254,7 +254,6 @@ def test_r2_what_was_named_is_computed_also_where_what_it_reads_is_equal(
     assert world.rows("mart.sales") == AMOUNTS
 
 
-@pytest.mark.full
 def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
     world: MemoryWorld,
 ) -> None:
@@ -292,7 +291,6 @@ def test_late_rows_that_change_no_row_downstream_are_computed_once(world: Memory
     assert entries(world, "prod", TOTALS_NAME) == totals
 
 
-@pytest.mark.full
 def test_r2_inputs_that_go_a_b_a_are_computed_each_time(world: MemoryWorld) -> None:
     """Only the latest trace describes the table's rows; an earlier one with this key does not."""
     first = [each.digest for each in entries(world, "prod", TRIPLE_NAME)]

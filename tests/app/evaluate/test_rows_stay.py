@@ -191,7 +191,6 @@ def test_of_many_ranges_that_wait_the_first_have_a_command() -> None:
     assert "and so on for 2 more." in str(said)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("models", [1, 3])
 def test_r8_a_stale_interval_keeps_its_rows_and_all_else_goes_on(models: int) -> None:
     concurrency = Concurrency(models=models)

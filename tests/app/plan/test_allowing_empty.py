@@ -51,7 +51,6 @@ def planned(world: MemoryWorld, options: PlanOptions, **texts: str) -> None:
     apply_plan(services, plan, lambda _: None)
 
 
-@pytest.mark.full
 def test_r8_a_full_table_with_rows_is_not_replaced_by_none_whoever_computes_it() -> None:
     world = built(large=FULL)
     before = world.rows("m.large")
@@ -90,7 +89,6 @@ def test_a_full_table_that_only_gets_smaller_or_never_had_rows_is_computed() -> 
     assert world.rows("m.none") == []
 
 
-@pytest.mark.full
 def test_r8_a_restated_interval_keeps_its_rows_unless_that_is_said() -> None:
     world = built(hours=HOURLY)
     before = world.rows("m.hours")
@@ -107,7 +105,6 @@ def test_r8_a_restated_interval_keeps_its_rows_unless_that_is_said() -> None:
     assert [row[2] for row in world.rows("m.hours")] == [20]
 
 
-@pytest.mark.full
 def test_r8_an_interval_whose_source_lost_its_beginning_is_not_restated() -> None:
     world = built(hours=HOURLY)
     before = world.rows("m.hours")

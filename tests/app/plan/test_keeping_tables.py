@@ -280,7 +280,6 @@ def stored(world: MemoryWorld, name: str) -> str:
     return grown(type_, type_)  # spelled in one way
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "type_,becomes",
     [
@@ -303,7 +302,6 @@ def test_r11_a_struct_of_a_kept_table_gets_fields_in_place(
     assert look.schema == ()  # the rows were recorded with fewer fields
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "type_,advised",
     [

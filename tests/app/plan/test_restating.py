@@ -131,7 +131,6 @@ def test_a_model_that_disables_restatement_is_refused_by_name(world: MemoryWorld
     assert plan.is_empty
 
 
-@pytest.mark.full
 def test_r9_what_production_owns_is_not_restated_elsewhere_and_named(world: MemoryWorld) -> None:
     services = world.services()
     done(services, graph_of(SHOP))
@@ -161,7 +160,6 @@ def test_what_holds_nothing_is_named(world: MemoryWorld) -> None:
     assert work(plan) == {"new": [day(1, 3)]}
 
 
-@pytest.mark.full
 def test_r8_late_rows_that_no_session_loaded_yet_stay_out_of_a_restated_interval() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)

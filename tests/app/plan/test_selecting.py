@@ -194,7 +194,6 @@ def test_a_forward_only_change_keeps_the_table_and_evaluates_only_what_is_new(
     assert world.rows("mart.sales") == [*AMOUNTS, (date(2024, 1, 4), 40)]
 
 
-@pytest.mark.full
 def test_r11_columns_of_a_kept_table_are_changed_in_place_by_its_owner_alone(
     world: MemoryWorld,
 ) -> None:
@@ -230,7 +229,6 @@ def test_r11_a_type_that_loses_values_is_refused_for_good(world: MemoryWorld) ->
     assert world.rows("mart.sales") == AMOUNTS
 
 
-@pytest.mark.full
 def test_r11_a_table_that_was_never_made_has_no_columns_to_change() -> None:
     world = MemoryWorld()
     services = world.services()

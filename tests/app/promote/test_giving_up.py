@@ -247,7 +247,6 @@ PARENTS: Final = {
 CHILDREN: Final = {**PARENTS, "key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"}
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("child", CHILDREN)
 @pytest.mark.parametrize("parent", PARENTS)
 def test_r10_a_kept_child_is_as_fresh_as_before_a_promotion_that_is_given_up(

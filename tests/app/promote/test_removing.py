@@ -74,7 +74,6 @@ def test_an_environment_that_a_plan_holds_is_not_removed() -> None:
     assert world.rows("mart__dev.shown") == TENFOLD
 
 
-@pytest.mark.full
 def test_r9_what_it_owned_and_another_one_shows_is_owned_by_that_one() -> None:
     world = with_dev()
     for name in ("staging", "other"):

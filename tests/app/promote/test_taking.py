@@ -318,7 +318,6 @@ SELECT day AS day, amount + 1 AS amount FROM mart.second WHERE day BETWEEN @star
 }
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("landed", ["nothing", "in dev", "in both"])
 def test_r10_promoting_a_non_breaking_edit_computes_nothing_below_then_or_later(
     landed: str,

@@ -46,7 +46,6 @@ def test_r5_what_was_only_intended_is_dropped_with_what_it_staged(world: MemoryW
     assert entries(world, "prod", TRIPLE_NAME) == before
 
 
-@pytest.mark.full
 def test_r5_what_was_staged_is_published_and_recorded(world: MemoryWorld) -> None:
     key = cut(world, "publish")
     (done,) = recovered(world, key)

@@ -171,7 +171,6 @@ def test_r15_what_builds_on_itself_has_read_what_is_only_due_as_production_saw_i
     assert sorted(int(str(row[1])) for row in world.rows("m.unique")) == [10, 10, 10]
 
 
-@pytest.mark.full
 def test_r15_a_count_does_not_fall_when_a_parent_is_only_due() -> None:
     counted = READERS["full"].replace("id AS id, amount AS amount", "SUM(amount) AS amount")
     base = {"inc": INC, "full": counted}

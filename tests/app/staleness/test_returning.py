@@ -99,7 +99,6 @@ def amount_of(row: tuple[object, ...]) -> int:
 
 
 # What was restated meanwhile
-@pytest.mark.full
 def test_r15_a_revert_keeps_what_was_restated_meanwhile() -> None:
     world = restated_world()
     plan = asked(world.services(), ORIGINAL, "prod")
@@ -112,7 +111,6 @@ def test_r15_a_revert_keeps_what_was_restated_meanwhile() -> None:
     assert asked(world.services(), ORIGINAL, "prod").is_empty
 
 
-@pytest.mark.full
 def test_r15_a_revert_computes_nothing_where_no_input_has_changed(world: MemoryWorld) -> None:
     world.catalog.compact(RAW)
     plan = asked(world.services(), ORIGINAL, "prod")
@@ -121,7 +119,6 @@ def test_r15_a_revert_computes_nothing_where_no_input_has_changed(world: MemoryW
     assert world.rows("mart.sales") == AMOUNTS
 
 
-@pytest.mark.full
 def test_r15_rows_of_other_days_make_nothing_stale(world: MemoryWorld) -> None:
     world.land((80, 9), until=96)
     done(world.services(), CHANGED, "prod")
@@ -132,7 +129,6 @@ def test_r15_rows_of_other_days_make_nothing_stale(world: MemoryWorld) -> None:
     assert world.rows("mart.total") == [(3 * 31,)]
 
 
-@pytest.mark.full
 def test_r15_what_is_behind_ends_where_the_rows_come_out_the_same(world: MemoryWorld) -> None:
     world.land((2, 0), until=72)  # a late row that changes no sum
     plan = asked(world.services(), ORIGINAL, "prod")
@@ -141,7 +137,6 @@ def test_r15_what_is_behind_ends_where_the_rows_come_out_the_same(world: MemoryW
     assert world.rows("mart.sales") == AMOUNTS
 
 
-@pytest.mark.full
 def test_r15_a_restated_parent_that_stays_is_looked_at_for_a_child_that_returns() -> None:
     world = shop_in_production()
     tenfold = graph_of({**SHOP, "triple": SHOP["triple"].replace("* 3", "* 30")})
@@ -156,7 +151,6 @@ def test_r15_a_restated_parent_that_stays_is_looked_at_for_a_child_that_returns(
     assert world.rows("mart.total") == [(366,)]
 
 
-@pytest.mark.full
 def test_r15_what_another_environment_filled_is_looked_at_when_it_is_promoted() -> None:
     world = shop_in_production()
     done(world.services(), CHANGED, "dev")
@@ -181,7 +175,6 @@ def calls_before_views() -> int:
     return counting.names.index("swap_views")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "share", [0.3, *(pytest.param(each, marks=pytest.mark.full) for each in (0.5, 0.7)), 0.9]
 )
@@ -205,7 +198,6 @@ NONDETERMINISTIC = SALES.replace(
 )
 
 
-@pytest.mark.full
 def test_r15_a_nondeterministic_version_is_computed_again_where_its_inputs_moved() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), (50, 7), until=72)
@@ -232,7 +224,6 @@ STOPPING = {
 }
 
 
-@pytest.mark.full
 def test_r15_a_version_whose_mark_is_behind_is_caught_up_before_it_is_shown() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
@@ -252,7 +243,6 @@ def test_r15_a_version_whose_mark_is_behind_is_caught_up_before_it_is_shown() ->
     assert world.rows("mart.totals") == [(2, 136)]
 
 
-@pytest.mark.full
 def test_r15_a_version_with_late_data_needs_no_session_for_rows_of_new_hours() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
@@ -294,7 +284,6 @@ def expired(world: MemoryWorld) -> None:
     world.catalog.expire(RAW)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "happens, amounts",
     [(corrected, [103, 105, 110]), (deleted, [5, 10]), (expired, [1, 3, 5, 10, 100])],
@@ -315,7 +304,6 @@ def test_r15_a_version_whose_source_was_rewritten_is_loaded_again_before_it_is_s
     assert isinstance(detect(services, bound(services), EVENTS_NAME), NothingToLoad)
 
 
-@pytest.mark.full
 def test_r15_a_version_without_a_mark_is_loaded_again_before_it_is_shown() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
@@ -330,7 +318,6 @@ def test_r15_a_version_without_a_mark_is_loaded_again_before_it_is_shown() -> No
     assert sorted(map(amount_of, world.rows("staging.events"))) == [5, 7, 10]
 
 
-@pytest.mark.full
 def test_r15_a_version_that_stops_at_a_rewrite_is_refused_with_what_works() -> None:
     world = late_world(STOPPING)
     corrected(world)
@@ -357,7 +344,6 @@ def test_r15_a_session_that_would_empty_an_hour_of_what_comes_back_is_refused() 
     assert sorted(map(amount_of, world.rows("staging.events"))) == [3, 10]
 
 
-@pytest.mark.full
 def test_r15_rows_that_a_source_no_longer_has_stay_where_nobody_has_read_them_since() -> None:
     world = shop_in_production()
     world.clock.advance(timedelta(hours=1))
@@ -370,7 +356,6 @@ def test_r15_rows_that_a_source_no_longer_has_stay_where_nobody_has_read_them_si
 
 
 # What cannot be computed again
-@pytest.mark.full
 def test_r15_what_the_source_no_longer_covers_is_refused_in_production(world: MemoryWorld) -> None:
     world.land((2, 100), until=72)
     done(world.services(), CHANGED, "prod", restate=("mart.sales",))
@@ -396,7 +381,6 @@ KEYED = UNMANAGED.replace(
 )
 
 
-@pytest.mark.full
 def test_r15_a_kind_that_cannot_be_computed_again_is_refused_in_production() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
@@ -413,7 +397,6 @@ def test_r15_a_kind_that_cannot_be_computed_again_is_refused_in_production() -> 
     assert len(world.rows("mart.log")) == 2
 
 
-@pytest.mark.full
 def test_r15_a_table_that_builds_on_itself_is_made_again_as_a_whole() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
@@ -468,7 +451,6 @@ def test_r15_what_builds_on_itself_is_not_made_again_of_less_than_it_was_made_of
     assert sorted(map(amount_of, world.rows("mart.log"))) == [5, 7, 10]
 
 
-@pytest.mark.full
 def test_r15_a_late_row_of_the_oldest_day_that_the_source_still_has_is_read() -> None:
     world = shop_in_production()
     world.clock.advance(timedelta(hours=1))
@@ -489,7 +471,6 @@ def test_r15_only_what_is_gone_counts_as_lost(world: MemoryWorld) -> None:
     assert work(plan)["sales"] == [day(2)]
 
 
-@pytest.mark.full
 def test_r15_a_day_that_lost_its_first_rows_is_not_silently_made_of_the_others() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2, 5), (30, 7), until=48)
@@ -527,7 +508,6 @@ def strings_world(texts: list[str], query: str) -> tuple[MemoryWorld, Graph, Gra
     return world, first, second
 
 
-@pytest.mark.full
 def test_r15_days_that_are_texts_have_an_order_too() -> None:
     texts = ["2024-01-01", "2024-01-02", "2024-01-03"]
     world, first, _ = strings_world(texts, DAYS_OF_TEXT)
@@ -545,7 +525,6 @@ KEYED_TEXTS = OTHER_TEXTS.replace(
 )
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("query", [OTHER_TEXTS, KEYED_TEXTS], ids=["by time", "by key"])
 def test_r15_rows_are_not_taken_away_where_nobody_knows_how_far_a_source_reaches(
     query: str,
@@ -610,7 +589,6 @@ def test_r15_a_history_that_missed_what_the_shown_one_has_seen_is_refused() -> N
     assert world.rows("mart.history") == seen
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("behind", [1, 10])
 def test_r15_what_a_model_depends_on_is_found_by_one_look_upstream(behind: int) -> None:
     chain = {

@@ -73,7 +73,6 @@ def test_an_environment_reads_a_full_table_of_another_that_is_made_for_today() -
     assert work(plan) == {"child": [Interval(hour_of(0), hour_of(75))]}
 
 
-@pytest.mark.full
 def test_r15_a_full_table_that_is_made_first_is_read_by_what_comes_back() -> None:
     world = pair_world()
     done(world.services(), graph_of(TWICE), "prod")
@@ -86,7 +85,6 @@ def test_r15_a_full_table_that_is_made_first_is_read_by_what_comes_back() -> Non
     assert asked(world.services(), graph_of(PAIR), "prod").is_up_to_date
 
 
-@pytest.mark.full
 def test_r15_late_rows_that_a_session_loads_first_are_read_by_what_comes_back() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)

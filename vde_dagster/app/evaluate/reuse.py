@@ -115,7 +115,8 @@ def look(
     }
     left = [each for each in intervals if each not in kept]
     if not left:
-        reason = why_never_again(node.model) if never else UNCHANGED
+        stays = any(meets(never, each) for each in intervals)
+        reason = why_never_again(node.model) if stays else UNCHANGED
     elif is_first_build(holding):
         reason = FIRST_BUILD
     elif force:

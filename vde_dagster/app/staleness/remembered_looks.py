@@ -89,7 +89,7 @@ def moved_looks(
 def _touched(
     graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot], shown: Environment
 ) -> list[ModelName]:
-    """The models that a promotion shows otherwise than now, and all that is downstream.
+    """The models of which a promotion shows another version, and all that is downstream.
 
     The others have the definition and read the tables that they had and read before.
     """
