@@ -142,6 +142,7 @@ def test_what_is_never_restated_is_kept_whoever_asks_for_it(
 def test_what_is_never_restated_gets_new_days_and_looks_back(world: MemoryWorld) -> None:
     never_restated(world, more=", lookback 1")
     first, second, _ = sorted(world.rows("mart.sales"))
+    assert evaluated(world, SALES_NAME, day(3, 3))[0].reason == UNCHANGED
     source_now(world, 100, 200, 300, 400)
     world.catalog.set_property(RAW, VALID_TO, hour_of(96).isoformat())
     _, engine = evaluated(world, SALES_NAME, day(1, 4))
