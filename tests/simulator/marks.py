@@ -31,7 +31,8 @@ def wrong_marks(
 
     What is loaded and not pending has the rows of the sources as of the marks; where intervals are
     overwritten, by hand too, those as of the marks or of a time since. Rows that other programs
-    wrote do not count, nor work that is unfinished or refused.
+    wrote do not count, nor work that is unfinished or refused, nor, where intervals are overwritten,
+    what the status calls behind: traces tell that, whatever the marks are.
     """
     following = [made for made in models if _follows(made) and made.name not in comparison.loose]
     environment = services.state.environment(status.environment) if following else None
@@ -39,6 +40,11 @@ def wrong_marks(
         return
     unsure = {e.node.name for e in status.models if e.lost or e.refused}
     paused = {each.pause.model for each in status.pauses}
+    behind = {
+        e.node.name: (*e.staleness.intervals, *e.staleness.kept)
+        for e in status.models
+        if e.staleness is not None
+    }
     for made in following:
         key = environment.snapshots[made.key].key
         table = comparison.world.catalog.tables.get(key.table)
@@ -54,6 +60,8 @@ def wrong_marks(
             wanted = _by_interval(made, shows.rows or ())
             wrong = {start for start in wrong if shows.certain[0] <= start < shows.certain[1]}
             wrong = {start for start in wrong if now[start] != wanted[start]}
+            told = behind.get(made.key, ()) if made.late else ()
+            wrong = {start for start in wrong if not any(e.start <= start < e.end for e in told)}
             if not wrong:
                 break
         for start in sorted(wrong)[:1]:
