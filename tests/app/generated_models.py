@@ -1,4 +1,4 @@
-"""Generated models over hourly events, and an independent account of which times each one reads.
+"""Generated models over hourly events, in SQL and Python, with which times each one reads.
 
 What a model reads is declared next to its query, not derived from it: windows in hours, or a whole
 table. Every query gives the same rows of an interval in any batch, so that a build from scratch has
@@ -7,7 +7,7 @@ the rows that any order of work should have ended with.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
@@ -16,11 +16,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from tests.app.generated_python import IN_PYTHON, code_of
 from tests.app.memory_world import DEFAULTS, RAW_COLUMNS, SOURCE, START, graph_of
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.project.model_files import external_source
 
 OTHERS: Final = ModelName("raw", "others")
@@ -149,7 +150,8 @@ class Made:
     ``plus`` and ``columns`` are what edits have changed so far. ``late`` is whether late rows are
     followed by sessions in stateful mode, and an audit refuses amounts above ``most``. A signal
     holds it back where it ``waits``. It ``begins`` and ``ends`` so many hours after START, and
-    ``layout`` is what its table is partitioned by, where it says so.
+    ``layout`` is what its table is partitioned by, where it says so. It is written ``in_python`` or
+    in SQL.
     """
 
     name: str
@@ -166,6 +168,24 @@ class Made:
     begins: int = 0
     ends: int | None = None
     layout: str = ""
+    in_python: bool = False
+
+    def may_be_in_python(self, models: Sequence[Made]) -> bool:
+        """Whether it can be written in Python.
+
+        Functions read no views and embedded queries. What builds on itself has to bound what it
+        reads, which a function cannot where it reads a source.
+        """
+        views = {f"gen.{each.name}" for each in models if each.form in LOOKED_THROUGH}
+        bounded = {f"gen.{each.name}" for each in models if each.is_by_time}
+        if self.form in SEQUENTIAL and not bounded.issuperset(self.parents):
+            return False
+        return self.form.name in IN_PYTHON and views.isdisjoint(self.parents)
+
+    @property
+    def path(self) -> str:
+        """The name of its file."""
+        return f"{self.name}.py" if self.in_python else f"{self.name}.sql"
 
     @property
     def key(self) -> ModelName:
@@ -200,7 +220,17 @@ class Made:
 
     @property
     def text(self) -> str:
-        """Its MODEL file."""
+        """Its file."""
+        if self.in_python:
+            return code_of(
+                self.form.name,
+                self.parents,
+                {"name": f"gen.{self.name}", **self._arguments},
+                hours=self.hours,
+                daily=self.daily,
+                plus=self.plus,
+                more=self.columns,
+            )
         if self.form is Form.SEED:
             columns = "id bigint, at timestamp, amount bigint"
             path = f"kind SEED (path '{self.name}.csv')"
@@ -219,28 +249,58 @@ class Made:
 
     @property
     def _header(self) -> str:
-        kind = _KINDS.get(self.form, f"INCREMENTAL_BY_TIME_RANGE (time_column at{self._options})")
-        more = f", cron '{'@daily' if self.daily else '@hourly'}'"
-        if self.form is Form.BY_PARTITION:
-            more += f", partitioned_by {'days' if self.daily else 'hours'}(at)"
-        elif self.layout:
-            more += f", partitioned_by {self.layout}"
-        if self.begins:
-            more += f", start '{START + self.begins * HOUR:%Y-%m-%d %H:%M}'"
-        if self.ends is not None:
-            more += f", end '{START + self.ends * HOUR:%Y-%m-%d %H:%M}'"
-        if self.form in BY_SESSIONS:
-            more += f", late_data (mode stateless, sources ({self.parents[0]}))"
-        if self.late:
-            tracked = ", ".join(f"{each} (tracked_by at)" for each in dict.fromkeys(self.parents))
-            more += f", late_data (mode stateful, sources ({tracked}))"
-        if self.most is not None:
-            more += f", audits (accepted_range (column := amount, max_v := {self.most}))"
-        if self.waits:
-            more += ", signals (landed ())"
         if self.form in LOOKED_THROUGH:
-            more = ""
-        return f"MODEL (name gen.{self.name}, kind {kind}{more})"
+            return f"MODEL (name gen.{self.name}, kind {_KINDS[self.form]})"
+        found = self._arguments
+        for name in {"cron", "start", "end"} & found.keys():
+            found[name] = f"'{found[name]}'"
+        if self.layout.startswith("id,"):
+            found["partitioned_by"] = f"({self.layout})"
+        if self.form in BY_SESSIONS or self.late:
+            tracked = (each.split("|") for each in self._tracked)
+            sources = [f"{e[0]} (tracked_by {e[1]})" if e[1:] else e[0] for e in tracked]
+            mode = "stateful" if self.late else "stateless"
+            found["late_data"] = f"(mode {mode}, sources ({', '.join(sources)}))"
+        if self.most is not None:
+            found["audits"] = f"(accepted_range (column := amount, max_v := {self.most}))"
+        if self.waits:
+            found["signals"] = "(landed ())"
+        return f"MODEL (name gen.{self.name}, {', '.join(f'{n} {v}' for n, v in found.items())})"
+
+    @property
+    def _arguments(self) -> dict[str, object]:
+        """Its properties but for its name, as a decorator is given them."""
+        by_time = f"INCREMENTAL_BY_TIME_RANGE (time_column at{self._options})"
+        found: dict[str, object] = {"kind": _KINDS.get(self.form, by_time)}
+        found["cron"] = "@daily" if self.daily else "@hourly"
+        if self.form is Form.BY_PARTITION:
+            found["partitioned_by"] = f"{'days' if self.daily else 'hours'}(at)"
+        elif self.layout:
+            found["partitioned_by"] = self.layout
+        if self.begins:
+            found["start"] = f"{START + self.begins * HOUR:%Y-%m-%d %H:%M}"
+        if self.ends is not None:
+            found["end"] = f"{START + self.ends * HOUR:%Y-%m-%d %H:%M}"
+        if self.form in BY_SESSIONS or self.late:
+            mode = "stateful" if self.late else "stateless"
+            found["late_data"] = {"mode": mode, "sources": [*self._tracked]}
+        if self.most is not None:
+            found["audits"] = [("accepted_range", {"column": "amount", "max_v": self.most})]
+        if self.waits:
+            found["signals"] = ["landed"]
+        windows = {each: self._declared(each) for each in dict.fromkeys(self.parents)}
+        if self.in_python:
+            found["depends_on"] = windows
+        return found
+
+    @property
+    def _tracked(self) -> Iterator[str]:
+        yield from (f"{each}|at" if self.late else each for each in dict.fromkeys(self.parents))
+
+    def _declared(self, parent: str) -> Mapping[str, str] | None:
+        is_by_time = self.late or parent.startswith("gen.")
+        window = self.window(parent) if is_by_time else None
+        return None if window is None else {"before": f"{window[0] // HOUR} hours"}
 
     @property
     def _options(self) -> str:
@@ -266,76 +326,8 @@ def project(models: tuple[Made, ...]) -> Graph:
         place=Place(path=Path("external_models.yaml")),
         defaults=DEFAULTS,
     )
-    files = {each.name: each.files for each in models}
-    return graph_of({each.name: each.text for each in models}, others, files=files)
-
-
-Times = Mapping[str, Sequence[Interval]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """Which times of each model changes can reach; all times of those in ``whole``."""
-
-    times: Mapping[str, tuple[Interval, ...]]
-    whole: frozenset[str]
-
-    def has(self, name: str, interval: Interval) -> bool:
-        """Whether changes can reach an interval of a model."""
-        if name in self.whole:
-            return True
-        return any(each.intersection(interval) for each in self.times.get(name, ()))
-
-
-def reached(models: Sequence[Made], loaded: Times, changed: Times, whole: Iterable[str]) -> Reached:
-    """By brute force, the intervals that read what has changed, directly or through others.
-
-    Args:
-        models: All models, parents first.
-        loaded: The loaded intervals of each model, one by one.
-        changed: The times that have other rows than before, of sources and models.
-        whole: Models and sources of which anything may have changed.
-    """
-    times: dict[str, tuple[Interval, ...]] = {name: tuple(each) for name, each in changed.items()}
-    everything = set(whole)
-    units = {f"gen.{each.name}": each.unit for each in models if each.is_by_time}
-    for each in models:
-        name = f"gen.{each.name}"
-        mine = list(times.get(name, ()))
-        for parent in each.parents:
-            is_moved = parent in everything or bool(times.get(parent))
-            if not is_moved:
-                continue
-            if each.form in LOOKED_THROUGH:
-                mine += times.get(parent, ())
-                if parent in everything:
-                    everything.add(name)
-            elif parent in everything or not each.is_by_time or each.window(parent) is None:
-                everything.add(name)
-            else:
-                unit = units.get(parent, each.unit)
-                mine += _readers(each, parent, loaded.get(name, ()), times[parent], unit)
-        times[name] = merge(mine)
-        if mine and not each.is_by_time and each.form not in LOOKED_THROUGH:
-            everything.add(name)  # its rows belong to no intervals that others could read
-    return Reached(times=times, whole=frozenset(everything))
-
-
-def _readers(
-    model: Made,
-    parent: str,
-    loaded: Iterable[Interval],
-    changed: Sequence[Interval],
-    unit: IntervalUnit,
-) -> Iterator[Interval]:
-    window = model.window(parent)
-    assert window is not None, "a model that reads all of a table is reached as a whole"
-    before, after = window
-    finer = unit if unit is IntervalUnit.DAY else model.unit if model.daily else unit
-    for each in loaded:
-        read = finer.widen(Interval(each.start - before, each.end + after))
-        if any(time.intersection(read) for time in changed):
-            yield each
+    files = {each.path: each.files for each in models}
+    return graph_of({each.path: each.text for each in models}, others, files=files)
 
 
 _ANY: Final = (

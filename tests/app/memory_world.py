@@ -302,13 +302,19 @@ def hour_of(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
+def file_of(name: str) -> Path:
+    """The file of a model, which is one of SQL unless its name says more."""
+    path = Path("models", name)
+    return path if path.suffix else path.with_suffix(".sql")
+
+
 def graph_of(
     texts: dict[str, str],
     *sources: ModelSource,
     files: Mapping[str, Mapping[str, str]] | None = None,
     **columns: str,
 ) -> Graph:
-    """The project of these MODEL texts over the one source, and others.
+    """The project of these MODEL texts over the one source, and others, by their files' names.
 
     ``columns`` are other types of columns of the one source, and ``files`` those that belong to a
     MODEL text, by the name of that.
@@ -321,7 +327,7 @@ def graph_of(
     )
     written = [
         ModelSource(
-            path=Path(f"models/{name}.sql"),
+            path=file_of(name),
             text=text,
             defaults=DEFAULTS.as_texts(),
             attachments=(files or {}).get(name, {}),

@@ -12,7 +12,7 @@ from typing import Final
 
 import dagster as dg
 
-from tests.app.memory_world import MemoryWorld
+from tests.app.memory_world import MemoryWorld, file_of
 from tests.app.read_models import read_before
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
@@ -51,7 +51,7 @@ class AutomatedWorld:
         (self.folder / "vde.yaml").write_text(CONFIGURATION, encoding="utf-8")
         (self.folder / "external_models.yaml").write_text(SOURCES, encoding="utf-8")
         for name, text in models.items():
-            (self.folder / f"models/{name}.sql").write_text(text, encoding="utf-8")
+            (self.folder / file_of(name)).write_text(text, encoding="utf-8")
 
     def project(self) -> VdeProject:
         """The project as a new process opens it, with its adapters in memory."""

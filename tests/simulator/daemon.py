@@ -30,10 +30,15 @@ class Daemon:
         """Dagster's storage, in memory."""
         return dg.DagsterInstance.ephemeral()
 
+    def close(self) -> None:
+        """End both; SQLite's connections belong to the thread that ends a history."""
+        self.instance.dispose()
+        self._folder.cleanup()
+
     def tick(self, environment: str, files: Models) -> tuple[str, list[str]]:
         """What a tick of an environment's sensor says, and how each run that it asked for ended."""
         automated = AutomatedWorld(Path(self._folder.name), self.instance, self.world)
-        automated.write({made.name: made.text for made in files})
+        automated.write({made.path: made.text for made in files})
         sources = [{"name": str(e), "columns": RAW_COLUMNS} for e in (SOURCE, OTHERS)]
         (automated.folder / "external_models.yaml").write_text(json.dumps(sources))
         for made in files:

@@ -46,7 +46,9 @@ def meanings(models: Sequence[Made]) -> Iterator[tuple[Made, object]]:
     """Each model with what it and all that it reads compute."""
     known: dict[str, object] = {}
     for made in models:
-        bare = replace(made, columns=0, most=None, waits=False, layout="")
+        bare = made  # of Python all counts
+        if not made.in_python:
+            bare = replace(made, columns=0, most=None, waits=False, layout="")
         meaning = (bare, *(known.get(each, each) for each in made.parents))
         known[f"gen.{made.name}"] = meaning
         yield made, meaning
@@ -72,6 +74,7 @@ def _added(models: Models, _: Made, chance: Random) -> Models:
             and not (late and new.form is Form.SESSIONS)
             and not any(each.form in ONLY_AT_THE_END for each in read)
             and (new.form not in SEQUENTIAL or is_bounded(new.parents[0], models))
+            and (not new.in_python or new.may_be_in_python(models))
         )
         if is_fitting:
             return (*models, new)
@@ -84,7 +87,9 @@ def _of_another_form(models: Models, made: Made, chance: Random) -> Models:
     if made.form not in _SIMPLE or is_read_by_time or made.late:
         return models
     form = chance.choice(_SIMPLE)
-    bare = replace(made, form=form, hours=2, lookback=0, waits=False, most=None)
+    if form in LOOKED_THROUGH and any(each.in_python for each in readers):
+        return models
+    bare = replace(made, form=form, hours=2, lookback=0, waits=False, most=None, in_python=False)
     bare = replace(bare, begins=0, ends=None, layout="")
     return _replaced(models, made, bare)
 
@@ -133,6 +138,13 @@ def _of_other_times(models: Models, made: Made, chance: Random) -> Models:
     return _replaced(models, made, new)
 
 
+def _rewritten(models: Models, made: Made, _: Random) -> Models:
+    """From SQL to Python, or back."""
+    if not made.may_be_in_python(models):
+        return models
+    return _replaced(models, made, replace(made, in_python=not made.in_python))
+
+
 def _laid_out(models: Models, made: Made, chance: Random) -> Models:
     if not made.is_by_time:
         return models
@@ -152,4 +164,5 @@ _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
     "audit": _audited,
     "times": _of_other_times,
     "layout": _laid_out,
+    "rewrite": _rewritten,
 }

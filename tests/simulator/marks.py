@@ -31,8 +31,8 @@ def wrong_marks(
 
     What is loaded and not pending has the rows of the sources as of the marks; where intervals are
     overwritten, by hand too, those as of the marks or of a time since. Rows that other programs
-    wrote do not count, nor work that is unfinished or refused, nor, where intervals are overwritten,
-    what the status calls behind: traces tell that, whatever the marks are.
+    wrote do not count, nor work that is unfinished or refused. Where intervals are overwritten, nor
+    does what the status calls behind: traces tell that, whatever the marks are.
     """
     following = [made for made in models if _follows(made) and made.name not in comparison.loose]
     environment = services.state.environment(status.environment) if following else None

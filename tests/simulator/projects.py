@@ -57,4 +57,6 @@ def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
         made = replace(made, most=chance.choice(_MOST))
     if made.form not in WHOLE_TABLES and chance.random() < 0.12:
         made = replace(made, waits=True)
+    if made.may_be_in_python(models) and chance.random() < 0.25:
+        made = replace(made, in_python=True)
     return made

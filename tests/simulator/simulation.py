@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -269,6 +270,11 @@ class Simulation(Looks):
 
         return Daemon(self.world)
 
+    def close(self) -> None:
+        """End what outlives a step."""
+        if "daemon" in self.__dict__:
+            self.daemon.close()
+
     def finish(self) -> None:
         """Resume and run everything, and carry out what is advised: then all is up to date.
 
@@ -317,14 +323,14 @@ def tell(history: History, *, is_thorough: bool = False) -> Simulation:
         Wrong: Something is not as it has to be; notes say at which step, and what was before.
     """
     people = People(models=history.models, shows={}, ever={})
-    simulation = Simulation(people=people, is_thorough=is_thorough)
     steps = [*history.steps, None]
-    for number, step in enumerate(steps):
-        try:
-            with reading_once():
-                simulation.finish() if step is None else simulation.tell(step)
-        except Exception as error:
-            error.add_note(f"step {number}: {step or 'the end'}")
-            error.add_note("\n".join(simulation.log[-6:]))
-            raise
+    with closing(Simulation(people=people, is_thorough=is_thorough)) as simulation:
+        for number, step in enumerate(steps):
+            try:
+                with reading_once():
+                    simulation.finish() if step is None else simulation.tell(step)
+            except Exception as error:
+                error.add_note(f"step {number}: {step or 'the end'}")
+                error.add_note("\n".join(simulation.log[-6:]))
+                raise
     return simulation

@@ -135,7 +135,7 @@ class History:
 
 EDITS: Final = (
     *("breaking", "breaking", "column", "revert", "revert", "add", "remove", "form"),
-    *("late", "audit", "rename", "cadence", "times", "layout"),
+    *("late", "audit", "rename", "cadence", "times", "layout", "rewrite"),
 )
 ACTS: Final = (
     *("plan",) * 6,

@@ -16,6 +16,7 @@ from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.duck import answered, failures, text_in_duck
 from tests.worlds.frames import Frame, UserRows, sum_of
 from tests.worlds.histories import ends, with_validity
+from tests.worlds.python_rows import python_rows
 from tests.worlds.tables import Row
 from tests.worlds.writes import Written, inside, requested, unit_sums, written
 from vde_dagster.core.clean_up.compaction import Compaction
@@ -54,7 +55,8 @@ from vde_dagster.ports.physical_layer import STATE
 class MemoryEngine:
     """Implements `vde_dagster.ports.engine.Engine` over a `MemoryCatalog`.
 
-    Queries may use what DuckDB has an equal for. Python models need Spark and are refused.
+    Queries may use what DuckDB has an equal for, and functions of Python models are given frames
+    that have `toArrow` alone of what Spark's have.
 
     Args:
         catalog: Has the tables and the physical views.
@@ -285,10 +287,8 @@ class MemoryEngine:
                 found = Frame.of(arrow)
                 return found.declared(columns) if columns else found
             case PythonRows():
-                raise EvaluationFailed(
-                    f"{part.rows.path}: a Python model returns a Spark DataFrame, and the engine "
-                    "in memory has no Spark"
-                )
+                tables = {name: self._input(each) for name, each in part.inputs.items()}
+                return python_rows(part.rows, tables).declared(columns)
             case _:
                 assert_never(part.rows)
 

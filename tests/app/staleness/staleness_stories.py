@@ -18,7 +18,6 @@ from tests.app.generated_models import (
     edited,
     generated,
     project,
-    reached,
 )
 from tests.app.memory_world import (
     RAW,
@@ -32,6 +31,7 @@ from tests.app.memory_world import (
     build,
     hour_of,
 )
+from tests.app.reached import reached
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
