@@ -183,23 +183,25 @@ def serve(world: MemoryWorld, patch: pytest.MonkeyPatch, *, with_dagster: bool =
 def leave_dagster_out(patch: pytest.MonkeyPatch) -> None:
     """Let commands of the short form do without Dagster what its runs do; see `serve`."""
     if not is_full():
-        patch.setattr(jobs, "run_plan", _apply)
-        patch.setattr(jobs, "run_catch_up", _catch_up)
+        patch.setattr(jobs, "run_plan", apply_here)
+        patch.setattr(jobs, "run_catch_up", catch_up_here)
 
 
-def _apply(
+def apply_here(
     project: VdeProject,
     plan: Plan,
     report: Report,
     *,
     concurrency: Concurrency = ONE_AT_A_TIME,
 ) -> tuple[Evaluated, ...]:
+    """What a run of Dagster does that applies a plan."""
     return apply_plan(project.services, plan, report, concurrency=concurrency)
 
 
-def _catch_up(
+def catch_up_here(
     project: VdeProject, binding: Binding, name: ModelName, *, reload: bool = False
 ) -> Evaluated | NothingToLoad:
+    """What a run of Dagster does that runs a session."""
     return catch_up(project.services, binding, name, reload=reload)
 
 

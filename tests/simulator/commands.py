@@ -27,6 +27,7 @@ from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
 Models = tuple[Made, ...]
+Words = tuple[str, ...]
 
 
 @dataclass
@@ -203,7 +204,11 @@ def _evaluate(people: People, act: Act) -> Command:
 def _chosen(people: People, act: Act, *, late: bool = False) -> Made:
     models = people.shows.get(act.environment, people.models)
     found = [each for each in models if _has_sessions(each)] if late else []
-    return (found or models)[act.model % len(found or models)]
+    return _of(found or models, act)
+
+
+def _of(models: Sequence[Made], act: Act) -> Made:
+    return models[act.model % len(models)]
 
 
 def _has_sessions(made: Made) -> bool:
@@ -232,4 +237,33 @@ _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "evaluate": _evaluate,
     "publish": _publish,
     "clean up": lambda *_: Command(do=lambda services: clean_up(services, _TIMES)),
+}
+
+
+def words_of(act: Act, models: Models) -> Words | None:
+    """What somebody types who means an act; None where that is no command of `vde`."""
+    made = _WORDS.get(act.what)
+    return None if made is None else made(act, models)
+
+
+_PLAN: Final = ("--auto-apply", "--skip-tests")
+_WORDS: Final[Mapping[str, Callable[[Act, Models], Words]]] = {
+    "plan": lambda act, _: ("plan", act.environment, *_PLAN),
+    "forward": lambda act, _: ("plan", act.environment, *_PLAN, "--forward-only"),
+    "restate": lambda act, models: (
+        *("plan", act.environment, *_PLAN, "--allow-empty"),
+        *("--restate-model", f"gen.{_of(models, act).name}"),
+    ),
+    "run": lambda act, _: ("run", act.environment),
+    "run due": lambda act, _: ("run", act.environment, "--no-stale"),
+    "run stale": lambda act, _: ("run", act.environment, "--only-stale"),
+    "promote": lambda act, _: ("promote", act.environment, act.other, "--auto-apply"),
+    "rollback": lambda act, _: ("rollback", act.environment, "--auto-apply"),
+    "pause": lambda act, models: (
+        "pause",
+        f"gen.{_of(models, act).name}",
+        *("--env", act.environment),
+    ),
+    "resume": lambda act, _: ("resume", "--env", act.environment),
+    "remove": lambda act, _: ("invalidate", act.environment),
 }

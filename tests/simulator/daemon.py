@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,10 +10,10 @@ from tempfile import TemporaryDirectory
 
 import dagster as dg
 
-from tests.app.generated_models import OTHERS
-from tests.app.memory_world import RAW_COLUMNS, SOURCE, MemoryWorld
+from tests.app.memory_world import MemoryWorld
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.simulator.commands import Models
+from tests.simulator.typed import write_project
 from vde_dagster.orchestration.jobs import CATCH_UP_JOB
 
 
@@ -38,14 +37,7 @@ class Daemon:
     def tick(self, environment: str, files: Models) -> tuple[str, list[str]]:
         """What a tick of an environment's sensor says, and how each run that it asked for ended."""
         automated = AutomatedWorld(Path(self._folder.name), self.instance, self.world)
-        automated.write({made.path: made.text for made in files})
-        sources = [{"name": str(e), "columns": RAW_COLUMNS} for e in (SOURCE, OTHERS)]
-        (automated.folder / "external_models.yaml").write_text(json.dumps(sources))
-        for made in files:
-            for name, text in made.files.items():
-                place = automated.folder if "/" in name else automated.folder / "models"
-                (place / name).parent.mkdir(exist_ok=True)
-                (place / name).write_text(text, encoding="utf-8")
+        write_project(automated.folder, files)
         definitions = automated.definitions(environment)
         sensor = definitions.resolve_sensor_def(f"vde_automation_{environment}")
         with dg.build_sensor_context(instance=self.instance, definitions=definitions) as context:

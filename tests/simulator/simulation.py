@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ from tests.app.memory_world import (
 from tests.app.read_models import reading_once
 from tests.simulator.at_once import at_once
 from tests.simulator.checks import computed_for_nothing, is_begun
-from tests.simulator.commands import People, command, run
+from tests.simulator.commands import NOTHING, Command, People, command, run, words_of
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.faults import FAULTS, Trouble, in_trouble
 from tests.simulator.looks import DEPTH, Looks, Wrong, right, texts_of, tried
@@ -44,6 +44,7 @@ from vde_dagster.core.names import ModelName, ViewNaming, environment_view
 
 if TYPE_CHECKING:
     from tests.simulator.daemon import Daemon
+    from tests.simulator.typed import Terminal
 
 _ALL_AFTER: Final = 5
 """After how many steps every environment is looked at."""
@@ -140,6 +141,8 @@ class Simulation(Looks):
     def _at_once(self, step: AtOnce) -> None:
         """Carry out commands, of which each is a process of its own."""
         commands = [command(self.people, act) for act in step.acts]
+        if len(commands) == 1:
+            commands = [self._typed(step.acts[0], commands[0])]
         others = [command(self.people, act.meanwhile) for act in step.acts if act.meanwhile]
         for act in (*step.acts, *(act.meanwhile for act in step.acts)):
             if act is not None and act.what == "forward":
@@ -176,6 +179,15 @@ class Simulation(Looks):
                 right(computed_for_nothing(self.world.services(), environment))
         for act in step.acts:
             self.check_digests(act.environment)
+
+    def _typed(self, act: Act, meant: Command) -> Command:
+        """A command as somebody types it who means it, or as it is."""
+        files = self.people.models
+        shown = self.people.shows.get(act.environment, files)
+        words = words_of(act, shown) if act.typed and meant is not NOTHING else None
+        if words is None:
+            return meant
+        return replace(meant, do=lambda services: self.terminal.type(services, files, words))
 
     def _meddle(self, step: Meddle) -> None:
         """Another program does something, and every status that shows it names it."""
@@ -270,10 +282,18 @@ class Simulation(Looks):
 
         return Daemon(self.world)
 
+    @cached_property
+    def terminal(self) -> Terminal:
+        """Where somebody types commands."""
+        from tests.simulator.typed import Terminal
+
+        return Terminal()
+
     def close(self) -> None:
         """End what outlives a step."""
-        if "daemon" in self.__dict__:
-            self.daemon.close()
+        for each in ("daemon", "terminal"):
+            if each in self.__dict__:
+                getattr(self, each).close()
 
     def finish(self) -> None:
         """Resume and run everything, and carry out what is advised: then all is up to date.

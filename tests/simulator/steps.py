@@ -66,7 +66,8 @@ class Act:
     """Somebody gives a command, to which a fault may happen before or after a call of a port.
 
     ``other`` is a second environment, or the number of a model, where the command has one.
-    ``meanwhile`` is what somebody else does in a sleep.
+    ``meanwhile`` is what somebody else does in a sleep. Where it is ``typed``, it goes through the
+    entry of `vde`, if that has such a command and no other is at work at once.
     """
 
     what: str
@@ -77,6 +78,7 @@ class Act:
     after: bool = False
     fault: str = "dies"
     meanwhile: Act | None = None
+    typed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,4 +260,5 @@ def _command(chance: Random) -> Act:
         environment=chance.choice((*ENVIRONMENTS, "prod", "dev")),
         other=chance.choice(ENVIRONMENTS),
         model=chance.randrange(99),
+        typed=chance.random() < 0.2,
     )
