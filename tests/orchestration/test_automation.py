@@ -298,36 +298,14 @@ def test_what_a_freshness_holds_back_is_reported_and_launches_nothing(
     assert automated.skipped() == NOTHING
 
 
-@pytest.mark.full
-def test_managed_tables_are_left_to_their_own_sensor(
+def test_managed_tables_are_computed_with_all_else(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
     automated = make({**PROJECT, "live": LIVE})
     automated.world.land((7.5, 5), until=48)
-    assert "mart/live" not in partitions(automated.launch(automated.request()))
+    assert "mart/live" in partitions(automated.launch(automated.request()))
+    assert automated.world.rows("mart.live") == [(3,)]
     assert automated.skipped() == NOTHING
-    assert automated.world.rows("mart.live") == [(2,)]
-    answer = automated.tick("vde_managed_prod")
-    assert isinstance(answer, list)
-
-
-def test_a_refresh_that_failed_is_asked_for_again(
-    make: Callable[[dict[str, str]], AutomatedWorld],
-) -> None:
-    automated = make({"live": LIVE})
-    automated.world.land((7.5, 5), until=48)
-    for number in (1, 2):
-        answer = automated.tick("vde_managed_prod")
-        assert isinstance(answer, list), answer
-        (request,) = answer
-        assert (request.run_key or "").endswith(f":{number}")
-        run = automated.instance.create_run_for_job(
-            automated.definitions().resolve_job_def("vde_automation"), tags=dict(request.tags)
-        )
-        assert f"run {run.run_id[:8]} is refreshing it" in automated.skipped("vde_managed_prod")
-        automated.instance.report_run_failed(run)
-    reported = automated.skipped("vde_managed_prod")
-    assert "mart.live: 2 runs did not refresh it; the next one starts after 20" in reported
 
 
 def switch(automated: AutomatedWorld, sensor: str, *, on: bool) -> None:
@@ -407,10 +385,9 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
             return [(e["name"], e["sensorState"]["status"]) for e in node["targetingInstigators"]]
 
         ours = [("vde_automation_prod", "STOPPED")]
-        for name in ("events", "hourly", "daily", "totals", "weekly"):
+        for name in ("events", "hourly", "daily", "totals", "weekly", "live"):
             schema_of = {"events": "staging", "hourly": "core"}.get(name, "mart")
             assert sensors(schema_of, name) == ours
-        assert sensors("mart", "live") == [("vde_managed_prod", "STOPPED")]
         assert sensors("mart", "people") == []  # a view is made by a plan
 
 

@@ -17,7 +17,6 @@ from vde_dagster.orchestration.catch_up_job import CatchUpConfig
 from vde_dagster.orchestration.clean_up_jobs import JanitorConfig, MaintainConfig
 from vde_dagster.orchestration.plan_config import PlanConfig
 from vde_dagster.orchestration.plan_job import ApplyConfig
-from vde_dagster.orchestration.refresh_job import RefreshConfig
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/dagster-jobs.md").read_text("utf-8")
@@ -29,7 +28,6 @@ CONFIGS = (
     ApplyConfig,
     RunJobConfig,
     CatchUpConfig,
-    RefreshConfig,
     JanitorConfig,
     MaintainConfig,
 )
@@ -54,7 +52,6 @@ def test_every_example_of_the_launchpad_runs_in_its_order(shop: Launchpad) -> No
         "vde_automation",
         "vde_catch_up",
         "vde_catch_up",
-        "vde_refresh",
         "vde_janitor",
         "vde_maintain",
     ]

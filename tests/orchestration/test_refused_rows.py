@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
@@ -12,7 +11,7 @@ from tests.app.memory_world import RAW, bound, build_due, hour_of
 from tests.cli.calling import call
 from tests.cli.changing import serve
 from tests.cli.test_status import advised
-from tests.orchestration.automated_world import AutomatedWorld, in_production
+from tests.orchestration.automated_world import in_production
 from vde_dagster.app.evaluate.refusals import waiting_for_person
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration import attempts
@@ -164,82 +163,6 @@ def test_r8_the_sensor_and_the_check_name_what_a_person_has_to_say(
     assert done.exit_code == 0, done.output
     assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 7]
     assert "no rows any more" not in shop.skipped(sensor)
-
-
-MANAGED: Final = "vde_managed_prod"
-
-
-def managed(most: int = 50) -> dict[str, str]:
-    """A MANAGED table whose audit refuses amounts of more than this."""
-    text = (
-        "MODEL (name a.kept, kind MANAGED, "
-        f"audits (accepted_range (column := amount, max_v := {most})));\n"
-        "SELECT id AS id, at AS at, amount AS amount FROM raw.events"
-    )
-    return {"kept": text}
-
-
-def refresh(shop: AutomatedWorld, *, fails: bool = False) -> None:
-    """Execute the run that the sensor of MANAGED tables requests."""
-    answer = shop.tick(MANAGED)
-    assert isinstance(answer, list), answer
-    (request,) = answer
-    assert request.asset_selection is not None
-    result = (
-        shop.definitions()
-        .resolve_implicit_global_asset_job_def()
-        .execute_in_process(
-            asset_selection=list(request.asset_selection),
-            tags=dict(request.tags),
-            instance=shop.instance,
-            raise_on_error=False,
-        )
-    )
-    assert result.success is not fails
-
-
-@pytest.mark.full
-def test_a_managed_table_is_rebuilt_again_only_when_its_source_or_its_audit_has_changed(
-    tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(attempts, "SECONDS", 0)
-    shop = in_production(tmp_path, instance, managed())
-    shop.world.land((7.5, 100), until=48)
-    refresh(shop, fails=True)
-    reported = shop.skipped(MANAGED)
-    assert "a.kept: accepted_range refused its rows" in reported
-    assert advised(reported) == [["refresh"]]
-    shop.world.catalog.compact(RAW)
-    assert "accepted_range refused its rows" in shop.skipped(MANAGED)
-    shop.world.land((8.5, 7), until=48)
-    refresh(shop, fails=True)
-    shop.write(managed(most=100))
-    build_due(shop.world.services(), shop.project().files.graph)
-    refresh(shop)
-    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 7, 10, 100]
-
-
-def test_what_the_sensor_of_managed_tables_leaves_is_rebuilt_by_the_command_that_it_names(
-    tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(attempts, "SECONDS", 0)
-    called = "accepted_range (column := amount, max_v := 50)"
-    text = managed()["kept"].replace(called, "settled")
-    # Dagster dates its runs by its own clock, which does not follow that of the world.
-    settled = datetime.now(UTC) + timedelta(hours=1)
-    audit = SETTLED.replace("2024-01-03 06:00:00", f"{settled:%Y-%m-%d %H:%M:%S}")
-    shop = in_production(tmp_path, instance, {"kept": f"{text};\n{audit}"})
-    shop.world.land((7.5, 100), until=48)
-    refresh(shop, fails=True)
-    shop.world.clock.advance(settled - shop.world.clock.now())
-    reported = shop.skipped(MANAGED)
-    assert "settled refused its rows, and neither what they follow from nor its audits" in reported
-    (command,) = advised(reported)
-    serve(shop.world, monkeypatch)
-    done = call(*command, "--project", tmp_path)
-    assert done.exit_code == 0, done.output
-    assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 10, 100]
-    assert "refused" not in shop.skipped(MANAGED)
 
 
 @pytest.mark.parametrize("form", ["stateful", "without late_data"])

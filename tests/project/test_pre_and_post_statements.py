@@ -163,7 +163,7 @@ def test_properties_that_are_ours_are_not_set_by_models(properties: str, message
 @pytest.mark.parametrize(
     "lag, message",
     [
-        ("'downstream'", "target_lag 'downstream' is not supported"),
+        ("'downstream'", "target_lag 'downstream' is no length of time"),
         ("'soon'", "target_lag 'soon' is no length of time"),
     ],
 )

@@ -130,9 +130,6 @@ COMMANDS: Final = {
         module="vde_dagster.cli.repair",
         summary="Repair a table that is not as recorded, without losing rows.",
     ),
-    "refresh": Listed(
-        module="vde_dagster.cli.refresh", summary="Rebuild MANAGED tables that are out of date."
-    ),
     "unlock": Listed(
         module="vde_dagster.cli.unlock",
         summary="List what processes hold, or free it from one that is gone.",

@@ -170,7 +170,6 @@ def _model_facts(each: ModelStatus) -> dict[str, object]:
         "stale": stale_facts(each.node, each.staleness),
         "waits": "; ".join(map(str, each.waits)) or None,
         "waits_for": [wait_facts(wait) for wait in each.waits],
-        "managed": each.managed.reason if each.managed is not None else None,
         "unfinished": each.is_unfinished,
         "lost_table": lost.table if lost is not None and not lost.damage else None,
         "damage": (lost.damage or None) if lost is not None else None,

@@ -253,14 +253,6 @@ def _paused(looked: Looked) -> Iterator[Line]:
         yield str(pause.model), f"{pause}{waits}. {resume} ends that"
 
 
-def _managed(looked: Looked) -> Iterator[Line]:
-    for each in looked.status.models:
-        if each.managed is not None:
-            refresh = looked.command("refresh", "--env", looked.status.environment)
-            waits = f"; it waits: {each.managed.waits_for}" if each.managed.waits_for else ""
-            yield str(each.node.name), f"{each.managed.reason}: {refresh} makes it again{waits}"
-
-
 def _pending(looked: Looked) -> Iterator[Line]:
     for each in looked.operations.pending:
         yield str(each.name), pending_text(each.pending)
@@ -357,7 +349,6 @@ _GROUPS: Final = (
     _Group(title="Due", lines=_due, end=_computed),
     _Group(title="Waits", lines=_waiting),
     _Group(title="Paused, so that nothing of it is computed or looked at", lines=_paused),
-    _Group(title="MANAGED tables past their lag", lines=_managed),
     _Group(
         title="Late rows that are known and not loaded",
         lines=_pending,

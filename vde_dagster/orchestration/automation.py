@@ -198,7 +198,7 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
 
 
 def launched_by_automation(location: Location) -> tuple[Node, ...]:
-    """The models that automation computes: all with rows, apart from seeds and MANAGED tables.
+    """The models that automation computes: all with rows, apart from seeds.
 
     Those are the ones whose version the environment may write (rule R9).
     """

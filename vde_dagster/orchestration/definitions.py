@@ -25,10 +25,8 @@ from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.home import check_home
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import open_location
-from vde_dagster.orchestration.managed import build_managed_sensor
 from vde_dagster.orchestration.plan_job import build_apply_job, build_plan_job
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
-from vde_dagster.orchestration.refresh_job import build_refresh_job
 from vde_dagster.orchestration.sensors import build_late_data_sensor
 from vde_dagster.orchestration.status_checks import build_status_checks
 from vde_dagster.orchestration.status_sensor import build_status_sensor
@@ -146,14 +144,12 @@ def _definitions(
         build_apply_job(location),
         automation,
         catch_up,
-        build_refresh_job(location),
         janitor,
         maintain,
     ]
     sensors = [
         build_automation_sensor(location, automation),
         build_late_data_sensor(location, catch_up) if catch_up is not None else None,
-        build_managed_sensor(location),
         build_status_sensor(location),
     ]
     return dg.Definitions(

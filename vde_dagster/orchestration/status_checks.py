@@ -244,8 +244,6 @@ def _stale(
             metadata["vde/stale_since"] = dg.MetadataValue.timestamp(stale.since)
         texts["why"] = stale.reason
         texts["next"] = stale.why_kept or _next(model, environment)
-    if model is not None and model.managed is not None:
-        texts["managed"] = model.managed.reason
     if late is not None:
         metadata["vde/pending"] = pending_text(late.pending)
         texts["pending"] = _not_loaded(late, environment)

@@ -21,7 +21,6 @@ from tests.app.faults.gates import Evaluations
 from tests.app.faults.lake import DAYS
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.catch_up.managed import refresh_managed
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
@@ -112,12 +111,11 @@ def share(folder: str) -> Iterator[object]:
 
 
 def converge(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
-    """Plan, apply, refresh, and report each model's outcome and what is left to do."""
+    """Plan, apply, and report each model's outcome and what is left to do."""
     list(apply(folder, restate))
     project = VdeProject.load(folder)
     binding = bind_environment(project.services, "prod")
     assert binding is not None
-    list(refresh_managed(project.services, binding))
     verified = {each.key.model.name: each.holds for each in verify(project.services, binding)}
     again = plan_environment(project.services, project.files.graph, "prod")
     yield {"verified": verified, "left": [str(each.name) for each in again.backfills]}

@@ -10,7 +10,6 @@ from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hou
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.managed import managed_tables, refresh_managed
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.source_versions import source_version
 from vde_dagster.app.plan.work_tokens import work_tokens
@@ -66,11 +65,16 @@ def amounts(world: MemoryWorld) -> list[object]:
         model(BY_TIME, RANDOM),
         model("FULL", QUERY),
         model("FULL", RANDOM.partition(" WHERE")[0]),
+        model("MANAGED", QUERY),
+        model("MANAGED", RANDOM.partition(" WHERE")[0]),
         model(BY_TIME, BOUNDED, STATELESS),
         model(BY_TIME, BOUNDED, STATEFUL),
         model(BY_TIME, RANDOM, STATEFUL),
     ],
-    ids=["by time", "random", "full", "random full", "stateless", "stateful", "random stateful"],
+    ids=[
+        *("by time", "random", "full", "random full", "managed", "random managed"),
+        *("stateless", "stateful", "random stateful"),
+    ],
 )
 def test_all_that_was_computed_from_it_is_computed_again_once(text: str) -> None:
     world = built(text)
@@ -114,19 +118,6 @@ def test_a_session_says_why_it_overwrites_or_stops() -> None:
         catch_up(services, bound(services), NAME, reload=True)
         assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
         assert amounts(world) == [None, None]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("query", [QUERY, RANDOM.partition(" WHERE")[0]])
-def test_a_managed_table_is_refreshed_for_it_once(query: str) -> None:
-    world = built(model("MANAGED", query, ", physical_properties (target_lag = '1 minute')"))
-    services = world.services()
-    assert [each.is_due for each in managed_tables(services, bound(services))] == [False]
-    add_again(world)
-    list(refresh_managed(services, bound(services)))
-    assert amounts(world) == [None, None]
-    world.clock.advance(timedelta(minutes=10))
-    assert [each.is_due for each in managed_tables(services, bound(services))] == [False]
 
 
 def test_its_version_and_the_key_of_the_work_are_others() -> None:

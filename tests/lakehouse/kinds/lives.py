@@ -19,8 +19,8 @@ from tests.worlds.engine import MemoryEngine
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.catch_up.managed import refresh_managed
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO, Services
@@ -129,10 +129,10 @@ class Side:
             is_empty=plan is not None and plan.is_empty,
         )
 
-    def refresh(self) -> dict[str, int]:
-        """The MANAGED tables that were stale, and how many rows each has now."""
-        done = refresh_managed(self.services, self.binding("prod"))
-        return {each.name.name: made.rows for each, made in done if made is not None}
+    def run(self) -> dict[str, int]:
+        """What a run of production computes, and how many rows each has now."""
+        done = apply_plan(self.services, plan_run(self.services, "prod"), lambda _: None)
+        return {each.key.model.name: each.rows for each in done if not each.reused}
 
     def shown(self, environment: str, name: str) -> tuple[list[str], list[Values]]:
         """The columns and the rows that readers of a view see, as `plain` values."""

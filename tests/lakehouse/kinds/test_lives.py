@@ -51,7 +51,7 @@ class Step:
     options: PlanOptions = DEFAULT_OPTIONS
     algorithm: str = ""
     environment: str = "prod"
-    refreshes: bool = False
+    runs: bool = False
     computes: Mapping[str, int] = field(default_factory=dict)
     keeps: Sequence[str] = ()
     error: str = ""
@@ -405,8 +405,8 @@ FRESH: Final = Life(
     steps=[
         Step(lands=[(1, 1, 10, "a")], day=1, computes=computes(1), rows=[(1, 10)]),
         Step(lands=[(2, 25, 20, "b")], day=2, rows=[(1, 10)]),
-        Step(refreshes=True, computes=computes(2), rows=[(1, 10), (2, 20)]),
-        Step(refreshes=True, rows=[(1, 10), (2, 20)]),
+        Step(runs=True, computes=computes(2), rows=[(1, 10), (2, 20)]),
+        Step(runs=True, rows=[(1, 10), (2, 20)]),
         Step(
             select="id, label",
             options=FORWARD,
@@ -415,7 +415,7 @@ FRESH: Final = Life(
         ),
         Step(
             lands=[(3, 26, 30, "c")],
-            refreshes=True,
+            runs=True,
             algorithm=MURMUR3_128,
             computes=computes(3),
             rows=[(1, "a"), (2, "b"), (3, "c")],
@@ -503,9 +503,9 @@ def happens(side: Side, step: Step, before: Sequence[Event], landed: Sequence[Ev
 
 def done(side: Side, step: Step, life: Life) -> Done:
     """What somebody has vde do."""
-    if step.refreshes:
+    if step.runs:
         calls = len(side.engine.calls)
-        computed = side.refresh()
+        computed = side.run()
         asked = len(side.engine.calls) > calls
         return Done(error="", computed=computed, kept=set(), changes=[], asked=asked, is_empty=True)
     reads = "parent" if "parent" in life.others else "events"

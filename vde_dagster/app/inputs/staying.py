@@ -222,10 +222,7 @@ def stale_looks(
 
 
 def is_computed(node: Node) -> bool:
-    """Whether a model's rows are computed from its inputs by runs and plans.
-
-    A MANAGED table is refreshed by its target lag, and a seed's rows come from a file.
-    """
+    """Whether a model's rows are computed from its inputs; a seed's come from a file."""
     return node.model.kind.follows_upstream
 
 

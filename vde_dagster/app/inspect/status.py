@@ -11,7 +11,6 @@ from datetime import datetime
 
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.catch_up.managed import Freshness, managed_tables
 from vde_dagster.app.evaluate.refusals import waiting_for_person
 from vde_dagster.app.inspect.interval_report import waiting_models
 from vde_dagster.app.plan.fillers import Filler, fillers
@@ -31,7 +30,6 @@ class ModelStatus:
     - ``owner`` is the environment that computes its version, if that is another one.
     - ``due`` is computed by the next run. ``waits`` is what other due intervals wait for.
     - ``staleness`` is what is late or changed upstream; None if nothing is.
-    - ``managed`` is why a MANAGED table is to be rebuilt; None if it is not.
     - ``lost`` is its table, if somebody dropped it.
     - ``is_unfinished`` says that an earlier process left work on it, which the next run finishes.
     - ``refused`` is what a person has to say before a run computes it; empty if nothing.
@@ -43,7 +41,6 @@ class ModelStatus:
     due: tuple[Interval, ...] = ()
     staleness: Staleness | None = None
     waits: tuple[Wait, ...] = ()
-    managed: Freshness | None = None
     lost: LostTable | None = None
     is_unfinished: bool = False
     refused: str = ""
@@ -51,7 +48,7 @@ class ModelStatus:
     @property
     def is_behind(self) -> bool:
         """Whether anything is wrong or to be done; intervals that only wait do not count."""
-        found = (self.staleness, self.managed, self.lost)
+        found = (self.staleness, self.lost)
         return bool(self.due or self.is_unfinished) or any(each is not None for each in found)
 
 
@@ -100,7 +97,6 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
     environment, binding = plan.environment, bind_plan(plan)
     theirs = _filled_elsewhere(services, binding)
     waits = dict(waiting_models(services, plan))
-    managed = {each.name: each for each in managed_tables(services, binding) if each.is_stale}
     lost = {each.name: each for each in (*plan.lost_tables, *plan.dropped_tables)}
     refused = waiting_for_person(services, binding, [each.name for each in plan.backfills])
     models = [
@@ -111,7 +107,6 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
             due=merge((*change.missing, *change.restated)),
             staleness=change.staleness,
             waits=waits.get(change.name, ()),
-            managed=managed.get(change.name),
             lost=lost.get(change.name),
             is_unfinished=change.name in plan.unfinished,
             refused=refused.get(change.name, ""),

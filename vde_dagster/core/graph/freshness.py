@@ -32,8 +32,8 @@ class FreshnessInvalid(Refused, ValueError):
     """A freshness is not a length of time, or is too short."""
 
 
-def parse_freshness(text: str) -> timedelta:
-    """A length of time such as ``4 hours``, of at least a minute.
+def parse_freshness(text: str, name: str = FRESHNESS) -> timedelta:
+    """A length of time such as ``4 hours``, of at least a minute; ``name`` is the property.
 
     Raises:
         FreshnessInvalid: It is none, or a shorter one.
@@ -42,12 +42,12 @@ def parse_freshness(text: str) -> timedelta:
         found = parse_duration(text)
     except (ValueError, OverflowError):
         raise FreshnessInvalid(
-            f"freshness {text!r} is no length of time",
+            f"{name} {text!r} is no length of time",
             advice="Write it like '4 hours' or '2 days'.",
         ) from None
     if found < _SHORTEST:
         raise FreshnessInvalid(
-            f"freshness {text!r} is shorter than a minute",
+            f"{name} {text!r} is shorter than a minute",
             advice="Write it like '4 hours', or leave it out to have every change at once.",
         )
     return found
@@ -111,9 +111,9 @@ def expected_within(model: Model) -> timedelta | None:
 
     That is the longest time between two ticks of its cron, in which nothing may have changed, and
     its ``freshness``, by which it may lag behind. A clock that is put forward or back in its zone
-    adds an hour.
+    adds an hour. What no cron makes due may be as old as what it reads.
     """
-    if model.freshness is None:
+    if model.freshness is None or model.kind.is_timeless:
         return None
     shift = timedelta(hours=0 if model.cron_tz == "UTC" else 1)
     return Cron.parse(model.cron).longest_gap + shift + model.freshness

@@ -7,12 +7,11 @@ from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.model.kinds import IncrementalByPartition, Kind, Managed
-from vde_dagster.core.model.kinds.managed import TARGET_LAG
+from vde_dagster.core.model.kinds import IncrementalByPartition, Kind
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
-from vde_dagster.project.properties.values import column_name, read_columns_of, read_duration
+from vde_dagster.project.properties.values import column_name, read_columns_of
 
 _TRANSFORMS: Final = {
     "year": Transform.YEARS,
@@ -64,23 +63,6 @@ def read_storage(values: Mapping[str, Value], problems: Problems) -> Storage:
         storage_format=_storage_format(values.get("storage_format"), problems),
         properties=_properties(values.get("physical_properties"), problems),
     )
-
-
-def check_target_lag(kind: Kind, values: Mapping[str, Value], problems: Problems) -> None:
-    """Report a target lag of a MANAGED model that is no length of time."""
-    given = values.get("physical_properties")
-    if given is None or not isinstance(kind, Managed):
-        return
-    for item in given.items():
-        name = item.first_word()
-        value = item.after(len(name.tokens))
-        if name.written != TARGET_LAG or value is None:
-            continue
-        if value.written.lower() == "downstream":
-            message = "target_lag 'downstream' is not supported: who reads a table refreshes none"
-            problems.add(value.place, message, "Write a length of time, like '30 minutes'.")
-        else:
-            read_duration(value, TARGET_LAG, problems)
 
 
 def check_partitions(kind: Kind, storage: Storage) -> str | None:

@@ -211,7 +211,6 @@ def _check_session(
 def _check_kind(
     kind: Kind, storage: Storage, values: Mapping[str, Value], place: Place, problems: Problems
 ) -> None:
-    layout.check_target_lag(kind, values, problems)
     lacks = layout.check_partitions(kind, storage)
     if lacks is not None and "partitioned_by" not in values:
         where = values["kind"].place if "kind" in values else place

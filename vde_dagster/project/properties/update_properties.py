@@ -1,4 +1,7 @@
-"""The properties ``freshness`` and ``updates_on``: when changes upstream recompute a model."""
+"""The properties ``freshness`` and ``updates_on``: when changes upstream recompute a model.
+
+The freshness of a MANAGED table is called its ``target_lag``.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from vde_dagster.core.graph.freshness import (
     parse_freshness,
 )
 from vde_dagster.core.model.kinds import Embedded, External, Kind, Managed, Seed, View
+from vde_dagster.core.model.kinds.managed import TARGET_LAG
 from vde_dagster.core.model.model import UpdatesOn
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.problems import Problems
@@ -27,7 +31,7 @@ _ELSEWHERE: Final[Mapping[type[Kind], str]] = {
     External: "is written by others",
     Managed: "is kept fresh by its target_lag",
 }
-"""Kinds that no change upstream recomputes by itself, with the reason."""
+"""Kinds without these properties, with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +61,26 @@ def read_updates(
     for name in (FRESHNESS, UPDATES_ON):
         if name in values:
             message = f"{name} has no effect on a model of kind {kind.keyword}, which {why}"
-            lag = isinstance(kind, Managed) and name == FRESHNESS
+            is_lag = isinstance(kind, Managed) and name == FRESHNESS
             advice = "Write `physical_properties (target_lag = '...')` instead."
-            problems.reject(values[name].place, message, advice if lag else "Leave it out.")
-    return Updates(freshness=None, updates_on=UpdatesOn.ANY)
+            problems.reject(values[name].place, message, advice if is_lag else "Leave it out.")
+    lag = _target_lag(values, problems) if isinstance(kind, Managed) else None
+    return Updates(freshness=lag, updates_on=UpdatesOn.ANY)
 
 
-def _freshness(value: Value, problems: Problems) -> timedelta | None:
+def _target_lag(values: Mapping[str, Value], problems: Problems) -> timedelta | None:
+    given = values.get("physical_properties")
+    for item in given.items() if given is not None else ():
+        name = item.first_word()
+        value = item.after(len(name.tokens))
+        if name.written == TARGET_LAG and value is not None:
+            return _freshness(value, problems, TARGET_LAG)
+    return None
+
+
+def _freshness(value: Value, problems: Problems, name: str = FRESHNESS) -> timedelta | None:
     try:
-        return parse_freshness(value.written)
+        return parse_freshness(value.written, name)
     except FreshnessInvalid as error:
         problems.refuse(value.place, error)
         return None

@@ -34,7 +34,7 @@ class Loading(Enum):
     APPENDED = "each interval once, beside what is there"
     WHOLE = "all rows at once, for each cron period again"
     ONCE = "once for each version"
-    REFRESHED = "once by a plan, then again whenever what it reads changes"
+    REFRESHED = "once by a plan, then again when what it reads has changed"
     NEVER = "never"
 
 
@@ -178,7 +178,7 @@ class KindFacts(ABC):
     @property
     def follows_upstream(self) -> bool:
         """Whether its rows are stale when something upstream has changed (rule R14)."""
-        return self.stores_rows and not self.is_timeless
+        return self.stores_rows and not self.is_seed
 
     @property
     def is_seed(self) -> bool:

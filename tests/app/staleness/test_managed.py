@@ -1,0 +1,137 @@
+"""MANAGED tables are made by a plan once, and again when what they read has changed (seed 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    RAW,
+    START,
+    MemoryWorld,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    made_once,
+    plan,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Staleness
+from vde_dagster.core.time.intervals import ALWAYS, Interval
+
+LIVE = """
+MODEL (name mart.live, kind MANAGED, physical_properties (target_lag = '1 hour'));
+SELECT id AS id, amount AS amount FROM raw.events
+"""
+SUMS = """
+MODEL (name mart.sums, kind MANAGED);
+SELECT SUM(amount) AS amount FROM mart.live
+"""
+GRAPH = graph_of({"live": LIVE, "sums": SUMS})
+PARENT = "MODEL (name mart.parent, kind FULL, cron '@daily'); SELECT id, amount FROM raw.events"
+OVER = "MODEL (name mart.over, kind MANAGED); SELECT SUM(amount) AS amount FROM mart.parent"
+DAY = Interval(START, hour_of(24))
+
+
+@made_once
+def made() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), until=24)
+    done = build(world.services(), GRAPH)
+    assert [(each.key.model.name, each.interval) for each in done] == [
+        ("live", ALWAYS),
+        ("sums", ALWAYS),
+    ]
+    return world
+
+
+def stale(world: MemoryWorld, environment: str = "prod") -> Mapping[str, Staleness]:
+    changes = plan_run(world.services(), environment).changes
+    return {each.name.name: each.staleness for each in changes if each.staleness is not None}
+
+
+def run(world: MemoryWorld) -> dict[str, int]:
+    """What a run computes, with the rows of each."""
+    found = plan_run(world.services(), "prod")
+    done = apply_plan(world.services(), found, lambda _: None)
+    return {each.key.model.name: each.rows for each in done if not each.reused}
+
+
+def test_a_plan_makes_it_once_and_no_cron_makes_it_again() -> None:
+    world = made()
+    assert world.rows("mart.live") == [(1, 10)]
+    world.clock.advance(timedelta(days=30))
+    assert plan(world.services(), GRAPH).is_empty
+    assert (dict(stale(world)), run(world)) == ({}, {})
+
+
+@pytest.mark.parametrize("lag, minutes", [("'1 hour'", 60), ("'2 days'", 2880)])
+def test_it_stays_until_its_target_lag_is_over_whatever_lands(lag: str, minutes: int) -> None:
+    world, graph = MemoryWorld(), graph_of({"live": LIVE.replace("'1 hour'", lag)})
+    world.land((1, 10), until=24)
+    build(world.services(), graph)
+    world.land((2, 20), until=24)
+    world.clock.advance(timedelta(minutes=minutes - 1))
+    assert "raw.events changed, and it waits until" in stale(world)["live"].why_kept
+    assert run(world) == {}
+    world.clock.advance(timedelta(minutes=1))
+    assert stale(world)["live"].reason == "what it reads of raw.events has changed since"
+    assert run(world) == {"live": 2}
+
+
+def test_it_is_made_again_with_those_that_read_it_and_then_is_up_to_date() -> None:
+    world = made()
+    world.land((2, 20), (3, 30), until=24)
+    world.clock.advance(timedelta(hours=2))
+    assert run(world) == {"live": 3, "sums": 1}
+    assert world.rows("mart.sums") == [(60,)]
+    assert plan_run(world.services(), "prod").is_empty
+
+
+def test_a_compaction_of_what_it_reads_changes_nothing() -> None:
+    world = made()
+    world.catalog.compact(RAW)
+    world.clock.advance(timedelta(hours=2))
+    assert stale(world) == {}
+
+
+def test_a_model_that_was_computed_again_with_equal_rows_changes_nothing() -> None:
+    world, parent = MemoryWorld(), ModelName("mart", "parent")
+    world.land((1, 10), until=24)
+    services = world.services()
+    build(services, graph_of({"parent": PARENT, "over": OVER}))
+    evaluate(services, bound(services), parent, DAY, force=True)
+    assert stale(world) == {}
+    world.land((2, 5), until=24)
+    evaluate(services, bound(services), parent, DAY)
+    assert run(world) == {"over": 1}
+    assert world.rows("mart.over") == [(15,)]
+
+
+def test_only_the_environment_that_owns_the_table_computes_it() -> None:
+    world = made()
+    build(world.services(), GRAPH, "dev")
+    world.land((2, 20), until=24)
+    world.clock.advance(timedelta(hours=2))
+    assert "`vde run prod` computes it" in stale(world, "dev")["live"].why_kept
+
+
+@pytest.mark.full
+def test_it_waits_for_a_model_that_is_to_be_restated() -> None:
+    world, graph = MemoryWorld(), graph_of({"parent": PARENT, "over": OVER, "live": LIVE})
+    world.land((1, 10), until=24)
+    services = world.services()
+    build(services, graph)
+    world.land((2, 5), until=24)
+    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
+    key = bound(services).key(ModelName("mart", "parent"))
+    services.state.outdate({key: (ALWAYS,)}, reason="restated", lease=lease)
+    world.clock.advance(timedelta(hours=2))
+    assert run(world) == {"parent": 2, "over": 1, "live": 2}
+    assert world.rows("mart.over") == [(15,)]
