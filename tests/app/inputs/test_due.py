@@ -8,12 +8,22 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of, made_once
+from tests.app.memory_world import (
+    PROJECT,
+    START,
+    MemoryWorld,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    made_once,
+)
 from vde_dagster.app.inputs.due import due_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 
 HISTORY = """
 MODEL (
@@ -82,3 +92,41 @@ def test_nothing_is_asked_of_models_that_it_does_not_read() -> None:
     binding = bound(services)
     due_of(replace(services, state=asked), binding, ModelName("mart", "by_key"))
     assert asked.names == {ModelName("mart", "by_key"), ModelName("raw", "events")}
+
+
+HOURLY = """
+MODEL (name mart.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT id, at FROM mart.latest WHERE at BETWEEN @start_dt AND @end_dt
+"""
+LATEST = """
+MODEL (name mart.latest, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@daily');
+SELECT id, at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+FOLLOWING = HOURLY.replace("mart.hourly", "mart.following").replace("mart.latest", "mart.hourly")
+BY_SESSIONS = FOLLOWING.replace(
+    "@hourly'", "@hourly', late_data (mode stateful, sources (mart.hourly (tracked_by at)))"
+)
+
+
+EDITED = HOURLY.replace("SELECT id", "SELECT id + 1 AS id")
+
+
+def test_a_day_that_is_not_over_holds_no_hour_back_in_an_environment_that_shares_its_table() -> (
+    None
+):
+    """A table without times is read as it is, whoever computes it: no hour of today is in it."""
+    world = MemoryWorld()
+    world.land((1, 10), until=30)
+    services = world.services()
+    build(services, graph_of({"latest": LATEST, "hourly": HOURLY}))
+    build(services, graph_of({"latest": LATEST, "hourly": EDITED}), "dev")
+    key = bound(services, "dev").key(ModelName("mart", "hourly"))
+    assert services.state.holdings([key])[key].recorded == (Interval(START, hour_of(30)),)
+
+
+def test_a_day_that_is_not_over_holds_no_hour_back_of_sessions_further_down() -> None:
+    graph = graph_of({"latest": LATEST, "hourly": HOURLY, "following": BY_SESSIONS})
+    world = MemoryWorld()
+    world.land((1, 10), until=30)
+    build(world.services(), graph)
+    assert plan_environment(world.services(), graph, "prod").is_empty

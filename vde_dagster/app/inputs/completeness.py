@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from vde_dagster.app.services import Services, valid_to_of
@@ -10,6 +10,7 @@ from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.session_reads import tracked_column
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.model.late_data import TrackedSource
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName, TableName
@@ -47,40 +48,32 @@ def holdings_of(
     )
 
 
-def _capped(
-    graph: Graph,
-    writes: Collection[ModelName],
-    loaded: Mapping[ModelName, tuple[Interval, ...]],
-) -> dict[ModelName, datetime | None]:
-    """Up to where intervals are loaded that only another environment may fill."""
-    capped: dict[ModelName, datetime | None] = {}
-    for node in graph:
-        if node.name in writes or not node.model.kind.is_by_interval:
-            continue
-        unit, end = node.model.unit, node.model.end
-        first = unit.ceil(node.model.start)
-        covering = [each.end for each in loaded[node.name] if each.start <= first < each.end]
-        if end is not None and covering and covering[0] >= unit.floor(end):
-            continue  # it is complete for good
-        capped[node.name] = covering[0] if covering else None
-    return capped
-
-
-def _overdue(
+def _lagging(
     graph: Graph, holdings: Holdings, complete_to: Mapping[ModelName, datetime | None]
 ) -> dict[ModelName, datetime | None]:
-    """Up to where FULL tables were built that another environment has to rebuild.
+    """Up to where what only others fill is loaded, of all that lacks something which is due.
 
-    A model that reads one for a later time would miss the rows of that time.
+    A model that reads it for a later time would miss the rows of that time. What lacks nothing
+    holds nobody back: the hours of today read a daily table as it is.
     """
     found: dict[ModelName, datetime | None] = {}
     for node in graph:
-        until, loaded = complete_to[node.name], holdings.computed[node.name]
-        if node.name in holdings.writes or not node.model.kind.is_whole:
+        model, until = node.model, complete_to[node.name]
+        timed = model.kind.is_by_interval or model.kind.is_whole
+        if node.name in holdings.writes or not timed or until is None:
             continue
-        if until is not None and node.model.kind.missing(node.model, loaded, until):
-            found[node.name] = loaded[-1].end if loaded else None
+        loaded = holdings.computed[node.name]
+        if model.kind.missing(model, loaded, until):
+            found[node.name] = _reached(model, loaded)
     return found
+
+
+def _reached(model: Model, loaded: Sequence[Interval]) -> datetime | None:
+    """Up to where a model is loaded without a gap; None if it is not."""
+    if model.kind.is_whole:
+        return loaded[-1].end if loaded else None
+    first = model.unit.ceil(model.start)
+    return next((each.end for each in loaded if each.start <= first < each.end), None)
 
 
 def complete_times_of(
@@ -107,19 +100,17 @@ def complete_times_of(
     unborn = {
         name for name, table in tables.items() if table is None or table.iceberg_snapshot_id is None
     }
-    capped = _capped(graph, holdings.writes, holdings.computed)
     if sessions is None:
         sessions = tracked_times(services, graph, tables)
-    complete_to = complete_times(
-        graph, now, valid_to=declared, unborn=unborn, capped=capped, sessions=sessions
-    )
-    overdue = _overdue(graph, holdings, complete_to)
-    if not overdue:
-        return complete_to
-    capped |= overdue
-    return complete_times(
-        graph, now, valid_to=declared, unborn=unborn, capped=capped, sessions=sessions
-    )
+
+    def complete(capped: Mapping[ModelName, datetime | None]) -> dict[ModelName, datetime | None]:
+        return complete_times(
+            graph, now, valid_to=declared, unborn=unborn, capped=capped, sessions=sessions
+        )
+
+    complete_to = complete({})
+    capped = _lagging(graph, holdings, complete_to)
+    return complete(capped) if capped else complete_to
 
 
 def tracked_times(
