@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -51,6 +51,23 @@ class Command:
 
 NOTHING: Final = Command(do=lambda _: None)
 _TIMES: Final = Times(grace=timedelta(minutes=5), history=timedelta(minutes=30), environment=None)
+
+
+def meant(people: People, act: Act) -> Act:
+    """What somebody means who gives a command: of eight wrong environments, one is left wrong."""
+    shown = sorted(people.shows)
+    if act.what not in _OF_WHAT_IS_THERE or act.environment in shown or not shown:
+        return act
+    return act if act.model % 8 == 0 else replace(act, environment=shown[act.model % len(shown)])
+
+
+_OF_WHAT_IS_THERE: Final = frozenset(
+    {
+        *("run", "run due", "run stale", "rollback", "remove", "pause", "resume", "promote"),
+        *("catch up", "evaluate", "publish"),
+    }
+)
+"""Commands that are refused where their environment is not there."""
 
 
 def command(people: People, act: Act) -> Command:

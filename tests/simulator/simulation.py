@@ -15,7 +15,7 @@ from tests.app.memory_world import (
 from tests.app.read_models import reading_once
 from tests.simulator.at_once import at_once
 from tests.simulator.checks import computed_for_nothing, is_begun
-from tests.simulator.commands import NOTHING, Command, People, command, run, words_of
+from tests.simulator.commands import NOTHING, Command, People, command, meant, run, words_of
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.faults import FAULTS, Trouble, in_trouble
 from tests.simulator.looks import DEPTH, Looks, Wrong, right, texts_of, tried
@@ -122,6 +122,7 @@ class Simulation(Looks):
             case Act() | AtOnce():
                 acts = step.acts if isinstance(step, AtOnce) else (step,)
                 acts = (*acts, *(act.meanwhile for act in acts if act.meanwhile))
+                acts = tuple(meant(self.people, act) for act in acts)
                 moved = {act.other for act in acts if act.what == "promote"}
                 return moved | {act.environment for act in acts}
             case _:
@@ -140,6 +141,7 @@ class Simulation(Looks):
 
     def _at_once(self, step: AtOnce) -> None:
         """Carry out commands, of which each is a process of its own."""
+        step = replace(step, acts=tuple(meant(self.people, act) for act in step.acts))
         commands = [command(self.people, act) for act in step.acts]
         if len(commands) == 1:
             commands = [self._typed(step.acts[0], commands[0])]
@@ -180,14 +182,14 @@ class Simulation(Looks):
         for act in step.acts:
             self.check_digests(act.environment)
 
-    def _typed(self, act: Act, meant: Command) -> Command:
+    def _typed(self, act: Act, untyped: Command) -> Command:
         """A command as somebody types it who means it, or as it is."""
         files = self.people.models
         shown = self.people.shows.get(act.environment, files)
-        words = words_of(act, shown) if act.typed and meant is not NOTHING else None
+        words = words_of(act, shown) if act.typed and untyped is not NOTHING else None
         if words is None:
-            return meant
-        return replace(meant, do=lambda services: self.terminal.type(services, files, words))
+            return untyped
+        return replace(untyped, do=lambda services: self.terminal.type(services, files, words))
 
     def _meddle(self, step: Meddle) -> None:
         """Another program does something, and every status that shows it names it."""

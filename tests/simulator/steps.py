@@ -11,6 +11,8 @@ from tests.app.generated_models import BY_SESSIONS, Made
 from tests.simulator.projects import SOURCES, invented
 
 ENVIRONMENTS: Final = ("prod", "dev", "qa")
+_PLANNED: Final = ("dev", "dev", "prod", "qa")
+"""Where edits are planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,8 @@ class Edit:
 class Act:
     """Somebody gives a command, to which a fault may happen before or after a call of a port.
 
-    ``other`` is a second environment, or the number of a model, where the command has one.
+    ``other`` is a second environment, or the number of a model, where the command has one. A
+    command of an environment that is not there is mostly one of another that is.
     ``meanwhile`` is what somebody else does in a sleep. Where it is ``typed``, it goes through the
     entry of `vde`, if that has such a command and no other is at work at once.
     """
@@ -163,7 +166,8 @@ FIRST: Final = 3
 def history(seed: int, *, length: int = 40) -> History:
     """The history of a seed; it begins with rows and a plan of production.
 
-    Each step is drawn from its own number, so it is the same in a longer history.
+    Each step is drawn from its own number and the one before it, so it is the same in a longer
+    history.
     """
     chance = Random(seed)
     models = invented(chance)
@@ -176,8 +180,23 @@ def history(seed: int, *, length: int = 40) -> History:
         )
         for source in SOURCES
     )
-    steps = [_step(Random(f"{seed} {number}"), sessions=sessions) for number in range(length)]
+    steps = [_drawn(seed, number, sessions=sessions) for number in range(length)]
     return History(models=models, steps=(*first, Act(what="plan", environment="prod"), *steps))
+
+
+def _drawn(seed: int, number: int, *, sessions: bool) -> Step:
+    """A step; what somebody edits or lands is often planned or run at once."""
+    chance = Random(f"{seed} {number}")
+    made = _step(chance, sessions=sessions)
+    before = _step(Random(f"{seed} {number - 1}"), sessions=sessions)
+    match before:
+        case Edit() if number and chance.random() < 0.6:
+            what = chance.choice(("plan", "plan", "plan", "forward"))
+            return replace(_act(chance), what=what, environment=chance.choice(_PLANNED))
+        case Land() | Correct() | Signal() if number and chance.random() < 0.4:
+            return replace(_act(chance), what="run", environment=chance.choice(ENVIRONMENTS))
+        case _:
+            return made
 
 
 def _step(chance: Random, *, sessions: bool) -> Step:  # noqa: PLR0912 - a case for each
