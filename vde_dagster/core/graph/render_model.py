@@ -181,7 +181,8 @@ def _reads_of(graph: Graph, name: ModelName) -> Reads:
         parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
         tracked = tracked_axes(graph, node)
         windows = {**dict.fromkeys(tracked, Window()), **node.model.windows}
-        return declared_reads({**parents, **tracked}, windows if _has_intervals(node) else {})
+        by_interval = node.model.kind.is_by_interval
+        return declared_reads({**parents, **tracked}, windows if by_interval else {})
     found = reads(query, axes=axes_of(graph, query, reader=name), kept=input_axis(node))
     return found.with_whole(_defined_inputs(graph, node))
 
@@ -248,10 +249,6 @@ def _named(node: Node) -> Iterator[None]:
         yield
     except Refused as error:
         raise Refused(f"{node.name}: {error.message}", advice=error.advice) from error
-
-
-def _has_intervals(node: Node) -> bool:
-    return node.model.kind.is_partitioned
 
 
 def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
