@@ -120,7 +120,7 @@ def test_a_value_that_engines_take_for_another_goes_to_spark(
 @pytest.mark.parametrize(
     "sql, why",
     [
-        ("SELECT soundex(name) AS s FROM raw.plain", "Soundex"),
+        ("SELECT soundex(name) AS s FROM raw.plain", "soundex"),
         ("SELECT words FROM raw.plain", "the column words"),
         ("SELECT 1 / (id - 1) AS q FROM raw.plain", "a division by zero"),
     ],

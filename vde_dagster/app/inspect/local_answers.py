@@ -14,9 +14,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.duckdb.sources import ViewQuery
-from vde_dagster.core.sql.duckdb.translating import DuckQuery, LeftToSpark, in_duckdb
-from vde_dagster.core.sql.duckdb.types import NotTheSame
+from vde_dagster.core.sql.duckdb.constructs import NotTheSame
+from vde_dagster.core.sql.duckdb.translating import DuckQuery, LeftToSpark, ViewQuery, in_duckdb
 from vde_dagster.ports.catalog import TableState, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
 from vde_dagster.ports.local_queries import LocalQueries

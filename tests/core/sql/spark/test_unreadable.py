@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 
-from vde_dagster.core.columns import Column
-from vde_dagster.core.sql.duckdb.translating import DuckQuery, LeftToSpark, in_duckdb
+from vde_dagster.core.sql.duckdb.translating import LeftToSpark, in_duckdb
 from vde_dagster.core.sql.spark.unreadable import unreadable
 
 REFUSED: Final[list[tuple[str, int | list[int]]]] = [
@@ -185,20 +184,3 @@ def test_what_spark_cannot_parse_is_found_on_its_line(text: str, line: int | lis
 @pytest.mark.parametrize("text", READ)
 def test_what_spark_parses_is_no_fault(text: str) -> None:
     assert list(unreadable(text)) == []
-
-
-@pytest.mark.parametrize(
-    "call",
-    ["IF(b, 1)", "GREATEST(i)", "LEAST(i)", "NVL(i)", "IFNULL(i, 1, 2)", "IIF(b, 1, 2)", "AND(b)"],
-)
-def test_duckdb_answers_no_call_with_other_arguments_than_sparks(call: str) -> None:
-    columns = [Column(name="i", type="int"), Column(name="b", type="boolean")]
-    found = in_duckdb(f"SELECT {call} AS x FROM m.t", catalog="lake", tables=lambda _: columns)
-    assert isinstance(found, LeftToSpark)
-
-
-def test_duckdb_answers_calls_as_spark_has_them() -> None:
-    columns = [Column(name="i", type="int"), Column(name="b", type="boolean")]
-    query = "SELECT IF(b AND (b OR (b)), nvl(i, 1), GREATEST(i, (2))) AS x FROM m.t"
-    found = in_duckdb(query, catalog="lake", tables=lambda _: columns)
-    assert isinstance(found, DuckQuery)
