@@ -145,7 +145,8 @@ date_trunc('hour', {a});{a} = 1;{a} > 1.5;{a} >= '2013-01-01';{a} < timestamp '2
 cast({a} as smallint);cast({a} as int);cast({a} as bigint);cast({a} as double);cast({a} as string)
 cast({a} as decimal(12,4));cast({a} as date);cast({a} as timestamp);cast({a} as timestamp_ntz)
 {a} in (1, 2.5, null);{a} in ('Hello', '');coalesce({a}, 0);if({a}, 1, 2);{a} + 1;2 * {a}
-concat({a}, '-');cast({a} as boolean);{a} and null;coalesce({a}, '-')
+concat({a}, '-');{a} + interval '1' day;{a} - interval 1 month;{a} - interval '90' minutes
+cast({a} as boolean);{a} and null;coalesce({a}, '-')
 """)
 _OF_TWO: Final = _listed("""
 {a} = {b};{a} <> {b};{a} < {b};{a} <= {b};{a} >= {b};{a} <=> {b};{a} in ({b}, {a});{a} not in ({b})

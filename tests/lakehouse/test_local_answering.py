@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 
+import pytest
+
+from tests.app.unit_tests.amounts import amounts
+from tests.app.unit_tests.shop import run
+from tests.lakehouse.conftest import Lake
+from vde_dagster.app.unit_tests.result_text import result_lines
+from vde_dagster.app.unit_tests.running import Engines, Outcome
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.unit_of_work import SqlRows
 from vde_dagster.core.unit_tests.comparison import Answer
@@ -70,3 +78,24 @@ def test_rows_are_counted_also_where_no_column_is_read() -> None:
     found = asked("SELECT COUNT(*) AS n FROM given_0")
     assert found is not None
     assert found.rows == ((len(ROWS),),)
+
+
+WRONG = """
+thirds:
+  model: mart.fin
+  inputs:
+    mart.agg: [{cust: z, a: 0.1, d: 1.5}]
+  outputs:
+    query: {rows: [{cust: z, f: false, d: 1.5}]}
+"""
+
+
+@pytest.mark.spark
+def test_a_test_that_is_true_of_doubles_alone_fails(tmp_path: Path, lake: Lake) -> None:
+    """Spark says the types of a mean and a quotient of decimals, which the table leaves to it."""
+    engines = Engines(engine=lake.engine, quick=DuckAnswers(DuckDbQueries()))
+    (done,) = run(amounts(tmp_path, WRONG), engines)
+    assert done.outcome is Outcome.FAILED
+    text = "\n".join(result_lines(done))
+    assert "column  expected  actual" in text
+    assert "f       false     true" in text

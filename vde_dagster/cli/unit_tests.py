@@ -72,6 +72,7 @@ def run(
     wanted: Sequence[str] = (),
     *,
     engine: str = "auto",
+    again: bool = True,
     report: Callable[[UnitTestResult], None] = lambda _: None,
 ) -> tuple[UnitTestResult, ...]:
     """Run a project's tests, and return how they ended; none where there are none.
@@ -91,7 +92,12 @@ def run(
         )
 
     return run_project_tests(
-        project.configuration, lambda: project.files.graph, engines, wanted, report=report
+        project.configuration,
+        lambda: project.files.graph,
+        engines,
+        wanted,
+        again=again,
+        report=report,
     )
 
 
@@ -113,7 +119,7 @@ def run_before_plan(
     from vde_dagster.app.unit_tests.before_plan import not_passed, require_passed
     from vde_dagster.app.unit_tests.result_text import summary
 
-    results = run(project, engine="auto" if refuses else "duckdb")
+    results = run(project, engine="auto" if refuses else "duckdb", again=False)
     if refuses:
         nothing = "Nothing was planned, nothing was written."
         require_passed(results, nothing=nothing, may_skip=may_skip)

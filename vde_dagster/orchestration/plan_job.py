@@ -173,7 +173,7 @@ def _run_unit_tests(
             engine=project.services.engine if refuses else None, quick=project.quick_answers
         )
 
-    results = run_project_tests(project.configuration, lambda: graph, engines)
+    results = run_project_tests(project.configuration, lambda: graph, engines, again=False)
     if not results:
         return
     shown["vde/unit_tests"] = summary(results)

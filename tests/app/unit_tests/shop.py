@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.unit_tests.column_types import ColumnTypes
 from vde_dagster.app.unit_tests.running import Engines, UnitTestResult, run_tests
 from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
 from vde_dagster.lakehouse.local_answering import DuckAnswers
@@ -68,6 +69,10 @@ def engines() -> Engines:
 
 def results(folder: Path, tests: str, by: Engines | None = None) -> dict[str, UnitTestResult]:
     """How the tests of a file end, by name."""
-    files = shop(folder, tests)
-    loaded = load_unit_tests(files.configuration, files.graph)
-    return {each.test.name: each for each in run_tests(loaded, by or engines())}
+    return {each.test.name: each for each in run(shop(folder, tests), by or engines())}
+
+
+def run(files: ProjectFiles, by: Engines) -> tuple[UnitTestResult, ...]:
+    """How the tests of a project end."""
+    columns = ColumnTypes(engines=by).columns
+    return run_tests(load_unit_tests(files.configuration, files.graph, columns), by)

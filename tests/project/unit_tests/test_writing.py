@@ -23,6 +23,7 @@ from vde_dagster.core.unit_tests.definition import GivenRows
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
+from vde_dagster.project.unit_tests.loading import declared_of
 from vde_dagster.project.unit_tests.loading import tests_in as read_tests
 from vde_dagster.project.unit_tests.writing import text_of_test
 
@@ -82,7 +83,7 @@ def test_values_are_read_as_they_were_written(rows: list[tuple[object, ...]]) ->
     answer = Answer(columns=COLUMNS, rows=tuple(rows))
     text = text_of_test("it", MODEL, inputs={SOURCE: written}, answer=answer)
     configuration = Configuration(folder=Path("/nowhere"), name="shop")
-    (found,) = read_tests(configuration, graph(), text, Path("tests/it.yaml"))
+    (found,) = read_tests(configuration, graph(), text, Path("tests/it.yaml"), declared_of)
     read = found.test.inputs[SOURCE]
     assert isinstance(read, GivenRows)
     assert read.columns == written.columns

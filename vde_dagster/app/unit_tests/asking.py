@@ -16,7 +16,7 @@ from vde_dagster.core.sql.places import placed
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.cells import type_of
-from vde_dagster.core.unit_tests.column_types import typed_columns
+from vde_dagster.core.unit_tests.column_types import declared_columns
 from vde_dagster.core.unit_tests.definition import (
     Expected,
     Given,
@@ -73,7 +73,7 @@ def question_of(
     """
     inputs = dict(test.inputs)
     if node.model.reads_itself and node.name not in inputs:
-        own = tuple(each for each in typed_columns(graph, node.name) if type_of(each.type))
+        own = tuple(each for each in declared_columns(node) if type_of(each.type))
         inputs[node.name] = GivenRows(columns=own, rows=())
     if isinstance(node.model.body, PythonFunction):
         return _function(test, node, node.model.body, inputs), False

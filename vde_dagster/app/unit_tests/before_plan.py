@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from vde_dagster.app.unit_tests.column_types import ColumnTypes
 from vde_dagster.app.unit_tests.result_text import result_lines, summary
 from vde_dagster.app.unit_tests.running import Engines, Outcome, UnitTestResult, run_tests
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.unit_tests.selection import chosen_tests
 from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.loading import models_kept_in
+from vde_dagster.project.unit_tests.kept import kept_results
 from vde_dagster.project.unit_tests.loading import load_unit_tests, unit_test_files
 
 
@@ -19,6 +22,7 @@ def run_project_tests(
     engines: Callable[[], Engines],
     wanted: Sequence[str] = (),
     *,
+    again: bool = True,
     report: Callable[[UnitTestResult], None] = lambda _: None,
 ) -> tuple[UnitTestResult, ...]:
     """Run a project's tests, and return how they ended; none where there are none.
@@ -28,6 +32,7 @@ def run_project_tests(
         graph: Gives its models, which are not read where there are no tests.
         engines: Gives who computes rows, likewise.
         wanted: The tests by file and name; all of them if none is named.
+        again: Whether tests run that passed before, and of which nothing has changed since.
         report: Called when a test has ended.
 
     Raises:
@@ -37,11 +42,23 @@ def run_project_tests(
     """
     if not unit_test_files(configuration.folder) and not wanted:
         return ()
-    loaded = load_unit_tests(configuration, graph())
-    chosen = chosen_tests([each.test for each in loaded], wanted)
-    identities = {each.identity for each in chosen}
-    asked = [each for each in loaded if each.test.identity in identities]
-    return run_tests(asked, engines(), report)
+    opened = engines()
+    private = configuration.outside_variables
+    with kept_results(models_kept_in(configuration.folder, private=private)) as kept:
+        loaded = load_unit_tests(
+            configuration,
+            graph(),
+            ColumnTypes(engines=opened).columns,
+            passed=lambda key: not again and kept.get(key) is not None,
+        )
+        chosen = chosen_tests([each.test for each in loaded], wanted)
+        identities = {each.identity for each in chosen}
+        asked = [each for each in loaded if each.test.identity in identities]
+        results = run_tests(asked, opened, report)
+        for each, result in zip(asked, results, strict=True):
+            if each.key and not each.passed and result.outcome is Outcome.PASSED:
+                kept.put(each.key, [b"passed"])
+    return results
 
 
 def not_passed(results: Sequence[UnitTestResult]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.app.unit_tests.asking import question_of
+from vde_dagster.app.unit_tests.column_types import ColumnTypes
 from vde_dagster.app.unit_tests.running import Engines, Outcome, run_tests
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused
@@ -22,8 +23,8 @@ from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.formats import axis_type
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.cells import NULL_TYPE, type_of
-from vde_dagster.core.unit_tests.column_types import typed_columns
-from vde_dagster.core.unit_tests.definition import GivenRows, UnitTest
+from vde_dagster.core.unit_tests.column_types import declared_columns, is_open, with_types
+from vde_dagster.core.unit_tests.definition import GivenRows, NeedsEngine, UnitTest
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.unit_tests.loading import FOLDER, tests_in
 from vde_dagster.project.unit_tests.writing import text_of_test
@@ -96,7 +97,12 @@ def create_test(
             f"{wanted.model} does not read {unread[0]}",
             advice=f"It reads {', '.join(map(str, needed)) or 'nothing'}.",
         )
-    known = {name: _columns(typed_columns(graph, name), recorded(name)) for name in needed}
+    types = ColumnTypes(engines=engines)
+    known = dict[ModelName, tuple[Column, ...]]()
+    for name in needed:
+        known[name] = with_types(declared_columns(graph[name]), recorded(name))
+        if is_open(known[name]):
+            known[name] = with_types(known[name], types.columns(graph, name))
     inputs = {name: _given(graph, node, name, wanted, fetch, known=known[name]) for name in needed}
     test = UnitTest(
         name=wanted.name,
@@ -114,7 +120,7 @@ def create_test(
         wanted.name,
         wanted.model,
         inputs=inputs,
-        types={name: _added_types(graph, name, each) for name, each in inputs.items()},
+        types={name: _added_types(graph, name, each, engines) for name, each in inputs.items()},
         answer=answer,
         interval=wanted.interval,
         execution_time=wanted.execution_time if asks or node.canonical is None else None,
@@ -132,7 +138,8 @@ def _check(
     Raises:
         Refused: It does not pass: the model is nondeterministic, or a value has no form in YAML.
     """
-    (result,) = run_tests(tests_in(configuration, graph, text, wanted.path), engines)
+    columns = ColumnTypes(engines=engines).columns
+    (result,) = run_tests(tests_in(configuration, graph, text, wanted.path, columns), engines)
     if result.outcome is not Outcome.PASSED:
         raise Refused(
             f"the test of {wanted.model} would not pass as it was computed just now, so nothing "
@@ -141,20 +148,16 @@ def _check(
         )
 
 
-def _columns(known: Sequence[Column], recorded: Sequence[Column]) -> list[Column]:
-    """The columns with types that are known for certain, else as the table is recorded."""
-    types = {each.name.lower(): each.type for each in recorded}
-    return [
-        replace(each, type=types.get(each.name.lower(), each.type))
-        if each.type == UNKNOWN_TYPE
-        else each
-        for each in known
-    ]
-
-
-def _added_types(graph: Graph, name: ModelName, given: GivenRows) -> Mapping[str, str]:
-    """The types that a test has to say, since nothing else does."""
-    unknown = {each.name for each in typed_columns(graph, name) if each.type == UNKNOWN_TYPE}
+def _added_types(
+    graph: Graph, name: ModelName, given: GivenRows, engines: Engines
+) -> Mapping[str, str]:
+    """The types that a test says, so that no engine is started to find them out."""
+    quick = ColumnTypes(engines=Engines(engine=None, quick=engines.quick))
+    try:
+        known = quick.columns(graph, name)
+    except NeedsEngine:
+        known = declared_columns(graph[name])
+    unknown = {each.name for each in known if each.type == UNKNOWN_TYPE}
     return {
         each.name: each.type
         for each in given.columns

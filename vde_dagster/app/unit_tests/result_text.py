@@ -30,6 +30,8 @@ def summary(results: Sequence[UnitTestResult]) -> str:
     words = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.ERROR: "with an error"}
     words[Outcome.NOT_RUN] = "not run, which Spark is needed for"
     counts = ", ".join(f"{outcomes[each]} {words[each]}" for each in Outcome if outcomes[each])
-    where = ", ".join(f"{engines[each]} {names[each]}" for each in names if engines[each])
+    before = sum(each.before for each in results)
+    places = [f"{engines[each]} {names[each]}" for each in names if engines[each]]
+    where = ", ".join([*places, *([f"{before} unchanged since then"] if before else [])])
     tests = f"{len(results)} unit test{'' if len(results) == 1 else 's'}"
     return f"{tests}: {counts}{f' ({where})' if where else ''}."

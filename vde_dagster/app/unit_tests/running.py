@@ -39,13 +39,17 @@ class AnsweredBy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitTestResult:
-    """How a test ended: what differs, by what was compared, or why nothing could be compared."""
+    """How a test ended: what differs, by what was compared, or why nothing could be compared.
+
+    ``before`` if it passed before, and nothing has changed since.
+    """
 
     test: UnitTest
     answered_by: AnsweredBy
     differences: tuple[tuple[str, Difference], ...] = ()
     error: str = ""
     not_run: bool = False
+    before: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -101,6 +105,10 @@ def run_tests(
 
 def _run(loaded: LoadedTest, engines: Engines) -> UnitTestResult:
     test = loaded.test
+    if loaded.passed or loaded.waits:
+        return UnitTestResult(
+            test=test, answered_by=AnsweredBy.NONE, not_run=loaded.waits, before=loaded.passed
+        )
     by, error, not_run = AnsweredBy.NONE, "", False
     differences: list[tuple[str, Difference]] = []
     try:

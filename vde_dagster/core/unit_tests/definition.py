@@ -13,6 +13,10 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.cells import Raw
 
 
+class NeedsEngine(Exception):
+    """Only an engine that must not be started tells the types of given rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenRows:
     """Rows that stand for a table: each has a value, in Spark's types, for every column."""

@@ -12,7 +12,7 @@ from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.written_ctes import names_of_ctes
 from vde_dagster.core.unit_tests.cells import may_be
-from vde_dagster.core.unit_tests.column_types import typed_columns
+from vde_dagster.core.unit_tests.column_types import declared_columns
 from vde_dagster.core.unit_tests.definition import Expected, UnitTest
 from vde_dagster.project.problems import suggestion
 from vde_dagster.project.yaml_document import Reader
@@ -71,7 +71,7 @@ def check_times(
 def check_expected(graph: Graph, node: Node, test: UnitTest, reader: Reader) -> None:
     """Report expected columns, values and common table expressions that the model cannot return."""
     if test.query is not None:
-        _check_rows(str(node.name), _returned(graph, node), test.query, reader)
+        _check_rows(str(node.name), _returned(node), test.query, reader)
     body = node.model.body
     known = names_of_ctes(body.expression) if isinstance(body, Query) else ()
     for name, each in test.ctes.items():
@@ -80,13 +80,13 @@ def check_expected(graph: Graph, node: Node, test: UnitTest, reader: Reader) -> 
             reader.add(each.place, f"{node.name} has no common table expression {name}", advice)
 
 
-def _returned(graph: Graph, node: Node) -> Sequence[Column]:
+def _returned(node: Node) -> Sequence[Column]:
     """What a model is known to return: what its query returns, or what a function declares."""
     if isinstance(node.model.body, PythonFunction):
         return node.model.columns
     returned = node.canonical.columns if node.canonical is not None else ()
     names = {each.name.lower() for each in returned}
-    return [each for each in typed_columns(graph, node.name) if each.name.lower() in names]
+    return [each for each in declared_columns(node) if each.name.lower() in names]
 
 
 def _check_rows(name: str, columns: Sequence[Column], expected: Expected, reader: Reader) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -14,7 +14,8 @@ from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.unit_tests.cells import NULL_TYPE, WrongValue, read_cell, type_of
-from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows
+from vde_dagster.core.unit_tests.column_types import is_open, with_types
+from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows, NeedsEngine
 from vde_dagster.project.problems import suggestion
 from vde_dagster.project.unit_tests.entries import ROWS_ADVICE, raw_of, rows_of
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -22,7 +23,13 @@ from vde_dagster.project.yaml_document import Entry, Reader
 _KEYS: Final = ("columns", "query", "rows")
 
 
-def given_of(name: ModelName, known: Sequence[Column], entry: Entry, reader: Reader) -> Given:
+Asking = Callable[[], Sequence[Column]]
+"""Finds out the types of a table's columns that nobody declared."""
+
+
+def given_of(
+    name: ModelName, known: Sequence[Column], entry: Entry, reader: Reader, asking: Asking
+) -> Given:
     """What stands for a table: a list of rows, or a mapping with ``rows`` or a ``query``.
 
     A column that a row leaves out is NULL.
@@ -33,6 +40,10 @@ def given_of(name: ModelName, known: Sequence[Column], entry: Entry, reader: Rea
             types where they are not known.
         entry: What the file has for it.
         reader: Collects what is wrong.
+        asking: Finds out types that are not known, and that neither file says.
+
+    Raises:
+        NeedsEngine: Nobody may find them out.
     """
     rows, columns = entry, tuple(known)
     if entry.tag == "map":
@@ -46,7 +57,7 @@ def given_of(name: ModelName, known: Sequence[Column], entry: Entry, reader: Rea
             reader.add(entry.place, f"the input {name} has neither `rows` nor `query`", ROWS_ADVICE)
             return GivenRows(columns=columns, rows=())
         rows = found
-    return _rows(name, columns, rows, reader)
+    return _rows(name, columns, rows, reader, asking)
 
 
 def _query(name: ModelName, entry: Entry, query: Entry, reader: Reader) -> GivenQuery:
@@ -90,9 +101,17 @@ def _columns(
     return (*typed, *(Column(name=key, type=types[key]) for key in types if key not in names))
 
 
-def _rows(name: ModelName, columns: Sequence[Column], entry: Entry, reader: Reader) -> GivenRows:
+def _rows(
+    name: ModelName, columns: Sequence[Column], entry: Entry, reader: Reader, asking: Asking
+) -> GivenRows:
     rows = list(rows_of(entry, reader))
     named = {key.lower(): child for row in rows for key, child in row.children.items()}
+    if is_open(columns):
+        try:
+            columns = with_types(columns, asking())
+        except NeedsEngine:  # what no row names is NULL
+            if is_open(each for each in columns if each.name.lower() in named):
+                raise
     known = {each.name.lower(): each for each in columns}
     for key, child in named.items():
         if key not in known and columns:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.core.unit_tests.column_types import typed_columns
-from vde_dagster.core.unit_tests.definition import Expected, Given, UnitTest
+from vde_dagster.core.unit_tests.column_types import declared_columns
+from vde_dagster.core.unit_tests.definition import Expected, Given, NeedsEngine, UnitTest
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.problems import message_and_advice, suggestion
 from vde_dagster.project.unit_tests.checks import check_expected, check_inputs, check_times
 from vde_dagster.project.unit_tests.entries import TIMES, expected_of, times_of
 from vde_dagster.project.unit_tests.inputs import given_of
+from vde_dagster.project.unit_tests.kept import key_of
 from vde_dagster.project.unit_tests.variables import with_variables
 from vde_dagster.project.variables import read_variables
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -30,10 +32,19 @@ _OUTPUTS: Final = ("ctes", "partial", "query")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedTest:
-    """A unit test, and the models as it sees them: with its own variables."""
+    """A unit test, and the models as it sees them: with its own variables.
+
+    ``key`` stands for all that its result follows from; it is empty if the result may be another
+    one each time. ``passed`` if the test with this key passed before. ``waits`` if the types of its
+    rows are only told by an engine that must not be started. Of either nothing but the names of
+    test and model is read.
+    """
 
     test: UnitTest
     graph: Graph
+    key: str = ""
+    passed: bool = False
+    waits: bool = False
 
     @property
     def node(self) -> Node:
@@ -48,12 +59,29 @@ def unit_test_files(folder: Path) -> list[Path]:
     return sorted(each for each in found if not each.is_dir() and not each.name.startswith("_"))
 
 
-def load_unit_tests(configuration: Configuration, graph: Graph) -> tuple[LoadedTest, ...]:
+ColumnsOf = Callable[[Graph, ModelName], Sequence[Column]]
+"""The columns of a model, with types that nobody declared; it may raise NeedsEngine."""
+
+
+def declared_of(graph: Graph, name: ModelName) -> Sequence[Column]:
+    """The columns of a model with the types that somebody declared."""
+    return declared_columns(graph[name])
+
+
+def load_unit_tests(
+    configuration: Configuration,
+    graph: Graph,
+    columns: ColumnsOf = declared_of,
+    *,
+    passed: Callable[[str], bool] = lambda _: False,
+) -> tuple[LoadedTest, ...]:
     """All unit tests of a project, in the order of files and lines; none where there are no files.
 
     Args:
         configuration: The project's settings.
         graph: Its models.
+        columns: Finds out types that nobody declared.
+        passed: Whether the test of a key passed before; it is not read again then.
 
     Raises:
         ProjectInvalid: Something is wrong in any file: all problems at once.
@@ -61,11 +89,18 @@ def load_unit_tests(configuration: Configuration, graph: Graph) -> tuple[LoadedT
     reader = Reader()
     folder = configuration.folder
     roots = [reader.file(path, path.relative_to(folder)) for path in unit_test_files(folder)]
-    return _tests(configuration, graph, reader, roots)
+    loading = _Loading(
+        configuration=configuration, graph=graph, reader=reader, columns=columns, passed=passed
+    )
+    return _tests(loading, roots)
 
 
 def tests_in(
-    configuration: Configuration, graph: Graph, text: str, path: Path
+    configuration: Configuration,
+    graph: Graph,
+    text: str,
+    path: Path,
+    columns: ColumnsOf,
 ) -> tuple[LoadedTest, ...]:
     """The unit tests of a text, which is or will be the file of this path in the project.
 
@@ -73,13 +108,12 @@ def tests_in(
         ProjectInvalid: Something is wrong in it: all problems at once.
     """
     reader = Reader()
-    return _tests(configuration, graph, reader, [reader.document(text, path)])
+    loading = _Loading(configuration=configuration, graph=graph, reader=reader, columns=columns)
+    return _tests(loading, [reader.document(text, path)])
 
 
-def _tests(
-    configuration: Configuration, graph: Graph, reader: Reader, roots: Sequence[Entry | None]
-) -> tuple[LoadedTest, ...]:
-    loading = _Loading(configuration=configuration, graph=graph, reader=reader)
+def _tests(loading: _Loading, roots: Sequence[Entry | None]) -> tuple[LoadedTest, ...]:
+    reader = loading.reader
     tests: list[LoadedTest] = []
     for root in roots:
         if root is None:
@@ -101,6 +135,8 @@ class _Loading:
     configuration: Configuration
     graph: Graph
     reader: Reader
+    columns: ColumnsOf
+    passed: Callable[[str], bool] = lambda _: False
 
     def test(self, name: str, entry: Entry) -> LoadedTest | None:
         """One test; None if so much of it is wrong that its parts cannot be read."""
@@ -122,7 +158,14 @@ class _Loading:
         graph = self._graph(model, variables, given, names)
         if graph is None:
             return None
-        node = graph[model]
+        node, key = graph[model], key_of(graph, graph[model], entry)
+        bare = UnitTest(name=name, place=entry.place, model=model, inputs={})
+        if key and self.passed(key):
+            return LoadedTest(test=bare, graph=graph, key=key, passed=True)
+        try:
+            inputs = self._inputs(graph, names)
+        except NeedsEngine:
+            return LoadedTest(test=bare, graph=graph, waits=True)
         place = given.place if given is not None else entry.place
         interval, execution_time = times_of(times, place, reader)
         query, ctes = self._outputs(name, entry)
@@ -130,7 +173,7 @@ class _Loading:
             name=name,
             place=entry.place,
             model=model,
-            inputs=self._inputs(graph, names),
+            inputs=inputs,
             query=query,
             ctes=ctes,
             interval=interval,
@@ -141,7 +184,7 @@ class _Loading:
         check_inputs(graph, node, test, {name: each.place for name, each in names.items()}, reader)
         check_times(graph, node, test, given=times, place=place, reader=reader)
         check_expected(graph, node, test, reader)
-        return LoadedTest(test=test, graph=graph)
+        return LoadedTest(test=test, graph=graph, key=key)
 
     def _model(self, name: str, entry: Entry) -> ModelName | None:
         """The model that is tested; None, which is reported, if there is none to test."""
@@ -207,7 +250,13 @@ class _Loading:
 
     def _inputs(self, graph: Graph, names: Mapping[ModelName, Entry]) -> dict[ModelName, Given]:
         return {
-            name: given_of(name, typed_columns(graph, name), child, self.reader)
+            name: given_of(
+                name,
+                declared_columns(graph[name]),
+                child,
+                self.reader,
+                lambda asked=name: self.columns(graph, asked),
+            )
             for name, child in names.items()
             if name in graph
         }

@@ -242,6 +242,24 @@ def _between(node: exp.Expr, names: Names) -> Value:
     return value_of(exp.And(this=above, expression=below), names)
 
 
+def _sum_of(sign: str) -> _Rule:
+    """``+`` and ``-``: of numbers, or of a time and a written interval of one unit."""
+    _, of_numbers = _pair(f"({{}} {sign} {{}})", _NUMBERS, "")
+
+    def rule(node: exp.Expr, names: Names) -> Value:
+        by = node.args["expression"]
+        if not isinstance(by, exp.Interval):
+            return of_numbers(node, names)
+        time, unit = value_of(node.this, names), by.text("unit").lower().removesuffix("s")
+        units = {"date": ("day", "month"), "timestamp": ("day", "month", "hour", "minute")}
+        if unit not in units.get(time.type, ()) or not by.name.isdigit():
+            raise NotTheSame("such a sum of a time and an interval")
+        text = f"({time.text} {sign} INTERVAL {int(by.name)} {unit})"
+        return Value(text=_cast(text, time.type), type=time.type)
+
+    return rule
+
+
 def _truncated(node: exp.Expr, names: Names) -> Value:
     value, unit = value_of(node.this, names), node.args["unit"].name.lower()
     if value.type not in _TIMES or unit not in _UNITS:
@@ -305,8 +323,8 @@ _CONSTRUCTS: Final[Mapping[type[exp.Expr], tuple[str, _Rule]]] = {
     exp.Is: _pair("({} IS NOT DISTINCT FROM {})"),
     exp.Between: ("this low high", _between),
     exp.In: _call("({} IN ({rest}))", _PLAIN, "boolean", keys="this expressions", alike=True),
-    exp.Add: _pair("({} + {})", _NUMBERS, ""),
-    exp.Sub: _pair("({} - {})", _NUMBERS, ""),
+    exp.Add: ("this expression", _sum_of("+")),
+    exp.Sub: ("this expression", _sum_of("-")),
     exp.Mul: _pair("({} * {})", _NUMBERS, ""),
     exp.Div: _pair(_QUOTIENT, _NUMBERS, "double"),
     exp.Neg: _call("(-{})", (*_NUMBERS, "decimal")),
