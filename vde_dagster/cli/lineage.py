@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from vde_dagster.core.graph.graph import Graph, Node
     from vde_dagster.core.graph.lineage import Lineage, Point
+    from vde_dagster.project.loading import ProjectFiles
 
 
 @click.command("lineage", short_help="Show the lineage of models and columns.")
@@ -46,12 +47,13 @@ def command(*, of: str | None, output: str, folder: Path) -> None:
             found = model_lineage(graph, node.name)
         else:
             found = lineage_of_column(graph, node.name, column)
+    types = _types(files, found) if start is not None or output == "json" else {}
     if output == "json":
-        print_json(_facts(graph, found, start))
+        print_json(_facts(graph, found, start, types))
     elif start is None:
         _print_models(graph)
     else:
-        _print_trees(graph, found, start)
+        _print_trees(graph, found, start, types)
 
 
 def _asked(graph: Graph, text: str, *, catalog: str) -> tuple[Node, str | None]:
@@ -73,18 +75,22 @@ def _asked(graph: Graph, text: str, *, catalog: str) -> tuple[Node, str | None]:
     return graph[name], column
 
 
-def _facts(graph: Graph, found: Lineage, start: Point | None) -> dict[str, object]:
+def _facts(
+    graph: Graph, found: Lineage, start: Point | None, types: Mapping[Point, str]
+) -> dict[str, object]:
     return {
         "model": str(start[0]) if start else None,
         "column": start[1] if start else None,
-        "nodes": [_node_facts(graph, found, point) for point in found.points],
+        "nodes": [_node_facts(graph, found, point, types) for point in found.points],
         "edges": [
             {"from": _written(parent), "to": _written(child)} for parent, child in found.edges
         ],
     }
 
 
-def _node_facts(graph: Graph, found: Lineage, point: Point) -> dict[str, object]:
+def _node_facts(
+    graph: Graph, found: Lineage, point: Point, types: Mapping[Point, str]
+) -> dict[str, object]:
     name, column = point
     end = found.ends.get(point)
     return {
@@ -92,7 +98,7 @@ def _node_facts(graph: Graph, found: Lineage, point: Point) -> dict[str, object]
         "model": str(name),
         "column": column,
         "kind": graph[name].model.kind.keyword,
-        "type": _type(graph, point),
+        "type": types.get(point),
         "end": end.value if end else None,
         "columns_known": point not in found.opaque,
     }
@@ -103,15 +109,24 @@ def _written(point: Point) -> str:
     return str(name) if column is None else f"{name}.{column}"
 
 
-def _type(graph: Graph, point: Point) -> str | None:
-    from vde_dagster.core.unit_tests.column_types import typed_columns
+def _types(files: ProjectFiles, found: Lineage) -> Mapping[Point, str]:
+    """The types of columns that are declared, or that are told without starting an engine."""
+    from vde_dagster.app.unit_tests.column_types import ColumnTypes
+    from vde_dagster.app.unit_tests.running import Engines
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.core.unit_tests.column_types import declared_columns
+    from vde_dagster.core.unit_tests.definition import NeedsEngine
 
-    name, column = point
-    if column is None:
-        return None
-    return next(
-        (each.type for each in typed_columns(graph, name) if each.name.lower() == column), None
-    )
+    graph, quick = files.graph, VdeProject(files.configuration).quick_answers
+    types: dict[Point, str] = {}
+    known = ColumnTypes(engines=Engines(engine=None, quick=quick))
+    for name in {name for name, column in found.points if column is not None}:
+        try:
+            columns = known.columns(graph, name)
+        except NeedsEngine:
+            columns = declared_columns(graph[name])
+        types |= {(name, each.name.lower()): each.type for each in columns}
+    return types
 
 
 def _print_models(graph: Graph) -> None:
@@ -128,17 +143,17 @@ def _print_models(graph: Graph) -> None:
     console().print(table)
 
 
-def _print_trees(graph: Graph, found: Lineage, start: Point) -> None:
+def _print_trees(graph: Graph, found: Lineage, start: Point, types: Mapping[Point, str]) -> None:
     made, used = ("computed from", "used in") if start[1] is not None else ("reads", "read by")
     screen = console()
-    screen.print(_label(graph, found, start, end=False))
+    screen.print(_label(graph, found, start, types, end=False))
     for title, following, upward in (
         (made, found.upstream(), True),
         (used, found.downstream(), False),
     ):
         end = found.ends.get(start)
         if start in following:
-            screen.print(_tree(graph, found, start, title=title, following=following))
+            screen.print(_tree(graph, found, start, types, title=title, following=following))
         else:
             why = _ENDS[end.value] if upward and end is not None else "nothing"
             screen.print(f"{title}: {why}", style="dim")
@@ -148,6 +163,7 @@ def _tree(
     graph: Graph,
     found: Lineage,
     start: Point,
+    types: Mapping[Point, str],
     *,
     title: str,
     following: Mapping[Point, Sequence[Point]],
@@ -161,7 +177,7 @@ def _tree(
     waiting: list[tuple[Point, Tree]] = [(point, tree) for point in reversed(following[start])]
     while waiting:
         point, branch = waiting.pop()
-        label = _label(graph, found, point, end=True)
+        label = _label(graph, found, point, types, end=True)
         if point in shown and point in following:
             branch.add(label.append(" (see above)", style="dim"))
             continue
@@ -171,12 +187,13 @@ def _tree(
     return tree
 
 
-def _label(graph: Graph, found: Lineage, point: Point, *, end: bool) -> Text:
+def _label(
+    graph: Graph, found: Lineage, point: Point, types: Mapping[Point, str], *, end: bool
+) -> Text:
     from rich.text import Text
 
     label = Text(_written(point), style="bold" if not end else "")
-    of_column = _type(graph, point)
-    label.append(f" {of_column or graph[point[0]].model.kind.keyword}", style="cyan")
+    label.append(f" {types.get(point) or graph[point[0]].model.kind.keyword}", style="cyan")
     if point in found.opaque:
         label.append(" which of its columns is not known: a Python model", style="yellow")
     elif end and point in found.ends and point[1] is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -26,7 +28,12 @@ labels:
 
 
 def planned(
-    folder: Path, by: Engines, tests: str = TESTS, *, again: bool = False, **models: str
+    folder: Path,
+    by: Engines,
+    tests: str = TESTS,
+    models: Mapping[str, str] = MappingProxyType({}),
+    *,
+    again: bool = False,
 ) -> dict[str, UnitTestResult]:
     """How the tests end that a plan runs; ``models`` are other texts of models."""
     shop(folder, tests)
@@ -56,7 +63,7 @@ def test_a_change_of_the_model_or_of_what_it_reads_runs_its_tests(
     planned(tmp_path, engines())
     text = FILES[f"models/mart/{changed}.sql"].replace("amount AS amount", "amount + 0 AS amount")
     edited = text.replace("COUNT(*)", "1 + COUNT(*)")
-    done = planned(tmp_path, NOBODY, **{changed: edited})
+    done = planned(tmp_path, NOBODY, models={changed: edited})
     assert done["total"].outcome is Outcome.NOT_RUN
     assert done["labels"].before
 
@@ -67,7 +74,7 @@ def test_what_did_not_pass_and_what_may_end_in_another_way_is_run_again(tmp_path
     assert planned(tmp_path, engines(), wrong)["labels"].outcome is Outcome.FAILED
     drawn = FILES["models/mart/labels.sql"].replace("id AS id", "id AS id, RAND() AS r")
     for _ in range(2):
-        done = planned(tmp_path, engines(), f"{TESTS}", labels=drawn)
+        done = planned(tmp_path, engines(), models={"labels": drawn})
         assert not done["labels"].before
 
 
@@ -90,6 +97,6 @@ reversed:
         "above": "MODEL (name mart.above, kind FULL);\nSELECT id AS id FROM mart.strange",
     }
     waiting = Engines(engine=None, quick=engines().quick)
-    assert planned(tmp_path, waiting, text, **models)["reversed"].outcome is Outcome.NOT_RUN
-    assert planned(tmp_path, engines(), text, **models)["reversed"].outcome is Outcome.PASSED
-    assert planned(tmp_path, waiting, text, **models)["reversed"].before
+    assert planned(tmp_path, waiting, text, models)["reversed"].outcome is Outcome.NOT_RUN
+    assert planned(tmp_path, engines(), text, models)["reversed"].outcome is Outcome.PASSED
+    assert planned(tmp_path, waiting, text, models)["reversed"].before

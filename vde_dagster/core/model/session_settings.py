@@ -257,8 +257,3 @@ def _says_default(key: str, value: str) -> bool:
 def against_translation(settings: Mapping[str, str]) -> tuple[str, ...]:
     """Those of `changing_results` with which no translation, to or from Spark, was proven."""
     return tuple(key for key in settings if key.startswith(_DECIDE_EXPRESSIONS))
-
-
-def may_decide_types(text: str) -> bool:
-    """Whether a model's settings, as its source's defaults have them, may decide on types."""
-    return any(each in text for each in _DECIDE_EXPRESSIONS)

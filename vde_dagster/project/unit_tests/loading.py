@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -255,7 +256,7 @@ class _Loading:
                 declared_columns(graph[name]),
                 child,
                 self.reader,
-                lambda asked=name: self.columns(graph, asked),
+                partial(self.columns, graph, name),
             )
             for name, child in names.items()
             if name in graph

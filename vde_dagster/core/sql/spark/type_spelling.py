@@ -1,4 +1,4 @@
-"""Spark's simple names of types, and what is inside of an array, a map or a struct."""
+"""Spark's simple names of types."""
 
 from __future__ import annotations
 
@@ -97,21 +97,3 @@ def with_lower_words(name: str) -> str:
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS: Final = re.compile(r"((?:`(?:[^`]|``)*`|[^<>(),:`]+):)|\w+")
 """A word, or the name of a field with the colon behind it."""
-
-
-def entry_of(kind: str | None) -> Sequence[str]:
-    """The type of an array's entries, or those of a map's keys and values; else nothing."""
-    if kind is None or not kind.startswith(("array<", "map<")):
-        return ()
-    found = [spelled(each) for each in type_named(kind).expressions]
-    known = [each for each in found if each is not None]
-    return known if len(known) == len(found) else ()
-
-
-def field_of(kind: str | None, name: str) -> str | None:
-    """The type of a struct's field, in any case; None where it is not known."""
-    if kind is None or not kind.startswith("struct<"):
-        return None
-    fields = [each for each in type_named(kind).expressions if each.name.lower() == name.lower()]
-    inner = fields[0].args.get("kind") if len(fields) == 1 else None
-    return spelled(inner) if isinstance(inner, exp.DataType) else None
