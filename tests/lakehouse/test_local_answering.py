@@ -74,6 +74,13 @@ def test_a_value_on_which_the_engines_differ_has_no_answer() -> None:
     assert asked("SELECT id * 9223372036854775807 * 2 AS n FROM given_0") is None
 
 
+def test_the_type_of_a_cast_is_known_also_where_its_values_are_spark_s() -> None:
+    assert asked("SELECT CAST(name AS INT) AS n FROM given_0") is None
+    found = asked("SELECT CAST(name AS INT) AS n FROM given_0 WHERE id = 2")
+    assert found is not None
+    assert [(each.name, each.type) for each in found.columns] == [("n", "int")]
+
+
 def test_rows_are_counted_also_where_no_column_is_read() -> None:
     found = asked("SELECT COUNT(*) AS n FROM given_0")
     assert found is not None

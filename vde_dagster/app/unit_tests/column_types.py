@@ -9,7 +9,7 @@ from typing import Final
 from vde_dagster.app.unit_tests.asking import question_of
 from vde_dagster.app.unit_tests.running import Engines
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import EvaluationFailed, Place, Refused
+from vde_dagster.core.errors import EvaluationFailed, Place, Refused, SetupError
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_tested import needed_tables
 from vde_dagster.core.names import ModelName
@@ -73,6 +73,8 @@ class ColumnTypes:
         try:
             question, _ = question_of(asked, graph, node)
             answer, _ = self.engines.answer(question, subject=str(node.name))
+        except SetupError:
+            raise
         except (EvaluationFailed, Refused, *SQL_ERRORS):
             return ()
         if answer is None:

@@ -207,10 +207,14 @@ def _converted(node: exp.Expr, names: Names) -> Value:
     value, kind = value_of(node.this, names), type_named(node.args["to"].sql("spark"))
     if value.type == "string" and value.written is not None and kind in _TIMES:
         return Value(text=_written_time(value.written, kind), type=kind)
-    allowed = _CASTS.get(value.type.partition("(")[0], ())
+    text, allowed = value.text, _CASTS.get(value.type.partition("(")[0], ())
     if value.type not in (kind, "void") and not is_among(kind, allowed):
-        raise NotTheSame(f"a cast from {value.type} to {kind}")
-    return Value(text=_cast(value.text, kind), type=kind)
+        what = f"a cast from {value.type} to {kind}"
+        both = (is_among(each, (*_NUMBERS, "decimal")) for each in (value.type, kind))
+        if "string" not in (value.type, kind) and not all(both):
+            raise NotTheSame(what)
+        text = f"CASE WHEN {text} IS NOT NULL THEN error('{what}') END"  # its type is known alone
+    return Value(text=_cast(text, kind), type=kind)
 
 
 def _case(node: exp.Expr, names: Names) -> Value:
