@@ -69,7 +69,7 @@ class Answer:
     type=click.Choice(_ENGINES),
     default="auto",
     show_default=True,
-    help="auto asks DuckDB, which starts no JVM, where it certainly answers as Spark does.",
+    help="auto asks DuckDB, which starts no JVM, where a query is plain, and Spark otherwise.",
 )
 @click.option(
     "--format",
