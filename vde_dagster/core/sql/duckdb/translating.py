@@ -180,7 +180,7 @@ class _Queries:
         for key in ("limit", "offset"):
             if (limit := query.args.get(key)) is not None:
                 _only(limit, ("expression",))
-                if not isinstance(limit.expression, exp.Literal):
+                if not (isinstance(limit.expression, exp.Literal) and limit.expression.is_int):
                     raise NotTheSame(f"{key.upper()} of something else than a number")
         return columns
 
