@@ -154,6 +154,7 @@ _OF_TWO: Final = _listed("""
 coalesce({a}, {b});nullif({a}, {b});case when ok then {a} else {b} end
 case {a} when {b} then 1 else 2 end;if({a} = {b}, {a}, null)
 """)
+_TYPES: Final = ("i", "b", "x", "s", "c", "day", "at", "nt", "ok")
 _ALIKE: Final = _listed("i j;b n;x y;s u;c e;day due;at at;nt nt;ok ok;i b;i c;b x;day at;c x;s i")
 _CONSTANTS: Final = _listed("""
 true;1;2147483647;2147483649;1.5;0.50;'a''b';'é';null;date '2024-01-01';-1;5000000000;.5;1.;00.10
@@ -169,11 +170,10 @@ def _written(pairs: Iterable[str]) -> list[str]:
 
 EXPRESSIONS: Final = (
     *_CONSTANTS,
-    *(each.format(a=name) for name in _DATA if name not in "kgny" for each in _OF_ONE),
+    *(each.format(a=name) for name in _TYPES for each in _OF_ONE),
     *_written(_ALIKE),
 )
 """Every construct over every type; those of wrong types are left to Spark."""
-_TYPES: Final = ("i", "b", "x", "s", "c", "day", "at", "nt", "ok")
 OF_PAIRS: Final = tuple(_written(f"{a} {b}" for a in _TYPES for b in _TYPES))
 """Every operator over every two types."""
 

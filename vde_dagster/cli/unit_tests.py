@@ -28,7 +28,7 @@ NO_TEST_RAN: Final = 5
     type=click.Choice(["auto", "duckdb", "spark"]),
     default="auto",
     show_default=True,
-    help="auto: DuckDB for plain queries, Spark for all other tests. With duckdb these are not run.",
+    help="auto: DuckDB for plain queries, Spark for all others. With duckdb these are not run.",
 )
 @options.FORMAT
 @options.PROJECT
