@@ -40,7 +40,7 @@ def reason(sql: str) -> str:
 
 LEFT = {
     "a function that is not in the table": "soundex(s)",
-    "a function that Spark has under another name": "iff(ok, 1, 2)",
+    "a function that Spark has under another name": "iif(ok, 1, 2)",
     "another function of a name that Spark reads otherwise": "from_unixtime(b)",
     "the time": "current_timestamp()",
     "a day as a number": "CAST(day AS INT)",
