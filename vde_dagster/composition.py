@@ -108,7 +108,7 @@ class VdeProject:
             engine=opened_when_used(self._engine),
             clock=SystemClock(),
             ids=RandomIds(),
-            clock_sources=self.configuration.clock_sources,
+            clock_sources=self.configuration.clock.valid_to,
             naming=self.configuration.naming,
             models=self.models,
             algorithm=self.configuration.dsha_algorithm,

@@ -98,25 +98,6 @@ def test_when_environments_expire_is_shown(project: Path) -> None:
     assert "never" in call("environments", "--project", project).stdout
 
 
-@pytest.mark.parametrize(
-    "text,said",
-    [
-        ("clean_up: {history: soon}", "'soon' is no length of time"),
-        ("clean_up: {forever: 1 day}", "forever"),
-        ("clean_up: {schedule: nightly}", "the cron 'nightly' is not understood"),
-        ("environments: {prod: {ttl: 1 day}}", "production never expires"),
-        ("environments: {dev: {ttl: 1 month}}", "no length of time"),
-    ],
-)
-def test_a_time_that_is_none_is_refused_with_its_line(project: Path, text: str, said: str) -> None:
-    settings = project / "vde.yaml"
-    settings.write_text(settings.read_text() + text + "\n")
-    done = call("janitor", "--project", project)
-    assert done.exit_code == 1
-    assert said in done.stderr
-    assert "vde.yaml:" in done.stderr
-
-
 @pytest.mark.full
 def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
     promote(shop, "prod", loaded=True)

@@ -77,30 +77,6 @@ def test_a_model_that_has_no_table_is_refused_with_the_nearest_name(project: Pat
     assert {each["model"] for each in chosen["tables"]} == {"mart.revenue"}
 
 
-@pytest.mark.parametrize(
-    "text,said",
-    [
-        ("{snapshots: soon}", "'soon' is no length of time"),
-        ("{orphans: 10 minutes}", "orphans is less than an hour"),
-        ("{small_files: 1}", "small_files is a number of files, at least 2"),
-        ("{small_files: many}", "not 'many'"),
-        ("{file_size: 128}", "file_size is a number of MB or GB"),
-        ("{file_size: 0 MB}", "file_size is a number of MB or GB"),
-        ("{schedule: '0 3 * *'}", "five fields are needed"),
-        ("{files: 1}", "unknown key 'files'"),
-    ],
-)
-def test_a_setting_that_is_none_is_refused_with_its_line(
-    project: Path, text: str, said: str
-) -> None:
-    settings = project / "vde.yaml"
-    settings.write_text(f"{settings.read_text()}maintain: {text}\n")
-    done = call("maintain", "--project", project)
-    assert done.exit_code == 1
-    assert said in done.stderr
-    assert "vde.yaml:" in done.stderr
-
-
 @pytest.mark.full
 def test_settings_are_read(project: Path) -> None:
     assert read_configuration(project).maintain == DEFAULT_UPKEEP

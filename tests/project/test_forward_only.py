@@ -147,12 +147,12 @@ def test_patterns_that_mean_nothing_are_warned_of_with_their_line(tmp_path: Path
 @pytest.mark.parametrize(
     "patterns,line,message,advice",
     [
-        ("\n  - 'git:main'", 3, "'git:main' in forward_only means no models", "tag:NAME or path"),
+        ("\n  - 'git:main'", 3, "'git:main' in forward_only means no models", "tag:NAME, path"),
         ("\n  - ''", 3, "'' in forward_only means no models", "Write a name"),
-        (" true", 2, "forward_only is a list of patterns, and 'true' is none", "'*' means every"),
-        ("\n  - 3", 3, "and '3' is none", "'*' means every"),
-        ("\n  - [a.b]", 3, "and a list is none", "Write a name"),
-        ("\n  m.big: true", 2, "forward_only is a list of patterns", "Write a name"),
+        (" true", 2, "'true' in forward_only means no models", "'*' for all"),
+        ("\n  - 3", 3, "'3' in forward_only means no models", "'*' for all"),
+        ("\n  - [a.b]", 3, "a single value is expected here", "Write"),
+        ("\n  m.big: true", 2, "a list is expected here", "Write"),
     ],
 )
 def test_what_is_no_pattern_is_refused_with_its_line(

@@ -28,7 +28,7 @@ def command(*, output: str, folder: Path) -> None:
     from vde_dagster.core.clean_up.sweeping import expires_at
 
     project = VdeProject.load(folder)
-    state, times = project.services.state, project.configuration.clean_up
+    state, times = project.services.state, project.configuration.times
     shown = [each for name in state.environments() if (each := state.environment(name))]
     used = state.used() if shown else {}
     ends = {each.name: expires_at(each.name, used, times) for each in shown}

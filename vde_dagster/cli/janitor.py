@@ -43,7 +43,7 @@ def command(ctx: click.Context, *, dry_run: bool, output: str, folder: Path) -> 
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
-    times, services = project.configuration.clean_up, project.services
+    times, services = project.configuration.times, project.services
     if dry_run:
         seen = look(services, times)
         files = seen.sizes(services)

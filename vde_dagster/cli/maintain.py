@@ -46,7 +46,7 @@ def command(*, models: tuple[str, ...], dry_run: bool, output: str, folder: Path
 
     project = VdeProject.load(folder)
     configuration, services = project.configuration, project.services
-    times, upkeep = configuration.clean_up, configuration.maintain
+    times, upkeep = configuration.times, configuration.maintain
     if dry_run:
         found = look_at_upkeep(services, times, upkeep, models=models)
     else:

@@ -61,7 +61,7 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
         retry_policy=_retry_policy(node),
-        pool=location.project.configuration.pool,
+        pool=location.project.configuration.dagster.pool,
         required_resource_keys={IO_MANAGER},
     )
     return decorated(_body(location, node.name))

@@ -131,8 +131,9 @@ def build_clean_up_schedules(
     """
     if location.environment != PRODUCTION:
         return []
-    chosen = location.project.configuration.schedules
-    return [_schedule(janitor, chosen.janitor), _schedule(maintain, chosen.maintain)]
+    configuration = location.project.configuration
+    crons = configuration.clean_up.schedule, configuration.maintain.schedule
+    return [_schedule(job, cron) for job, cron in zip((janitor, maintain), crons, strict=True)]
 
 
 def _schedule(job: dg.JobDefinition, chosen: str | None) -> dg.ScheduleDefinition:
@@ -156,7 +157,7 @@ def _clean_up(
     Raises:
         Refused: Files of what was dropped cannot be deleted; all else was done.
     """
-    services, times = location.project.services, location.project.configuration.clean_up
+    services, times = location.project.services, location.project.configuration.times
     if config.dry_run:
         seen = look(services, times)
         files = seen.sizes(services)
@@ -190,7 +191,7 @@ def _maintain(
 ) -> None:
     """Do what `vde maintain` does. ``shown`` grows, also if that fails."""
     services, configuration = location.project.services, location.project.configuration
-    times, upkeep, models = configuration.clean_up, configuration.maintain, config.models
+    times, upkeep, models = configuration.times, configuration.maintain, config.models
     if config.dry_run:
         found = look_at_upkeep(services, times, upkeep, models=models)
         lines = maintenance_lines(found, dry_run=True)

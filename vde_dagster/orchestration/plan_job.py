@@ -227,7 +227,7 @@ def _done(
     events = plan_events(location, plan)
     if applied is not None:
         yield from events.carried_out(context, plan, applied)
-        services, age = location.project.services, location.project.configuration.clean_up.runs
+        services, age = location.project.services, location.project.configuration.times.runs
         report_views(context.instance, services, plan, events.keys, age=age)
         if plan.promotes:
             context.log.info(

@@ -105,7 +105,7 @@ def _more(reported: Reported) -> str:
 
 def _clean_up(instance: dg.DagsterInstance, location: Location, memory: _Memory) -> str:
     """Delete some runs that are old, now and then; what was done, for people."""
-    after = location.project.configuration.clean_up.runs
+    after = location.project.configuration.times.runs
     if after is None or memory.ticks % _READ_AGAIN != 1:
         return ""
     gone = delete_old_runs(instance, location, after)
@@ -129,7 +129,7 @@ def _tick(
         keys={each: spec.key for each, spec in location.specs.items()},
         stale=stale_intervals(status) if status is not None else {},
     )
-    limits = Limits(age=location.project.configuration.clean_up.runs)
+    limits = Limits(age=location.project.configuration.times.runs)
     reported = reporter.report(limits, known=memory.known)
     found = _found(location, binding, status, memory)
     return reported, _report_checks(instance, location, found, memory)

@@ -45,7 +45,7 @@ def project_translator(configuration: Configuration) -> VdeTranslator:
         Refused: There is no such class.
         ProjectInvalid: Its file cannot be run.
     """
-    named = configuration.translator
+    named = configuration.dagster.translator
     return _loaded(named, configuration.folder) if named is not None else VdeTranslator()
 
 

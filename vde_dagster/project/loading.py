@@ -145,7 +145,7 @@ def _load(
     problems += [*_losses(certain, known), *wrong_sessions(certain), *_unpinned_reads(certain)]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
-    patterns, catalog = configuration.forward_only, configuration.catalog.name
+    patterns, catalog = configuration.patterns, configuration.catalog.name
     warnings = (
         *(each for model in enabled for each in model.warnings),
         *unused_patterns(patterns, enabled, catalog),

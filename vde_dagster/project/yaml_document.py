@@ -6,7 +6,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """An environment variable in a text."""
 
 MAX_ENTRIES: Final = 100_000
+MAPPING_ADVICE: Final = "Write each on a line of its own, as `key: value`."
 _YAML_ADVICE: Final = "Check the indentation and the quotes near this line."
 
 
@@ -63,9 +64,43 @@ class Entry:
     from_outside: bool = False
 
     @property
+    def texts(self) -> object:
+        """Mappings, lists and nothing as they are, with each single value as its text."""
+        match self.tag:
+            case "map":
+                return {key: child.texts for key, child in self.children.items()}
+            case "seq":
+                return [item.texts for item in self.items]
+            case _:
+                return self.value
+
+    @property
+    def outside(self) -> frozenset[str]:
+        """The keys whose value is, or contains, that of an environment variable."""
+        return frozenset(key for key, child in self.children.items() if child.from_outside)
+
+    def at(self, *keys: str | int) -> Entry:
+        """What is below keys; nothing, at the nearest place, where that is not written."""
+        if not keys:
+            return self
+        key, *rest = keys
+        if isinstance(key, int):
+            child = self.items[key] if key < len(self.items) else None
+        else:
+            child = self.children.get(key)
+        return Entry(value=None, place=self.place) if child is None else child.at(*rest)
+
+    @property
     def is_mapping(self) -> bool:
         """Whether there is nothing, or keys with values."""
         return self.value is None and not self.items
+
+
+def unknown_key(where: str, key: str, known: Sequence[str]) -> tuple[str, str]:
+    """What is said of a key that is none of a mapping, and what to do."""
+    close = difflib.get_close_matches(key, known, n=1)
+    advice = f"Did you mean {close[0]!r}? " if close else ""
+    return f"{where} has the unknown key {key!r}", f"{advice}Known keys: {', '.join(known)}."
 
 
 class Reader:
@@ -164,16 +199,10 @@ class Reader:
         allowed = sorted(keys)
         if not entry.is_mapping:
             message = f"{where} is a mapping of {', '.join(allowed)}"
-            self._add(entry.place, message, "Write each on a line of its own, as `key: value`.")
+            self._add(entry.place, message, MAPPING_ADVICE)
         for key, child in entry.children.items():
             if key not in allowed:
-                close = difflib.get_close_matches(key, allowed, n=1)
-                advice = f"Did you mean {close[0]!r}? " if close else ""
-                self._add(
-                    child.place,
-                    f"{where} has the unknown key {key!r}",
-                    f"{advice}Known keys: {', '.join(allowed)}.",
-                )
+                self._add(child.place, *unknown_key(where, key, allowed))
 
     def text(self, entry: Entry | None, default: str) -> str:
         """A scalar, or the default if there is none."""
@@ -200,7 +229,7 @@ class Reader:
             return {}
         if not entry.is_mapping:
             message = "a mapping is expected here"
-            self._add(entry.place, message, "Write each on a line of its own, as `key: value`.")
+            self._add(entry.place, message, MAPPING_ADVICE)
         return {key: self.text(child, "") for key, child in entry.children.items()}
 
     def flag(self, entry: Entry | None, *, default: bool) -> bool:

@@ -95,9 +95,9 @@ def cleaned(folder: str, what: str, services: Services | None = None) -> None:
     services = services or services_of(project)
     configuration = project.configuration
     if what == "janitor":
-        clean_up(services, configuration.clean_up)
+        clean_up(services, configuration.times)
     else:
-        maintain(services, configuration.clean_up, configuration.maintain)
+        maintain(services, configuration.times, configuration.maintain)
 
 
 def die(folder: str, what: str, point: str) -> None:

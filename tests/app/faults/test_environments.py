@@ -263,7 +263,7 @@ def assert_no_files_are_left(folder: Path, *, is_cut: bool) -> None:
     for each in view_files(folder):
         os.utime(each, (at, at))
     opened = VdeProject.load(folder)
-    maintain(opened.services, opened.configuration.clean_up, opened.configuration.maintain)
+    maintain(opened.services, opened.configuration.times, opened.configuration.maintain)
     assert spare_files(folder) == [f"m{number}-before" for number in range(MODELS)]
 
 
