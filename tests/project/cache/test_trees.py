@@ -16,7 +16,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.serde import dump
 
 from vde_dagster.core.model.kinds import Kind
-from vde_dagster.project.cache.trees import Unkept, nodes_of, pack_trees, unpack_trees
+from vde_dagster.project.cache.trees import Unkept, pack_trees, plain_of, unpack_trees
 from vde_dagster.project.cache.values import CODEC
 
 QUERIES = [
@@ -34,14 +34,6 @@ QUERIES = [
 ]  # fmt: skip
 
 
-def seen(tree: exp.Expr) -> list[object]:
-    """All that there is about each node, in sqlglot's order."""
-    return [
-        (type(node).__name__, list(node.args), node.arg_key, node.index, node.comments)
-        for node in tree.walk()
-    ]
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("dialect,sql", QUERIES, ids=[row[1][:40] for row in QUERIES])
 def test_a_tree_is_there_again_with_comments_and_positions(dialect: str, sql: str) -> None:
@@ -49,7 +41,7 @@ def test_a_tree_is_there_again_with_comments_and_positions(dialect: str, sql: st
     (again,) = unpack_trees(pack_trees([tree]))
     assert again is not tree
     assert dump(again) == dump(tree)
-    assert seen(again) == seen(tree)
+    assert again == tree
     assert again.sql(dialect) == tree.sql(dialect)
 
 
@@ -77,13 +69,12 @@ def test_several_trees_are_one_text_and_new_ones_each_time() -> None:
     "tree",
     [
         exp.Literal(this=object(), is_string=True),
-        exp.Literal(this={"a": 1}, is_string=True),
         exp.Select(expressions=[exp.Tuple(expressions=[(1, 2)])]),
     ],
 )
 def test_what_is_no_part_of_sql_is_not_kept(tree: exp.Expr) -> None:
     with pytest.raises(Unkept):
-        nodes_of(tree)
+        plain_of(tree)
     noted = exp.Null()
     noted.meta["a"] = object()
     with pytest.raises(Unkept):
@@ -91,10 +82,14 @@ def test_what_is_no_part_of_sql_is_not_kept(tree: exp.Expr) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["os.system", "Expr.__init__", "parse_one", "DType", "Nothing", "__loader__"]
+    "name",
+    ["os.system", "Expr.__init__", "parse_one", "DType", "Nothing", "__loader__", "os.Select"],
 )
 def test_no_text_makes_anything_but_a_node_of_sqlglots(name: str) -> None:
-    text = json.dumps([[[name, {}]]]).encode()
+    text = json.dumps([[{"c": name}]]).encode()
+    with pytest.raises(Unkept):
+        unpack_trees(zlib.compress(text))
+    text = json.dumps([[{"c": "sqlglot.expressions.query.Select", "t": [{"c": name}]}]]).encode()
     with pytest.raises(Unkept):
         unpack_trees(zlib.compress(text))
 

@@ -1,13 +1,13 @@
 """Values of the core as JSON in the cache: by their declared types, so that no class is named.
 
-Only what differs from its default is written. Syntax trees are lists of their nodes.
+Only what differs from its default is written.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final
 
 from sqlglot import exp
 
@@ -16,7 +16,7 @@ from vde_dagster.core.json_forms import Plain, form, known_name
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.meaning.parts import Read
-from vde_dagster.project.cache.trees import Unkept, nodes_of, tree_of
+from vde_dagster.project.cache.trees import Unkept, plain_of, tree_of
 
 
 @lru_cache(maxsize=65_536)
@@ -44,7 +44,7 @@ def _timedelta(found: tuple[int, int, int]) -> timedelta:
 
 CODEC: Final = Codec(
     forms={
-        exp.Expr: form(lambda tree: cast("Plain", nodes_of(tree)), tree_of),
+        exp.Expr: form(plain_of, tree_of),
         ModelName: form(_text_of, known_name),
         Read: form(lambda read: [_text_of(read.model), read.column], _read_of),
         bytes: form(bytes.hex, bytes.fromhex),
