@@ -489,11 +489,11 @@ def test_a_count_against_a_source_needs_to_know_its_time(tmp_path: Path) -> None
 
 def test_formatting_leaves_audits_as_they_are_written() -> None:
     audit = "AUDIT (name odd );\nselect   id from @this_model WHERE @column % 2 = 1;"
-    text = f"MODEL (name m.x, kind FULL, audits (odd (column := id)));\nselect id from raw.rows;\n{audit}\n"
+    text = f"MODEL (name m.x, kind FULL, audits (odd (column := id)));\nselect id\n\n\nfrom  raw.rows;\n{audit}\n"
     formatted = format_model(text, path=Path("models/m/x.sql"), dialect="spark")
     assert formatted.endswith(f";\n\n{audit}\n")
     assert format_model(formatted, path=Path("models/m/x.sql"), dialect="spark") == formatted
-    assert "FROM raw.rows" in formatted
+    assert "select id from raw.rows;" in formatted
 
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "audits.md"

@@ -260,10 +260,3 @@ def test_what_was_found_is_reported_with_advice(
         str(each.place).startswith(place) and words in each.message and advice in each.advice
         for each in caught.value.problems
     ), caught.value
-
-
-def test_a_text_whose_parsing_would_never_end_has_no_other_layout() -> None:
-    text = "SELECT   " + "STRUCT(" * 40 + "1" + ")" * 40 + " AS a"
-    assert format_model(text, path=Path(SQL), dialect="spark") == text
-    fine = "SELECT   " + "STRUCT(" * 10 + "1" + ")" * 10 + " AS a"
-    assert format_model(fine, path=Path(SQL), dialect="spark") != fine

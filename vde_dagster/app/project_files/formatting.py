@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.errors import Problem, ProjectInvalid, Refused
-from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.model.model import Model, ModelSource, Query
-from vde_dagster.core.sql.canonical import (
-    CanonicalQuery,
-    QueryInvalid,
-    canonicalize,
-    understood,
-)
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.file_writing import read_as_written, replace_text
 from vde_dagster.project.formatting.models import format_model
-from vde_dagster.project.loading import load_files
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.source_files import SharedFiles, model_sources, read_shared_files
 from vde_dagster.project.unread import Unread
@@ -99,11 +89,10 @@ def format_files(
     sources = [each for each in every if each.path.suffix == ".sql"]
     if wanted is not None:
         sources = _chosen(configuration.folder, sources, wanted)
-    graph = _graph(configuration)
     done: list[Formatted] = []
     for source in sources:
         try:
-            done.append(_formatted(configuration, source, python, graph, formatter))
+            done.append(_formatted(configuration, source, python, formatter))
         except ProjectInvalid as error:
             problems += error.problems
     if problems:
@@ -139,19 +128,10 @@ def _chosen(
     return [chosen[path] for path in sorted(chosen)]
 
 
-def _graph(configuration: Configuration) -> Graph | None:
-    """The project's models; None if it cannot be loaded, which does not prevent formatting."""
-    try:
-        return load_files(configuration).graph
-    except ProjectInvalid:
-        return None
-
-
 def _formatted(
     configuration: Configuration,
     found: ModelSource,
     python: SharedFiles,
-    graph: Graph | None,
     formatter: Formatter,
 ) -> Formatted:
     before = read_as_written(configuration.folder / found.path) or ""
@@ -166,13 +146,11 @@ def _formatted(
         path=source.path,
         before=before,
         after=(_BOM if before.startswith(_BOM) else "") + text.replace("\n", newline),
-        differs=tuple(_differences(model, changed, python, graph)) if text != plain else (),
+        differs=tuple(_differences(model, changed, python)) if text != plain else (),
     )
 
 
-def _differences(
-    model: Model, formatted: ModelSource, python: SharedFiles, graph: Graph | None
-) -> Iterator[str]:
+def _differences(model: Model, formatted: ModelSource, python: SharedFiles) -> Iterator[str]:
     """In what the model of a formatted text differs from the one before."""
     try:
         again = read_model(formatted, functions=python.functions, signals=python.signals)
@@ -183,43 +161,30 @@ def _differences(
         same = getattr(model, each.name) == getattr(again, each.name)
         if each.name not in _PLACED and not same:
             yield each.name
-    old, new = _canonical(model, graph), _canonical(again, graph)
     if _dialect(model) != _dialect(again):
         yield "dialect"
-    if data_parts(model, old) != data_parts(again, new):
-        yield "its rows"
-    lost = _comments(model) - _comments(again)
-    if lost or metadata_parts(model, old) != metadata_parts(again, new):
+    before, after = _statements(model), _statements(again)
+    if before != after:
+        yield "its statements"
+    elif _comments(model) - _comments(again) or _placed(before) != _placed(after):
         yield "its comments"
 
 
+def _statements(model: Model) -> list[exp.Expr]:
+    query = model.body
+    return [*query.before, query.expression, *query.after] if isinstance(query, Query) else []
+
+
+def _placed(statements: Collection[exp.Expr]) -> list[list[str] | None]:
+    """The comments of each part of statements, in order."""
+    return [node.comments or None for tree in statements for node in tree.walk()]
+
+
 def _comments(model: Model) -> set[str]:
-    """Every comment of a file, also those that are no part of the model, and every hint's words."""
-    dialect = Dialect.get_or_raise(_dialect(model) or None)
-    tokens = dialect.tokenize(model.source.text)
-    return {
-        comment.strip() if token.token_type is not TokenType.HINT else _hints(comment)
-        for token in tokens
-        for comment in token.comments
-    }
-
-
-def _hints(text: str) -> str:
-    """The hints in a comment without what has no meaning: case, spaces, and commas between them."""
-    return " ".join(re.findall(r"[^\s,]+?(?=[\s,()]|$)|[()]", text.lower()))
+    """Every comment of a file, also those that are no part of the model, and every hint."""
+    tokens = Dialect.get_or_raise(_dialect(model) or None).tokenize(model.source.text)
+    return {comment.strip() for token in tokens for comment in token.comments}
 
 
 def _dialect(model: Model) -> str:
     return model.body.dialect if isinstance(model.body, Query) else ""
-
-
-def _canonical(model: Model, graph: Graph | None) -> CanonicalQuery | None:
-    """The canonical query, if what it reads is known; else the query as it is written."""
-    if not isinstance(model.body, Query):
-        return None
-    known = [name for name in model.parents if graph is not None and name in graph]
-    schemas = {name: graph[name].columns for name in known} if graph is not None else {}
-    try:
-        return canonicalize(model.body.expression, dialect=model.body.dialect, schemas=schemas)
-    except QueryInvalid:
-        return understood(model.body.expression, ())

@@ -6,7 +6,6 @@ that token, every other one to the token behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,11 +88,6 @@ def as_inline(comment: str) -> str | None:
     mark = next(mark for mark in _LINE_MARKS if comment.startswith(mark))
     text = comment[len(mark) :].strip()
     return None if "*/" in text or "/*" in text else f"/* {text} */"
-
-
-def ends_with_line(comments: Sequence[str]) -> bool:
-    """Whether nothing may follow some comments on their line."""
-    return bool(comments) and ends_line(comments[-1])
 
 
 def on_one_line(comments: tuple[str, ...]) -> str | None:

@@ -10,18 +10,16 @@ from sqlglot.errors import SqlglotError
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.project.audits import without_audits
 from vde_dagster.project.formatting.block_format import format_block
-from vde_dagster.project.formatting.statement_format import format_statements
-from vde_dagster.project.formatting.statement_pieces import NotReadable
+from vde_dagster.project.formatting.statement_format import NotReadable, format_statements
 from vde_dagster.project.properties.model_block import Block, read_block
 
 
 def format_model(text: str, *, path: Path, dialect: str) -> str:
     """The same model in one layout: its MODEL block, then its statements.
 
-    Each property is on its own line, indented by two spaces. Statements are laid out by sqlglot in
-    the model's dialect; macros and comments stay as they are written, and so do audits and a
-    statement that sqlglot cannot write without changing its tree. Formatting twice changes nothing
-    more.
+    Each property is on its own line, indented by two spaces. Statements get sqlfmt's white space;
+    their words, signs, macros and comments stay as they are written, and so do audits and a
+    statement of which sqlfmt would change more. Formatting twice changes nothing more.
 
     Args:
         text: The whole file.
