@@ -199,7 +199,7 @@ def test_the_layout_before_does_not_count(query: str, source: random.Random) -> 
 def test_a_file_looks_like_this() -> None:
     text = (
         "-- A file\n"
-        "model (name mart.m , kind incremental_by_time_range(time_column ts , -- utc\n"
+        "MODEL (name mart.m , kind INCREMENTAL_BY_TIME_RANGE  (time_column ts , -- utc\n"
         "  lookback 2), OWNER 'me',\n"
         "  -- labels\n"
         "  tags(x,y), columns(a int, ts timestamp)) ;\n"
@@ -213,18 +213,15 @@ def test_a_file_looks_like_this() -> None:
     assert formatted(text) == (
         "-- A file\n"
         "MODEL (\n"
-        "  name mart.m,\n"
-        "  kind INCREMENTAL_BY_TIME_RANGE (\n"
-        "    time_column ts, -- utc\n"
-        "    lookback 2\n"
-        "  ),\n"
-        "  owner 'me',\n"
-        "  -- labels\n"
-        "  tags (x,y),\n"
-        "  columns (\n"
-        "    a int,\n"
-        "    ts timestamp\n"
-        "  )\n"
+        "    name mart.m,\n"
+        "    kind INCREMENTAL_BY_TIME_RANGE (\n"
+        "        time_column ts,  -- utc\n"
+        "        lookback 2\n"
+        "    ),\n"
+        "    OWNER 'me',\n"
+        "    -- labels\n"
+        "    tags(x, y),\n"
+        "    columns(a int, ts timestamp)\n"
         ");\n"
         "\n"
         "@def(k,  1);\n"
@@ -279,6 +276,7 @@ def test_a_python_model_stays_as_it_is() -> None:
     "query",
     [
         "OPTIMIZE   q ZORDER BY (a)",
+        "SET x =   a   b",
         "FROM raw.t  |> SELECT a",
         "SELECT a -- first\n , b -- second\n FROM raw.t",
     ],
@@ -292,7 +290,7 @@ def test_a_statement_of_which_more_would_change_stays_as_it_is(
 def test_a_seed_has_no_statements() -> None:
     text = "MODEL (name mart.m, kind SEED (path 'a.csv')); -- nothing else"
     assert formatted(text) == (
-        "MODEL (\n  name mart.m,\n  kind SEED (path 'a.csv')\n);\n\n-- nothing else\n"
+        "MODEL (name mart.m, kind SEED (path 'a.csv'));\n\n-- nothing else\n"
     )
 
 

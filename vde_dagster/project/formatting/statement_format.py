@@ -22,6 +22,9 @@ from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.tokens import MacroError, find_macros
 
 WIDTH: Final = 88
+MODEL: Final = "MODEL"
+_COMMANDS: Final = ("ADD", "RESET", "SET")
+"""Statements whose white space Spark may read as a part of a value."""
 _MODE: Final = Mode(line_length=WIDTH)
 _NAME: Final = "vde_stand_in_"
 _STAND_IN: Final = re.compile(rf"(?:-- |/\* )?{_NAME}(\d+)_*(?: \*/)?")
@@ -33,6 +36,8 @@ class NotReadable(Exception):
 
 def format_statements(text: str, *, dialect: str) -> str:
     """The statements of a text in one layout, a blank line between each two.
+
+    A MODEL block is one, in which a list keeps its distance from the name before it.
 
     Raises:
         NotReadable: The text is no SQL of the dialect, apart from its macros.
@@ -71,9 +76,12 @@ def _laid_out(statement: str, dialect: Dialect) -> str:
     except SqlfmtError:
         return statement
     before, after = dialect.tokenize(plain), dialect.tokenize(spaced)
-    if not before or _upper(before) != _upper(after):
+    if not before or before[0].text.upper() in _COMMANDS or _upper(before) != _upper(after):
         return statement
     spaces = [spaced[old.end + 1 : new.start] for old, new in pairwise(after)]
+    if before[0].text.upper() == MODEL:
+        apart = [new.start > old.end + 1 and new.text in "([" for old, new in pairwise(before)]
+        spaces = [space or " " * far for space, far in zip(spaces, apart, strict=True)]
     words = (plain[token.start : token.end + 1] for token in before)
     written = "".join(chain(*zip(words, [*spaces, ""], strict=True)))
     written = spaced[: after[0].start] + written + spaced[after[-1].end + 1 :]
@@ -91,7 +99,7 @@ def _plain(statement: str, dialect: Dialect, originals: list[str]) -> Iterator[s
         tokens = () if item is None else (item,) if isinstance(item, Token) else item.tokens
         start = tokens[0].start if tokens else len(statement)
         gap = statement[end:start]
-        for comment in comments_between(gap, after_token=end > 0, nested=nested).every:
+        for comment in tuple(comments_between(gap, nested=nested)):
             before, _, gap = gap.partition(comment)
             name = _name(comment, originals)
             yield before + (f"-- {name}" if ends_line(comment) else f"/* {name} */")
