@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
@@ -24,7 +24,7 @@ from vde_dagster.core.secrets import (
     secrets_in,
     secrets_of,
 )
-from vde_dagster.project.defaults import Defaults
+from vde_dagster.project.defaults import Defaults, WrittenDefaults
 from vde_dagster.project.given_settings import as_named, with_given
 from vde_dagster.project.local_places import address_in, catalog_in
 from vde_dagster.project.project_file import FILE_NAME, HOME
@@ -180,14 +180,10 @@ def _configuration(
         for key, value in changing_results(written.spark.conf).items()
         if not (is_secret(key) or any(secrets_in(value)))
     }
-    values = {each.name: getattr(written, each.name) for each in fields(written)}
-    default_values = {
-        each.name: getattr(written.defaults, each.name) for each in fields(written.defaults)
-    }
-    values |= {
+    values = _values(written) | {
         "catalog": _placed(written.catalog, folder),
         "defaults": Defaults(
-            **default_values,
+            **_values(written.defaults),
             catalog=written.catalog.name,
             session=json.dumps(session) if session else "",
             forward_only=tuple(patterns),
@@ -201,6 +197,10 @@ def _configuration(
         patterns=patterns,
         given=given,
     )
+
+
+def _values(settings: WrittenConfiguration | WrittenDefaults) -> dict[str, Any]:
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}
 
 
 def _secrets(root: Entry) -> Iterator[str]:

@@ -213,16 +213,6 @@ class Reader:
             return default
         return entry.value
 
-    def texts(self, entry: Entry | None) -> tuple[str, ...]:
-        """A list of scalars, or one scalar; empty if there is none."""
-        if entry is None:
-            return ()
-        if isinstance(entry.value, str):
-            return (entry.value,)
-        if entry.children:
-            self._add(entry.place, "a list is expected here", "Write it as `key: [value, ...]`.")
-        return tuple(self.text(each, "") for each in entry.items)
-
     def mapping(self, entry: Entry | None) -> dict[str, str]:
         """A mapping of scalars; empty if there is none."""
         if entry is None:
