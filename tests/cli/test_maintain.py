@@ -14,8 +14,8 @@ from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.clean_up.upkeep import DEFAULT_UPKEEP
 from vde_dagster.project.configuration import read_configuration
+from vde_dagster.project.written_settings import MaintainSettings
 
 AT_ONCE = (
     "clean_up: {history: 0 seconds}\nmaintain: {snapshots: 0 seconds, small_files: 2}\n"
@@ -79,7 +79,7 @@ def test_a_model_that_has_no_table_is_refused_with_the_nearest_name(project: Pat
 
 @pytest.mark.full
 def test_settings_are_read(project: Path) -> None:
-    assert read_configuration(project).maintain == DEFAULT_UPKEEP
+    assert read_configuration(project).maintain == MaintainSettings()
     settings = project / "vde.yaml"
     text = "maintain: {snapshots: 1 day, orphans: 2 days, small_files: 3, file_size: 1 GB}\n"
     settings.write_text(settings.read_text() + text)
