@@ -287,6 +287,12 @@ def test_a_statement_of_which_more_would_change_stays_as_it_is(
     assert query in formatted(HEADER + query)
 
 
+def test_values_of_several_words_in_a_block_stay_together() -> None:
+    text = "MODEL (name mart.m,start 2024-01-31 ,owner  me-2,tags(x-y,z), kind FULL)"
+    laid_out = "MODEL (name mart.m, start 2024-01-31, owner me-2, tags(x-y, z), kind FULL)"
+    assert formatted(f"{text};SELECT 1 AS a") == f"{laid_out};\n\nSELECT 1 AS a\n"
+
+
 def test_a_seed_has_no_statements() -> None:
     text = "MODEL (name mart.m, kind SEED (path 'a.csv')); -- nothing else"
     assert formatted(text) == (

@@ -25,6 +25,8 @@ WIDTH: Final = 88
 MODEL: Final = "MODEL"
 _COMMANDS: Final = ("ADD", "RESET", "SET")
 """Statements whose white space Spark may read as a part of a value."""
+_OPENING: Final = ("(", "[")
+_AROUND_ITEMS: Final = frozenset("()[],")
 _MODE: Final = Mode(line_length=WIDTH)
 _NAME: Final = "vde_stand_in_"
 _STAND_IN: Final = re.compile(rf"(?:-- |/\* )?{_NAME}(\d+)_*(?: \*/)?")
@@ -80,8 +82,8 @@ def _laid_out(statement: str, dialect: Dialect) -> str:
         return statement
     spaces = [spaced[old.end + 1 : new.start] for old, new in pairwise(after)]
     if before[0].text.upper() == MODEL:
-        apart = [new.start > old.end + 1 and new.text in "([" for old, new in pairwise(before)]
-        spaces = [space or " " * far for space, far in zip(spaces, apart, strict=True)]
+        near = zip(pairwise(before), spaces, strict=True)
+        spaces = [_in_block(old, new, space) for (old, new), space in near]
     words = (plain[token.start : token.end + 1] for token in before)
     written = "".join(chain(*zip(words, [*spaces, ""], strict=True)))
     written = spaced[: after[0].start] + written + spaced[after[-1].end + 1 :]
@@ -89,6 +91,19 @@ def _laid_out(statement: str, dialect: Dialect) -> str:
     written += f"\n{end}" if "-- " in last_line else end
     written = _STAND_IN.sub(lambda found: originals[int(found[1])], written)
     return written if _words(written, dialect) == _words(statement, dialect) else statement
+
+
+def _in_block(old: Token, new: Token, space: str) -> str:
+    """The space between two tokens of a MODEL block.
+
+    A list keeps its distance from the name before it, and a value of several tokens, such as a
+    date without quotes, has none in it.
+    """
+    together = new.start == old.end + 1
+    if new.text in _OPENING:
+        return space or " " * (not together)
+    within = together and not {old.text, new.text} & _AROUND_ITEMS
+    return "" if within and space == " " else space
 
 
 def _plain(statement: str, dialect: Dialect, originals: list[str]) -> Iterator[str]:
