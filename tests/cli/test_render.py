@@ -92,6 +92,7 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
         "end",
         "execution_time",
         "dialect",
+        "original",
         "sql",
         "before",
         "after",
@@ -383,6 +384,21 @@ def test_another_dialect(landed: Path) -> None:
     assert facts["dialect"] == "duckdb"
     assert "TIMESTAMPTZ" in facts["sql"]
     assert tables(facts["sql"], "duckdb") == {"raw.events"}
+
+
+def test_a_model_of_another_dialect_is_shown_in_both_texts(landed: Path) -> None:
+    path = landed / "models" / "mart" / "translated.sql"
+    query = "SELECT day::TEXT AS d FROM mart.daily"
+    path.write_text(f"MODEL (name mart.translated, kind FULL, dialect duckdb);\n{query}\n")
+    done = call("render", "mart.translated", "--project", landed)
+    assert f"-- sqlglot translated it from duckdb:\n-- {query}\n" in done.stderr
+    assert "CAST(`day` AS STRING)" in done.stdout
+    facts = rendered(landed, "mart.translated")
+    assert facts["original"]["dialect"] == "duckdb"
+    assert facts["original"]["sql"] == query
+    planned = call("plan", "--no-apply", "--project", landed)
+    assert planned.exit_code == 0, planned.output
+    assert "sqlglot translated this from duckdb to Spark's SQL" in planned.stderr
 
 
 def test_a_python_model_says_its_function_and_what_it_reads(landed: Path) -> None:

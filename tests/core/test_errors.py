@@ -18,7 +18,6 @@ from vde_dagster.core.errors import ProjectInvalid, Refused, as_sentence
 from vde_dagster.core.ledger.entries import SchemaOutgrown
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.sql.canonical import QueryInvalid
-from vde_dagster.core.sql.translation.values import NotInSpark
 from vde_dagster.project.model_files import ModelInvalid
 
 PACKAGE: Final = Path(vde_dagster.__file__).parent
@@ -84,9 +83,8 @@ def test_every_class_of_errors_carries_both_and_keeps_them_between_processes() -
     for each in every:
         error = each("what happened", advice="What to do.")
         assert (error.message, error.advice) == ("what happened", "What to do."), each
-        if each is not NotInSpark:
-            again = pickle.loads(pickle.dumps(error))
-            assert (type(again), str(again)) == (each, "what happened. What to do.")
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (each, "what happened. What to do.")
 
 
 # Sources

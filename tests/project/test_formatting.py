@@ -54,7 +54,7 @@ def parts(text: str, dialect: str = "spark") -> tuple[tuple[str, ...], ...]:
     statements: list[str] = []
     if isinstance(found.body, Query):
         query = found.body
-        canonical = canonicalize(query.expression, dialect=query.dialect, schemas=SCHEMAS)
+        canonical = canonicalize(query.expression, schemas=SCHEMAS)
         statements = [repr(each) for each in (*query.before, *query.after)]
     return data_parts(found, canonical), metadata_parts(found, canonical), tuple(statements)
 

@@ -351,7 +351,6 @@ def test_statements_of_a_function_are_those_that_a_sql_model_with_them_has() -> 
     assert isinstance(python.body, PythonFunction)
     assert isinstance(sql.body, Query)
     assert (python.body.before, python.body.after) == (sql.body.before, sql.body.after)
-    assert python.body.dialect == "spark"
     assert read_model(decode_source(encode_source(python.source))) == python
 
 
@@ -361,7 +360,7 @@ def test_statements_of_a_function_are_in_the_models_dialect() -> None:
     )
     assert isinstance(model.body, PythonFunction)
     (found,) = model.body.before
-    assert found.sql("spark") == "DELETE FROM a.b WHERE CAST(c AS INT) = 1"
+    assert found.sql("spark") == "DELETE FROM `a`.`b` WHERE CAST(`c` AS INT) = 1"
 
 
 def prints(arguments: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:

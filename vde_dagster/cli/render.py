@@ -90,11 +90,28 @@ def command(
         print_json(_facts(binding, node, interval, rendering, times=times, dialect=dialect))
     elif rendering is not None:
         note(_heading(binding, node, interval))
+        original = _original(node)
+        if original is not None:
+            note(f"-- sqlglot translated it from {original[0]}:\n{_commented(original[1])}")
         click.echo("\n\n".join(_statements(rendering, dialect)))
     else:
         before, after = around_function(binding, node, interval, at)
         texts = [[f"{_sql(each, dialect)};" for each in part] for part in (before, after)]
         click.echo("\n\n".join([*texts[0], _without_query(node), *texts[1]]))
+
+
+def _original(node: Node) -> tuple[str, str] | None:
+    """The dialect of a model and its text there, macros filled in; None for Spark's SQL."""
+    from vde_dagster.core.model.model import Query
+
+    body = node.model.body
+    if not isinstance(body, Query) or not body.text.original:
+        return None
+    return body.dialect, body.text.original
+
+
+def _commented(text: str) -> str:
+    return "\n".join(f"-- {line}".rstrip() for line in text.splitlines())
 
 
 def _widened(node: Node, asked: Interval) -> Interval:
@@ -206,6 +223,7 @@ def _facts(
     )
     body = node.model.body
     function = body.function if isinstance(body, PythonFunction) else None
+    original = _original(node)
     return {
         "model": str(node.name),
         "kind": node.model.kind.keyword,
@@ -214,6 +232,7 @@ def _facts(
         "table_version": _version(binding, node) if _has_table(node) else None,
         **{key: instant(time) for key, time in times.items()},
         "dialect": dialect,
+        "original": {"dialect": original[0], "sql": original[1]} if original else None,
         "sql": _sql(rendering.query, dialect) if rendering else None,
         "before": [_sql(each, dialect) for each in before],
         "after": [_sql(each, dialect) for each in after],

@@ -16,23 +16,20 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.audits.binding import is_blocking, wrong_calls
 from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, base_name
 from vde_dagster.core.audits.values import THIS_MODEL
-from vde_dagster.core.errors import Place, Problem, Refused
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.model.model import AuthorsText, Call, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
-from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.macros import EPOCH_DAY, TIME_MACROS, resolve_time_macros
-from vde_dagster.core.sql.rendering import model_name_of, spark_form
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.table_names import project_names
-from vde_dagster.core.sql.translation.differences import part_with_spark_meaning
-from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.audits import FOLDER, Audits, Definition
 from vde_dagster.project.macros.builtin import BUILTINS as MACROS
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements
 from vde_dagster.project.macros.values import with_written
-from vde_dagster.project.problems import Problems, message_and_advice, suggestion
+from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
 
@@ -181,7 +178,7 @@ class _Reader:
             name: with_written(_node(sql), texts[name]) if name in texts else _node(sql)
             for name, sql in call.arguments
         }
-        self.text: AuthorsText | None = None
+        self.text = AuthorsText(catalog="")
         self.used_variables: frozenset[str] = frozenset()
         path = definition.place.path.as_posix()
         self.used_files: frozenset[str] = frozenset({path} if path.startswith(FOLDER) else ())
@@ -210,7 +207,7 @@ class _Reader:
             return None
         self.used_variables = read.used_variables - set(values)
         self.used_files |= read.used_files
-        if len(read.texts) == 1:
+        if read.texts:
             self.text = AuthorsText(catalog=catalog, query=read.texts[0])
         return self._checked(read.expressions, place, parents, catalog)
 
@@ -254,24 +251,12 @@ class _Reader:
             self._problems.add(place, message, "Name the columns, or write *.")
             return None
         try:
-            query = _named(queries[0], self._definition.dialect, catalog)
+            query = _named(queries[0], catalog)
         except SQL_ERRORS as error:
             message = f"the audit {name} cannot be understood: {first_line(error)}"
             self._problems.add(place, message, "Check its SQL.")
             return None
-        meant = self._in_spark(query, place)
-        return meant if meant is not None and self._reads_known(meant, place, parents) else None
-
-    def _in_spark(self, query: exp.Query, place: Place) -> exp.Query | None:
-        """The query of another dialect, translated for Spark; no types are looked up."""
-        dialect = self._definition.dialect
-        if is_spark(dialect):
-            return query
-        meant, unclear = part_with_spark_meaning(query, dialect=dialect)
-        for node, why in unclear:
-            line = line_of(node) or place.line
-            self._problems.reject(Place(path=place.path, line=line), *message_and_advice(why))
-        return None if unclear else meant
+        return query if self._reads_known(query, place, parents) else None
 
     def _reads_known(
         self, query: exp.Query, place: Place, parents: Collection[ModelName] | None
@@ -285,17 +270,12 @@ class _Reader:
             message = f"the audit {name} ({place}) reads {each}, which the model does not read"
             advice = f"Write `depends_on ({each})` in the model, so that it is there in time."
             self._problems.add(self._place, message, advice)
-        try:
-            if self.text is None:
-                spark_form(resolve_time_macros(query, EPOCH_DAY))
-        except Refused as error:
-            self._problems.refuse(place, error)
         return len(self._problems.found) == before
 
 
-def _named(query: exp.Query, dialect: str, catalog: str) -> exp.Query:
+def _named(query: exp.Query, catalog: str) -> exp.Query:
     """A query whose tables are named as a project names them, without its comments."""
-    normalized = normalize_identifiers(query, dialect=dialect)
+    normalized = normalize_identifiers(query, dialect="spark")
     named = project_names(normalized, catalog, copy=False)
     for node in named.walk():
         node.comments = None

@@ -13,7 +13,7 @@ from pydantic import Field
 from vde_dagster.core.graph.freshness import FRESHNESS, UPDATES_ON, parse_freshness
 from vde_dagster.core.model.model import SESSION, UpdatesOn
 from vde_dagster.core.model.retries import MOST_RETRIES, RETRIES
-from vde_dagster.core.sql.translation.proven import SUPPORTED, is_supported
+from vde_dagster.core.sql.dialects import SUPPORTED
 from vde_dagster.core.time.cron import unit_of
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
 from vde_dagster.project.setting_types import Instant, section, written_as
@@ -26,7 +26,7 @@ SUPPORTED_DIALECTS: Final = f"Use one of {', '.join(SUPPORTED)}."
 
 def is_dialect(name: str) -> bool:
     """Whether models may be written in a dialect of this name."""
-    return is_supported(name)
+    return name.lower() in SUPPORTED
 
 
 def _dialect(text: str) -> str:

@@ -52,8 +52,6 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
 
 def _check_tables(body: Query, place: Place, problems: Problems) -> None:
     """Report tables whose names are known only at run time."""
-    if body.text is None:
-        return
     for function in body.expression.find_all(exp.Anonymous):
         if isinstance(function.parent, exp.Table) and function.name.upper() == "IDENTIFIER":
             message = "IDENTIFIER names a table when it runs, so nobody knows what is read"
@@ -69,7 +67,7 @@ def _at(node: exp.Expr, place: Place) -> Place:
 def _check_names(body: Query, place: Place, problems: Problems) -> None:
     for projection in body.expression.selects:
         if not isinstance(projection, exp.Aliases) and not _output_name(projection):
-            sql = projection.sql(dialect=body.dialect)[:60]
+            sql = projection.sql(dialect="spark")[:60]
             where = _at(projection, place)
             problems.add(where, f"the column `{sql}` has no name", "Write `... AS name`.")
 

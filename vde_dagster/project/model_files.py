@@ -17,10 +17,11 @@ from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, Query,
 from vde_dagster.core.model.seed_rows import seed_findings
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.statement_tables import defined_tables
+from vde_dagster.core.sql.statement_tables import defined_tables, temporary_names
 from vde_dagster.core.sql.table_names import (
     name_of_table,
     project_names,
+    project_names_of_statement,
     tables_of,
 )
 from vde_dagster.core.time.intervals import EPOCH
@@ -30,7 +31,6 @@ from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.model_checks import check_query
-from vde_dagster.project.pre_and_post_statements import statement_names
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.known_properties import blueprint_variables
@@ -256,30 +256,20 @@ def _body(
     assert isinstance(query, exp.Query), "the index of a query"
     try:
         named = project_names(query, catalog, copy=False)  # nobody else has it
+        temporary = temporary_names(read.expressions)
         before, after = (
-            statement_names(
-                statements,
-                every=read.expressions,
-                dialect=dialect,
-                catalog=catalog,
-                place=place,
-                problems=problems,
-            )
-            for statements in (read.expressions[:at], read.expressions[at + 1 :])
+            tuple(project_names_of_statement(each, catalog, temporary=temporary) for each in part)
+            for part in (read.expressions[:at], read.expressions[at + 1 :])
         )
     except SQL_ERRORS as error:
         problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
         return None
-    text = (
-        AuthorsText(
-            catalog=catalog,
-            query=read.texts[at],
-            before=read.texts[:at],
-            after=read.texts[at + 1 :],
-            stars=read.stars,
-        )
-        if read.texts
-        else None
+    text = AuthorsText(
+        catalog=catalog,
+        query=read.texts[at],
+        before=read.texts[:at],
+        after=read.texts[at + 1 :],
+        original=read.original,
     )
     return Query(expression=named, dialect=dialect, before=before, after=after, text=text)
 

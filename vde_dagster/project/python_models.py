@@ -198,12 +198,9 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         source=source.text,
         function=function,
         variables=used,
-        dialect=properties.dialect if before.expressions or after.expressions else "",
         before=before.expressions,
         after=after.expressions,
-        text=AuthorsText(catalog=settings.defaults.catalog, before=before.texts, after=after.texts)
-        if before.texts or after.texts
-        else None,
+        text=AuthorsText(catalog=settings.defaults.catalog, before=before.texts, after=after.texts),
         deterministic=properties.deterministic,
         imports=imports,
         modules=imported.modules,

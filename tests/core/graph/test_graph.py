@@ -251,13 +251,6 @@ def test_each_column_that_does_not_fit_is_reported_at_its_line_with_what_there_i
         ("SELECT 1 AS k, 2 AS v UNION ALL SELECT POSEXPLODE(e) AS (k, v) FROM raw.t", []),
         ("SELECT 1 AS k, 2 AS v UNION ALL SELECT JSON_TUPLE(b, 'k', 'v') FROM raw.t", []),
         ("SELECT 1 AS k, 2 AS v UNION ALL VALUES (1, 2)", []),
-        (
-            (
-                "MODEL (name m.x, dialect duckdb); SELECT a, b FROM raw.t UNION ALL BY NAME "
-                "SELECT a FROM raw.u"
-            ),
-            [],
-        ),
     ],
 )
 def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(

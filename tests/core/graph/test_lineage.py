@@ -38,7 +38,7 @@ SCHEMAS = {
 def lineage(sql: str) -> dict[str, str]:
     query = parse_one(sql, dialect="spark")
     assert isinstance(query, Query)
-    found = column_lineage(canonicalize(query, dialect="spark", schemas=SCHEMAS).expression)
+    found = column_lineage(canonicalize(query, schemas=SCHEMAS).expression)
     return {
         column: " ".join(f"{name}.{each}" for name, each in behind)
         for column, behind in found.items()

@@ -115,7 +115,6 @@ def canonical_of(query: str) -> CanonicalQuery:
     parsed = parse_one(query, dialect="spark")
     return canonicalize(
         parsed,  # type: ignore[arg-type]
-        dialect="spark",
         schemas={TABLE: COLUMNS},
     )
 

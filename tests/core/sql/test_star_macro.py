@@ -53,8 +53,8 @@ def parsed(text: str, dialect: str = "spark") -> exp.Query:
     return query
 
 
-def canonical(query: exp.Query, dialect: str = "spark") -> CanonicalQuery:
-    return canonicalize(query, dialect=dialect, schemas=SCHEMAS)
+def canonical(query: exp.Query) -> CanonicalQuery:
+    return canonicalize(query, schemas=SCHEMAS)
 
 
 @pytest.mark.parametrize(

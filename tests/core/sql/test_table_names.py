@@ -95,9 +95,7 @@ def test_a_table_without_a_schema_is_in_default_and_a_common_table_expression_is
 def test_with_and_without_the_catalog_a_query_is_the_same(one: str, other: str) -> None:
     forms = {
         canonical_form(
-            canonicalize(
-                project_names(query(each), "lake"), dialect="spark", schemas={ORDERS: COLUMNS}
-            ).expression
+            canonicalize(project_names(query(each), "lake"), schemas={ORDERS: COLUMNS}).expression
         )
         for each in (one, other)
     }

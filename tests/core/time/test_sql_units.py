@@ -9,7 +9,6 @@ import duckdb
 import pytest
 from sqlglot import exp, parse_one
 
-from vde_dagster.core.sql.translation.times import literal_of
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.sql_units import DATE_TRUNC_NAMES, TRUNC_NAMES, duration, grain_of, times
 
@@ -36,16 +35,6 @@ def test_so_many_units_are_as_long_as_duckdb_says(
 @pytest.mark.parametrize("unit", ["", "S", "DECADE", "CENTURY", "DAYSS", "MM", "fortnight"])
 def test_what_is_no_unit_of_sql_has_no_length(unit: str) -> None:
     assert times(1, unit) is None
-
-
-@pytest.mark.parametrize("grain", Grain)
-def test_what_spark_is_given_for_a_unit_is_equally_long(
-    connection: duckdb.DuckDBPyConnection, grain: Grain
-) -> None:
-    number, unit = literal_of(grain)
-    query = f"SELECT INTERVAL 1 {grain.name} = INTERVAL {number} {unit}"
-    assert connection.execute(query).fetchone() == (True,)
-    assert unit not in ("WEEK", "QUARTER", "YEAR")  # which are no units of Spark's literals
 
 
 @pytest.mark.parametrize(

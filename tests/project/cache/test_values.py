@@ -48,7 +48,7 @@ MODEL = Model(
     ),
     audits=(CALL,),
     own_audits=(
-        OwnAudit(call=CALL, query=QUERY, text=AuthorsText(catalog="lake", stars=(QUERY,))),
+        OwnAudit(call=CALL, query=QUERY, text=AuthorsText(catalog="lake", query="SELECT 1")),
     ),
     freshness=timedelta(hours=2),
     late_data=LateDataPolicy(

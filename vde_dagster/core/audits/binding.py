@@ -38,14 +38,14 @@ from vde_dagster.core.audits.values import (
 from vde_dagster.core.audits.written import condition_text, leaf, rows_of_text, tables_in
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import render_query, render_text
+from vde_dagster.core.graph.render_model import render_text
 from vde_dagster.core.graph.time_axes import input_axis
 from vde_dagster.core.model.model import Call, OwnAudit
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.sql.places import placed
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis
-from vde_dagster.core.sql.rendering import model_name_of, within
+from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.formats import axis_type
 from vde_dagster.core.time.intervals import Interval
@@ -146,11 +146,8 @@ def _own_check(
 ) -> tuple[Check, frozenset[ModelName]]:
     """The query of a project's own audit, and the models that it reads besides the staged rows.
 
-    Its author's text is what runs; other dialects are translated.
+    Its author's text is what runs, or sqlglot's translation of it.
     """
-    if audit.text is None:
-        query = render_query(graph, node.name, audit.query, times)
-        return check_of(query), _named_in(query)
     columns = {name: [each.name for each in graph[name].columns] for name in node.model.parents}
     written = placed(audit.text.query, catalog=audit.text.catalog, columns=columns)
     text = render_text(graph, node.name, written, times)
@@ -159,11 +156,6 @@ def _own_check(
         return EachRow(fails=leaf(SqlText((condition_text(text.text),)))), frozenset()
     rows = rows_of_text(text, f"{OWN_PREFIX}own")
     return FailingRows(query=rows), frozenset(tables_in(rows))
-
-
-def _named_in(query: exp.Query) -> frozenset[ModelName]:
-    names = (model_name_of(table) for table in query.find_all(exp.Table))
-    return frozenset(name for name in names if name is not None)
 
 
 def _audit(call: Call, check: Check, reads: Iterable[ModelName] = (), *, blocking: bool) -> Audit:

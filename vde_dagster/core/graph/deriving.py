@@ -15,7 +15,6 @@ from vde_dagster.core.model.model import Model, Query, SeedRows
 from vde_dagster.core.model.seed_rows import seed_columns
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import UNKNOWN_TYPE, CanonicalQuery, QueryInvalid, canonicalize
-from vde_dagster.core.sql.translation.proven import functions_made
 
 if TYPE_CHECKING:
     from vde_dagster.core.graph.graph import Node
@@ -57,11 +56,9 @@ def derive(
     if isinstance(model.body, Query):
         canonical = canonicalize(
             model.body.expression,
-            dialect=model.body.dialect,
             schemas=_schemas(model, nodes),
             undeclared=undeclared,
-            functions=functions_made(model.body.before),
-            text=model.body.text.query if model.body.text is not None else "",
+            text=model.body.text.query,
             is_stored=True,
         )
     columns = _columns(model, canonical)

@@ -82,9 +82,7 @@ def losses_of_audit(node: Node, query: exp.Query, tables: Iterable[Node]) -> Ite
     if not any(borders_in(query)):
         return
     schemas = {each.name: each.columns for each in tables}
-    canonical = canonicalize(
-        query, dialect="spark", schemas=schemas, undeclared=True, is_stored=True
-    )
+    canonical = canonicalize(query, schemas=schemas, undeclared=True, is_stored=True)
     reader = Reader(unit=node.model.unit, start=_start(node), formats=_formats(tables))
     yield from cut_off(canonical.expression, schemas, reader)
 

@@ -6,7 +6,6 @@ What `vde render` shows, what an evaluation runs and what is known of its inputs
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -26,7 +25,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_macros
 from vde_dagster.core.sql.reads.input_ranges import Reads, declared_reads, reads
-from vde_dagster.core.sql.rendering import inline, render_interval, spark_form
+from vde_dagster.core.sql.rendering import inline, render_interval
 from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.windows import Window
@@ -56,8 +55,8 @@ def render_model(
 ) -> RenderedModel:
     """A model's statements for a range: macros as literals, models as tables or sub-queries.
 
-    A model in Spark's dialect runs its author's text (rule R13): only macros, the names of tables
-    and the query around the author's are ours. Other dialects are translated.
+    A model runs its author's text, or sqlglot's translation of it (rule R13): only macros, the
+    names of tables and the query around the author's are ours.
 
     EMBEDDED models are always sub-queries in what reads them (seed 001, *EMBEDDED*). The time
     filter of INCREMENTAL_BY_TIME_RANGE is appended around the query.
@@ -142,19 +141,6 @@ def render_statements(
     return _statements(graph, node, node.model.body, times, bodies=bodies, target=target)
 
 
-def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRange) -> exp.Query:
-    """A query that runs besides a model's own, such as an audit's, over the names of tables.
-
-    Macros are literals, and VIEW and EMBEDDED parents of the model are sub-queries.
-
-    Raises:
-        Refused: It cannot be written in Spark's SQL.
-    """
-    node = graph[name]
-    bodies = _bodies(graph, node, times)
-    return _in_spark(node, inline(resolve_time_macros(query, times), bodies))
-
-
 def render_text(graph: Graph, name: ModelName, text: SqlText, times: TimeRange) -> SqlText:
     """A text in Spark's dialect that runs besides a model's query, such as an audit's.
 
@@ -228,27 +214,9 @@ def _query_of(node: Node) -> tuple[Query, CanonicalQuery]:
 
 
 def _tree(node: Node) -> exp.Query:
-    """What a model's query means, as Spark's dialect has it.
-
-    Raises:
-        Refused: It is in another dialect, and has no form in Spark's SQL.
-    """
-    body, canonical = _query_of(node)
-    return canonical.expression if body.text is not None else _in_spark(node, canonical.expression)
-
-
-def _in_spark(node: Node, query: exp.Query) -> exp.Query:
-    with _named(node):
-        return spark_form(query)
-
-
-@contextmanager
-def _named(node: Node) -> Iterator[None]:
-    """A refusal begins with the name of the model."""
-    try:
-        yield
-    except Refused as error:
-        raise Refused(f"{node.name}: {error.message}", advice=error.advice) from error
+    """What a model's query means, as Spark's dialect has it."""
+    _, canonical = _query_of(node)
+    return canonical.expression
 
 
 def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
@@ -336,8 +304,7 @@ def _statements(
     bodies: Mapping[ModelName, SqlText],
     target: Target,
 ) -> Statements:
-    with _named(node):
-        before, after = statement_texts(graph, node, body)
+    before, after = statement_texts(graph, node, body)
     return tuple(
         tuple(each.with_times(times).with_queries(bodies).with_tables(target) for each in part)
         for part in (before, after)

@@ -1,4 +1,4 @@
-"""The text that a model runs: its author's own in Spark's dialect, a translation of others (R13).
+"""The text that a model runs: its author's own, or sqlglot's translation of it (R13).
 
 The names of the table's columns and the filter by the interval are put around the author's query,
 which stays unchanged.
@@ -14,12 +14,12 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.model.model import AuthorsText, PythonFunction, Query
+from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import placed
-from vde_dagster.core.sql.rendering import in_spark, model_name_of, with_own_names, within
+from vde_dagster.core.sql.rendering import model_name_of, within
 from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.star_macro import with_star_columns
@@ -34,7 +34,7 @@ def query_text(graph: Graph, node: Node) -> SqlText:
     """A model's query, its columns named as those of its table, over the names of models.
 
     Raises:
-        Refused: It is in another dialect, and has no form in Spark's SQL.
+        Refused: An earlier release accepted the query, which is refused now.
     """
     text, names = authors_query(graph, node)
     columns = [each.name for each in node.canonical.columns] if node.canonical else []
@@ -49,7 +49,7 @@ def interval_text(graph: Graph, node: Node, axis: TimeAxisSpec, times: TimeRange
     """A model's query, filtered to the rows of an interval (seed 001, *Time column*).
 
     Raises:
-        Refused: It is in another dialect, and has no form in Spark's SQL.
+        Refused: An earlier release accepted the query, which is refused now.
     """
     assert times.end is not None, "an interval has an end"
     text, names = authors_query(graph, node)
@@ -83,20 +83,15 @@ def authors_query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
     """A model's query, and what its columns are called in it; nothing where that is not known.
 
     Raises:
-        Refused: It is in another dialect, and has no form in Spark's SQL.
+        Refused: An earlier release accepted the query, which is refused now.
     """
     body = node.model.body
     assert isinstance(body, Query), f"{node.name} has a query"
     assert node.canonical is not None, f"{node.name} is resolved"
     for each in node.canonical.refusals:
         raise Refused(f"{node.name}: {each.message}", advice=f"{each.advice} Then plan again.")
-    if body.text is None:
-        translated = in_spark([with_own_names(node.canonical.expression)])
-        names = [each.name for each in node.canonical.columns]
-        columns = _columns_of_parents(graph, node)
-        return placed(translated, catalog="", columns=columns), names
     schemas = {read: graph[read].columns for read in _read_by(node)}
-    text = with_star_columns(body.text.query, body.text.stars, schemas=schemas)
+    text = with_star_columns(body.text.query, schemas=schemas)
     found = placed(
         text,
         catalog=body.text.catalog,
@@ -143,36 +138,19 @@ def _only_table(query: exp.Expr) -> ModelName | None:
 def statement_texts(
     graph: Graph, node: Node, body: Query | PythonFunction
 ) -> tuple[tuple[SqlText, ...], tuple[SqlText, ...]]:
-    """The pre- and post-statements of a model, over the names of models.
-
-    Raises:
-        Refused: One is in another dialect, and has no form in Spark's SQL.
-    """
+    """The pre- and post-statements of a model, over the names of models."""
     temporary = temporary_names((*body.before, *body.after))
-    written = body.text or _translated(body)
-    columns = _columns_of_parents(graph, node)
+    columns = {read: [each.name for each in graph[read].columns] for read in _read_by(node)}
     before, after = (
         tuple(
-            placed(each, catalog=written.catalog, temporary=temporary, columns=columns)
+            placed(each, catalog=body.text.catalog, temporary=temporary, columns=columns)
             for each in part
         )
-        for part in (written.before, written.after)
+        for part in (body.text.before, body.text.after)
     )
     return before, after
-
-
-def _columns_of_parents(graph: Graph, node: Node) -> Mapping[ModelName, Sequence[str]]:
-    return {read: [each.name for each in graph[read].columns] for read in _read_by(node)}
 
 
 def _read_by(node: Node) -> tuple[ModelName, ...]:
     """What a model's query names: its parents, and perhaps itself."""
     return (*node.model.parents, node.name) if node.model.reads_itself else node.model.parents
-
-
-def _translated(body: Query | PythonFunction) -> AuthorsText:
-    before, after = (
-        tuple(in_spark([with_own_names(each)]) for each in part)
-        for part in (body.before, body.after)
-    )
-    return AuthorsText(catalog="", before=before, after=after)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
-from itertools import chain, repeat
 from typing import Final
 
 from sqlglot import exp
@@ -25,7 +24,6 @@ from vde_dagster.core.model.kinds import (
 from vde_dagster.core.model.metadata_parts import LOADING_OPTIONS, described_parts
 from vde_dagster.core.model.model import (
     SESSION,
-    AuthorsText,
     Model,
     PythonFunction,
     Query,
@@ -286,12 +284,11 @@ def statement_parts(model: Model) -> list[str]:
     body = model.body
     if not (isinstance(body, Query | PythonFunction) and (body.before or body.after)):
         return []  # without a look at the text of a query, which may be kept packed
-    text = body.text or AuthorsText(catalog="")
-    places = (("before", body.before, text.before), ("after", body.after, text.after))
+    places = (("before", body.before, body.text.before), ("after", body.after, body.text.after))
     return [
-        f"{place} {canonical_form(_named_alike(each, body.dialect))}{_names_given(each, written)}"
+        f"{place} {canonical_form(_named_alike(each))}{_names_given(each, written)}"
         for place, statements, texts in places
-        for each, written in zip(statements, chain(texts, repeat("")))  # noqa: B905 - those have no end
+        for each, written in zip(statements, texts, strict=True)
     ]
 
 
@@ -301,10 +298,10 @@ def _names_given(statement: exp.Expr, text: str) -> str:
     return f" {words_of(text)}" if seen and has_nameless_columns(statement) else ""
 
 
-def _named_alike(statement: exp.Expr, dialect: str) -> exp.Expr:
+def _named_alike(statement: exp.Expr) -> exp.Expr:
     """A copy of a statement in which the case of names that are no data does not count."""
     if definition_of(statement) is None and not takes_all_names(statement):
-        return normalized_names(statement, dialect)
+        return normalized_names(statement)
     named = statement.copy()
     keep_data_names(named)
     return named

@@ -50,25 +50,28 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsText:
-    """The statements of a body in Spark's dialect as they were written, which is what runs (R13).
+    """The statements of a body in Spark's SQL: what runs (R13).
 
-    Macros are replaced at their places, but for time macros, and for @STAR and @UNION: ``@star_0``
-    stands for the first of ``stars``. ``catalog`` is the project's own, which may stand in names.
+    They are as they were written, or sqlglot's translation of the ``original`` statements.
+
+    Macros are replaced at their places, but for time macros, and for @STAR and @UNION, which are
+    calls (see `vde_dagster.core.sql.star_macro`). ``catalog`` is the project's own, which may stand
+    in names.
     """
 
     catalog: str
     query: str = ""
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    stars: tuple[exp.Expr, ...] = ()
+    original: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query(Deferred):
-    """A SQL model's statements: parsed in the model's dialect, time macros unresolved.
+    """A SQL model's statements as Spark reads them, time macros unresolved.
 
-    ``before`` and ``after`` are the pre- and post-statements.
-    ``text`` is what runs; None in other dialects than Spark's, whose statements are translated.
+    ``before`` and ``after`` are the pre- and post-statements. ``text`` is what runs, ``dialect``
+    the one that it was written in.
     ``timed`` says whether one of them has a time macro; None if nobody has looked, see `is_timed`.
     """
 
@@ -76,7 +79,7 @@ class Query(Deferred):
     dialect: str
     before: tuple[exp.Expr, ...] = ()
     after: tuple[exp.Expr, ...] = ()
-    text: AuthorsText | None = None
+    text: AuthorsText
     timed: bool | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
@@ -93,20 +96,18 @@ class PythonFunction:
     """A Python model: the module's source, and the function in it to call with a context.
 
     ``variables`` are the project's variables that the function may read. ``before`` and ``after``
-    are the pre- and post-statements, in ``dialect``; ``text`` is what runs of them, None in other
-    dialects than Spark's. ``deterministic`` if the function promises equal rows for equal inputs
-    and the same interval. ``imports`` are the modules and distributions that its code
-    imports, each with a digest of its source or its version. ``modules`` are those of them that lie
-    in the project: their texts by path.
+    are the pre- and post-statements; ``text`` is what runs of them. ``deterministic`` if the
+    function promises equal rows for equal inputs and the same interval. ``imports`` are the modules
+    and distributions that its code imports, each with a digest of its source or its version.
+    ``modules`` are those of them that lie in the project: their texts by path.
     """
 
     source: str
     function: str
     variables: Mapping[str, object] = field(default_factory=dict)
-    dialect: str = ""
     before: tuple[exp.Expr, ...] = ()
     after: tuple[exp.Expr, ...] = ()
-    text: AuthorsText | None = None
+    text: AuthorsText = AuthorsText(catalog="")
     deterministic: bool = False
     imports: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -148,12 +149,12 @@ class OwnAudit:
 
     ``query`` returns the rows that fail. It reads the staged rows as ``this_model`` and others
     under their models' names; arguments stand in it, time macros are unresolved. ``text`` is what
-    runs; None in other dialects than Spark's. ``place`` is where the query begins.
+    runs. ``place`` is where the query begins.
     """
 
     call: Call
     query: exp.Query
-    text: AuthorsText | None = None
+    text: AuthorsText
     blocking: bool = True
     place: Place | None = field(default=None, compare=False, repr=False)
 

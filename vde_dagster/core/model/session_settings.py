@@ -255,5 +255,5 @@ def _says_default(key: str, value: str) -> bool:
 
 
 def against_translation(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Those of `changing_results` with which no translation, to or from Spark, was proven."""
+    """Those of `changing_results` with which DuckDB's answers were never compared."""
     return tuple(key for key in settings if key.startswith(_DECIDE_EXPRESSIONS))

@@ -7,7 +7,7 @@ spelling of columns do not count (seed 000, *Fingerprinting*).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -21,28 +21,25 @@ from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import Finding, Refused, as_sentence
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
-from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.sql.meaning.parts import Meaning
 from vde_dagster.core.sql.meaning.queries import meaning_of
 from vde_dagster.core.sql.meaning.same_writing import note_types
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
-from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark.column_words import with_columns_for_words
 from vde_dagster.core.sql.spark.forms import with_known_forms
 from vde_dagster.core.sql.spark.merged_columns import note_merging_joins, with_merged_columns
-from vde_dagster.core.sql.spark.names import unknown_stars, with_spark_names
+from vde_dagster.core.sql.spark.names import Unclear, unknown_stars, with_spark_names
 from vde_dagster.core.sql.spark.scopes import type_named
 from vde_dagster.core.sql.spark.type_spelling import type_text
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
-from vde_dagster.core.sql.translation.differences import Unclear, with_spark_meaning
-from vde_dagster.core.sql.translation.proven import unproven
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
-from vde_dagster.core.sql.written_parts import number_parts
 
 UNKNOWN_TYPE = "unknown"
+_DIALECT: Final = "spark, normalization_strategy = case_insensitive"
+"""The tables are in Spark's catalog, where the case of a name never counts."""
 
 
 class QueryInvalid(Refused):
@@ -94,91 +91,60 @@ def understood(
 def canonicalize(
     query: exp.Query,
     *,
-    dialect: str,
     schemas: Mapping[ModelName, Sequence[Column]],
     undeclared: bool = False,
-    functions: Collection[str] = (),
     text: str = "",
     is_stored: bool = False,
 ) -> CanonicalQuery:
     """Qualify a query against the columns of the models that it reads.
 
     Args:
-        query: As parsed, @STAR and @UNION unresolved; it is not changed.
-        dialect: The model's dialect, which decides how identifiers are normalized.
+        query: As parsed from Spark's SQL, @STAR and @UNION unresolved; it is not changed.
         schemas: The columns of every parent.
         undeclared: Whether there are undeclared sources upstream: then a parent without columns is
             one whose columns are not known, and types need not be known.
-        functions: Those that the model's pre-statements create, in lower case.
-        text: How the author wrote it, if it is in Spark's dialect.
+        text: The query as it runs.
         is_stored: Whether it may be from an earlier release: then what is refused now is reported
             in the result.
 
     Raises:
-        QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them. Or a
-            part of the query has no proven translation from its dialect.
+        QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them.
     """
-    refused: Sequence[Unclear] = list(unproven(query, dialect=dialect, functions=functions))
-    if not is_stored:
-        _refuse(refused)
-    # The tables are in Spark's catalog, where the case of a name never counts.
-    dialect = f"{dialect}, normalization_strategy = case_insensitive"
-    schema = schema_of(schemas, dialect)
+    schema = schema_of(schemas, _DIALECT)
     if undeclared and not all(schemas.values()):
-        found, unclear = _open(query, dialect=dialect, schema=schema, schemas=schemas, text=text)
+        found, unclear = _open(query, schema=schema, schemas=schemas, text=text)
         if not is_stored:
             _refuse(unclear)
-        return replace(found, refusals=_findings((*refused, *unclear)))
-    return _closed(
-        query,
-        dialect=dialect,
-        schema=schema,
-        schemas=schemas,
-        undeclared=undeclared,
-        text=text,
-        refused=refused,
-        is_stored=is_stored,
-    )
+        return replace(found, refusals=_findings(unclear))
+    return _closed(query, schema=schema, schemas=schemas, text=text, is_stored=is_stored)
 
 
 def _closed(
     query: exp.Query,
     *,
-    dialect: str,
     schema: MappingSchema,
     schemas: Mapping[ModelName, Sequence[Column]],
-    undeclared: bool,
     text: str,
-    refused: Sequence[Unclear],
     is_stored: bool,
 ) -> CanonicalQuery:
-    """A query over tables whose columns are known; ``refused`` is what was found unclear so far."""
+    """A query over tables whose columns are known."""
+    refused: Sequence[Unclear] = ()
     documented = _described(query)
-    plain = _prepared(query)
-    own = is_spark(dialect)
-    if own:
-        plain = with_columns_for_words(with_known_forms(plain, schemas), schemas)
-    else:
-        number_parts(plain)
+    plain = with_columns_for_words(with_known_forms(_prepared(query), schemas), schemas)
     try:
         expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
-        if own:
-            refused = refused or with_spark_names(expanded, schemas)
-        qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
+        refused = with_spark_names(expanded, schemas)
+        qualified = qualify(expanded, dialect=_DIALECT, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
         with_merged_columns(qualified, schema=schema)
         refused = refused or tuple(unknown_stars(qualified))
-        unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema, original=query)
-        timed = resolve_time_macros(qualified, EPOCH_DAY)
-        refused = refused or (() if undeclared else unclear)
         if not is_stored:
             _refuse(refused)
-        if not undeclared and not own and not refused:
-            spark_text(timed)  # what Spark's SQL cannot express is refused now, not at run time
-        typed = with_types(timed, schema=schema, dialect=dialect)
+        timed = resolve_time_macros(qualified, EPOCH_DAY)
+        typed = with_types(timed, schema=schema, dialect=_DIALECT)
         columns = tuple(_columns(typed, documented))
-        note_types(qualified, schema=schema, dialect=dialect)
-        restore_data_names(qualified, schema=schema, dialect=dialect, text=text, tables=schemas)
+        note_types(qualified, schema=schema, dialect=_DIALECT)
+        restore_data_names(qualified, schema=schema, dialect=_DIALECT, text=text, tables=schemas)
     except (Refused, *SQL_ERRORS) as error:
         if refused:
             raise QueryInvalid(*_findings(refused)) from error
@@ -186,7 +152,7 @@ def _closed(
             raise
         if isinstance(error, Refused):
             raise QueryInvalid(_finding(error)) from error
-        findings = _unresolved(query, schemas, schema, dialect)
+        findings = _unresolved(query, schemas, schema)
         raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
     return understood(qualified, columns, refusals=_findings(refused))
 
@@ -194,7 +160,6 @@ def _closed(
 def _open(
     query: exp.Query,
     *,
-    dialect: str,
     schema: MappingSchema,
     schemas: Mapping[ModelName, Sequence[Column]],
     text: str,
@@ -204,20 +169,17 @@ def _open(
     Returned with its ambiguous parts. What depends on types that are not known is no error.
     """
     unclear: Sequence[Unclear] = ()
-    plain, documented = _prepared(query), _described(query)
-    if is_spark(dialect):
-        plain = with_columns_for_words(with_known_forms(plain, schemas), schemas)
+    documented = _described(query)
+    plain = with_columns_for_words(with_known_forms(_prepared(query), schemas), schemas)
     try:
         expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
-        if is_spark(dialect):
-            unclear = with_spark_names(expanded, schemas)
-        bound = with_merged_columns(_bound(expanded, schema, dialect), schema=schema)
-        with_spark_meaning(bound, dialect=dialect, schema=schema, original=query)
+        unclear = with_spark_names(expanded, schemas)
+        bound = with_merged_columns(_bound(expanded, schema), schema=schema)
         timed = resolve_time_macros(bound, EPOCH_DAY)
-        typed = with_types(timed, schema=schema, dialect=dialect)
+        typed = with_types(timed, schema=schema, dialect=_DIALECT)
         columns = _known_columns(typed, documented)
-        note_types(bound, schema=schema, dialect=dialect)
-        restore_data_names(bound, schema=schema, dialect=dialect, text=text, tables=schemas)
+        note_types(bound, schema=schema, dialect=_DIALECT)
+        restore_data_names(bound, schema=schema, dialect=_DIALECT, text=text, tables=schemas)
         return understood(bound, columns), unclear
     except QueryInvalid:
         if not unclear:
@@ -225,22 +187,22 @@ def _open(
     except (Refused, *SQL_ERRORS):
         pass  # a column that may come from several places, or @STAR of a source
     try:
-        loose = name_tables(plain, schema=schema, dialect=dialect)
+        loose = name_tables(plain, schema=schema, dialect=_DIALECT)
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
-    restore_data_names(loose, schema=schema, dialect=dialect, text=text, tables=schemas)
+    restore_data_names(loose, schema=schema, dialect=_DIALECT, text=text, tables=schemas)
     return understood(loose, columns, is_bound=False), unclear
 
 
-def _bound(query: exp.Query, schema: MappingSchema, dialect: str) -> exp.Query:
+def _bound(query: exp.Query, schema: MappingSchema) -> exp.Query:
     """A query with all its columns bound; unknown columns of known tables are reported."""
-    named = bind_to_open_tables(query, schema=schema, dialect=dialect)
+    named = bind_to_open_tables(query, schema=schema, dialect=_DIALECT)
     try:
-        return qualify(named, dialect=dialect, schema=schema, quote_identifiers=False)
+        return qualify(named, dialect=_DIALECT, schema=schema, quote_identifiers=False)
     except SQL_ERRORS:
-        again = bind_to_open_tables(query, schema=schema, dialect=dialect)
-        findings = list(unresolved_columns(again, schema=schema, dialect=dialect))
+        again = bind_to_open_tables(query, schema=schema, dialect=_DIALECT)
+        findings = list(unresolved_columns(again, schema=schema, dialect=_DIALECT))
         if findings:
             raise QueryInvalid(*findings) from None
         raise
@@ -277,12 +239,11 @@ def _unresolved(
     query: exp.Query,
     schemas: Mapping[ModelName, Sequence[Column]],
     schema: MappingSchema,
-    dialect: str,
 ) -> list[Finding]:
     """The columns that cannot be bound; none if another error hides them."""
     try:
         expanded = expand_star_macros(query.copy(), schemas=schemas)
-        return list(unresolved_columns(expanded, schema=schema, dialect=dialect))
+        return list(unresolved_columns(expanded, schema=schema, dialect=_DIALECT))
     except SQL_ERRORS:
         return []
 

@@ -71,11 +71,11 @@ def keep_data_names(query: exp.Expr) -> None:
                 pass
 
 
-def normalized_names(node: ExprT, dialect: str) -> ExprT:
+def normalized_names(node: ExprT) -> ExprT:
     """A copy of an expression or statement whose names are normalized, except those of fields."""
     copy = node.copy()
     keep_data_names(copy)
-    return normalize_identifiers(copy, dialect=dialect)
+    return normalize_identifiers(copy, dialect="spark")
 
 
 def lent_names(node: exp.Expr) -> Sequence[str]:

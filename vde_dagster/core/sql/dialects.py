@@ -1,7 +1,7 @@
-"""Which dialects are Spark's own: what is written in them runs as it is written (rule R13).
+"""The dialects that a model may be written in, and which of them are Spark's own.
 
-Databricks' and Hive's SQL are read by Spark itself. What only they have is an error in Spark; it
-never gives other rows.
+Databricks' and Hive's SQL are read by Spark itself: they run as they are written (rule R13). What
+only they have is an error in Spark; it never gives other rows. All others sqlglot translates.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from typing import Final
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.dialect import Dialect, Dialects
 
 from vde_dagster.core.sql.errors import SQL_ERRORS
 
 SPARKS: Final = ("spark", "spark2", "databricks", "hive")
 """Dialects whose functions and operators are Spark's own."""
+_NO_SQL: Final = {"", "dax", "prql"}
+SUPPORTED: Final = (*SPARKS, *sorted({each.value for each in Dialects} - _NO_SQL - {*SPARKS}))
+"""Every dialect that a model may be written in: those of SQL that sqlglot reads."""
 
 
 def is_spark(dialect: Dialect | str) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from itertools import count
 
-from sqlglot import ErrorLevel, exp, parse_one
+from sqlglot import ErrorLevel, exp
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
@@ -177,40 +177,6 @@ def with_own_names(statement: exp.Expr) -> exp.Expr:
 
 def _numbered(name: str) -> Iterator[str]:
     return (f"{name}_{number}" for number in count(2))
-
-
-def spark_form(query: exp.Query) -> exp.Query:
-    """A query as Spark's dialect reads it, so that the analysed query is the one that runs.
-
-    Every identifier is quoted, so that no column's name is read as a keyword. What sqlglot would
-    leave out, such as the format of a function, is refused: the rows would be other ones.
-
-    Raises:
-        Refused: It cannot be written in Spark's SQL.
-    """
-    text = spark_text(with_own_names(query))
-    try:
-        parsed = parse_one(text, dialect="spark")
-    except (*SQL_ERRORS, RecursionError) as error:
-        raise _unwritable("query", error) from error
-    assert isinstance(parsed, exp.Query), "what is written from a query is one"
-    return parsed
-
-
-def in_spark(parts: Iterable[exp.Expr | None]) -> str:
-    """Parts of another dialect's statement in Spark's SQL, time macros as an author writes them.
-
-    Raises:
-        Refused: One has no form there.
-    """
-    return " ".join(spark_text(_with_macros(each)) for each in parts if each is not None)
-
-
-def _with_macros(statement: exp.Expr) -> exp.Expr:
-    named = statement.copy()
-    for macro in list(named.find_all(exp.Parameter)):
-        macro.replace(exp.Var(this=f"@{macro.name.lower()}"))
-    return named
 
 
 def spark_text(statement: exp.Expr) -> str:

@@ -1,20 +1,21 @@
 """@STAR and @UNION: their columns are only known once those of a model's parents are.
 
-Until then each is a call of a function that no SQL text can name. `expand_star_macros` replaces
+Until then each is a call of a function, in the text and in its tree. `expand_star_macros` replaces
 them by the columns.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import Final, cast
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.optimizer.scope import Scope, traverse_scope
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
@@ -22,13 +23,15 @@ from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
 from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.reading import read_spark
 
-STAR: Final = "@STAR"
-UNION: Final = "@UNION"
-STAR_PLACE: Final = "star_"
-"""The start of a node's name in the author's text: ``@star_0`` is the first one."""
+STAR: Final = "VDE_STAR"
+"""What stands in texts for the columns of @STAR, as a call with its arguments in a text."""
+UNION: Final = "VDE_UNION"
+"""What stands in texts for the columns of one of the relations of @UNION, likewise."""
+SHOWN: Final = {STAR: "@STAR", UNION: "@UNION"}
+"""What people call them."""
 _UNKNOWN: Final = "unknown"
 
-Relation = tuple[str, ...]
+Relation = Sequence[str]
 """The parts of a relation's name as written: of a table, an alias or a common table expression."""
 
 
@@ -43,23 +46,19 @@ class UnionKind(Enum):
     DISTINCT = "distinct"
 
 
-def star_node(
+def star_call(
     relation: Relation,
     *,
     alias: str = "",
     excluded: Iterable[str] = (),
     prefix: str = "",
     suffix: str = "",
-) -> exp.Anonymous:
-    """The node that stands for all columns of a relation except some, with their names changed.
+) -> exp.Expr:
+    """What stands for all columns of a relation except some, with their names changed.
 
     ``alias`` is the relation's alias in the query, if that is ambiguous.
     """
-    texts = [
-        exp.Tuple(expressions=[exp.Literal.string(each) for each in excluded]),
-        *(exp.Literal.string(each) for each in (alias, prefix, suffix)),
-    ]
-    return exp.Anonymous(this=STAR, expressions=[_reference(relation), *texts])
+    return _call(STAR, [relation, alias, [*excluded], prefix, suffix])
 
 
 def union_query(relations: Sequence[Relation], *, kind: UnionKind) -> exp.Query:
@@ -68,7 +67,7 @@ def union_query(relations: Sequence[Relation], *, kind: UnionKind) -> exp.Query:
     It returns those that all relations have, in the order and with the types of the first one.
     """
     selects = [
-        exp.select(_union_node(relations, index)).from_(_table(relation))
+        exp.select(_call(UNION, [index, [*relations]])).from_(_table(relation))
         for index, relation in enumerate(relations)
     ]
     query: exp.Query = selects[0]
@@ -77,9 +76,13 @@ def union_query(relations: Sequence[Relation], *, kind: UnionKind) -> exp.Query:
     return query
 
 
+def _call(name: str, facts: Sequence[object]) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=[exp.Literal.string(json.dumps(facts))])
+
+
 def is_star_macro(node: exp.Expr) -> bool:
     """Whether a projection stands for columns that are not known before the graph is built."""
-    return isinstance(node, exp.Anonymous) and node.name in {STAR, UNION}
+    return isinstance(node, exp.Anonymous) and node.name in SHOWN
 
 
 def expand_star_macros(
@@ -106,67 +109,30 @@ def expand_star_macros(
             select.set("expressions", list(_projections(select, scope, columns)))
     left = next(filter(is_star_macro, expanded.find_all(exp.Anonymous)), None)
     if left is not None:
-        raise StarMacroInvalid(f"{left.name} stands for columns of a SELECT, and for nothing else")
+        shown = SHOWN[left.name]
+        raise StarMacroInvalid(f"{shown} stands for columns of a SELECT, and for nothing else")
     return expanded
 
 
-def with_star_columns(
-    text: str, stars: Sequence[exp.Expr], *, schemas: Mapping[ModelName, Sequence[Column]]
-) -> str:
-    """An author's text with the columns in place of each @STAR and @UNION.
-
-    Args:
-        text: In Spark's dialect; ``@star_0`` stands for the first of ``stars``.
-        stars: Nodes of `star_node` and queries of `union_query`.
-        schemas: The columns of the tables that it reads.
+def with_star_columns(text: str, *, schemas: Mapping[ModelName, Sequence[Column]]) -> str:
+    """An author's text, in Spark's SQL, with the columns in place of each @STAR and @UNION.
 
     Raises:
         StarMacroInvalid: See `expand_star_macros`.
     """
-    if not stars:
+    if not any(f"{name}(" in text for name in SHOWN):
         return text
-    holder = exp.Tuple(expressions=[read_spark(text)])
-    for node in list(holder.find_all(exp.Parameter)):
-        if node.name.startswith(STAR_PLACE):
-            _fill(node, int(node.name.removeprefix(STAR_PLACE)), stars)
-    (query,) = holder.expressions
-    expanded = expand_star_macros(query.pop(), schemas=schemas)
-    texts = {
-        number: ", ".join(
-            each.sql(dialect="spark") for each in expanded.walk() if _is_of(each, number)
-        )
-        for number in range(len(stars))
-    }
+    query = read_spark(text)
+    assert isinstance(query, exp.Query), "only queries have @STAR and @UNION"
+    expanded = expand_star_macros(query, schemas=schemas)
     pieces, at = [], 0
-    for select, sign, name in _places_of_stars(text):
-        number = int(name.text.removeprefix(STAR_PLACE))
-        first = select if isinstance(stars[number], exp.Query) else sign
-        pieces += [text[at : first.start], texts[number]]
-        at = name.end + 1
-    return "".join([*pieces, text[at:]])
-
-
-def _places_of_stars(text: str) -> Iterator[tuple[Token, Token, Token]]:
-    """The sign and the name of each star, and the token before it: a union is a whole SELECT."""
     tokens = Dialect.get_or_raise("spark").tokenize(text)
-    for before, sign, name in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if sign.token_type is TokenType.PARAMETER and name.text.startswith(STAR_PLACE):
-            yield before, sign, name
-
-
-def _fill(node: exp.Expr, number: int, stars: Sequence[exp.Expr]) -> None:
-    star = stars[number].copy()
-    star.meta[_PLACE] = number
-    if isinstance(star, exp.Query):
-        select = node.parent
-        assert select is not None, "a union is the only projection of a SELECT"
-        select.replace(star)
-    else:
-        node.replace(star)
-
-
-def _is_of(node: exp.Expr, number: int) -> bool:
-    return bool(node.meta) and node.meta.get(_PLACE) == number
+    for name, closing in zip(tokens, tokens[3:], strict=False):
+        if name.text in SHOWN and name.token_type is TokenType.VAR:
+            columns = (each for each in expanded.walk() if each.meta_get(_PLACE) == name.start)
+            pieces += [text[at : name.start], ", ".join(each.sql("spark") for each in columns)]
+            at = closing.end + 1
+    return "".join([*pieces, text[at:]])
 
 
 _PLACE: Final = "place"
@@ -178,25 +144,24 @@ def _projections(select: exp.Select, scope: Scope, columns: _Columns) -> Iterato
             yield each
             continue
         found = _starred if each.name == STAR else _united
-        for column in found(each, scope, columns):
-            column.meta[_PLACE] = each.meta.get(_PLACE)
+        for column in found(json.loads(each.expressions[0].name), scope, columns):
+            column.meta[_PLACE] = each.meta.get("start")
             yield column
 
 
-def _starred(node: exp.Expr, scope: Scope, columns: _Columns) -> Iterator[exp.Expr]:
-    reference, left_out, *texts = node.expressions
-    relation = _parts(reference)
-    alias, prefix, suffix = (each.name for each in texts)
-    excluded = [each.name.lower() for each in left_out.expressions]
+def _starred(facts: object, scope: Scope, columns: _Columns) -> Iterator[exp.Expr]:
+    known_facts = cast("tuple[Relation, str, list[str], str, str]", facts)
+    relation, alias, left_out, prefix, suffix = known_facts
+    excluded = [name.lower() for name in left_out]
     name = _alias_in(scope, (alias,) if alias else relation)
     source = scope.selected_sources[name][1] if not alias else None
     known = columns.of(source) if source is not None else columns.named(relation, scope)
     names = {each.name.lower() for each in known}
-    for each in excluded:
-        if each not in names:
+    for absent in excluded:
+        if absent not in names:
             shown = ", ".join(sorted(names))
             raise StarMacroInvalid(
-                f"@STAR leaves out {each!r}, which {_written(relation)} does not have",
+                f"@STAR leaves out {absent!r}, which {_written(relation)} does not have",
                 advice=f"it has: {shown}",
             )
     kept = [each for each in known if each.name.lower() not in excluded]
@@ -208,16 +173,15 @@ def _starred(node: exp.Expr, scope: Scope, columns: _Columns) -> Iterator[exp.Ex
         yield column if renamed == each.name else column.as_(_quoted(renamed))
 
 
-def _united(node: exp.Expr, scope: Scope, columns: _Columns) -> Iterator[exp.Expr]:
-    position, *references = node.expressions
-    relations = [_parts(each) for each in references]
+def _united(facts: object, scope: Scope, columns: _Columns) -> Iterator[exp.Expr]:
+    position, relations = cast("tuple[int, list[Relation]]", facts)
     known = [{each.name.lower(): each for each in columns.named(r, scope)} for r in relations]
     common = [name for name in known[0] if all(name in each for each in known)]
     if not common:
         shown = ", ".join(map(_written, relations))
         raise StarMacroInvalid(f"@UNION finds no column that all of {shown} have")
-    own = known[int(position.name)]
-    qualifier = _qualifier(scope, _alias_in(scope, relations[int(position.name)]))
+    own = known[position]
+    qualifier = _qualifier(scope, _alias_in(scope, relations[position]))
     for name in common:
         first, mine = known[0][name], own[name]
         column = exp.column(_quoted(mine.name), table=qualifier.copy())
@@ -349,25 +313,14 @@ class _Columns:
         return types.pop() if len(types) == 1 else _UNKNOWN
 
 
-def _union_node(relations: Sequence[Relation], index: int) -> exp.Anonymous:
-    position = exp.Literal.number(index)
-    return exp.Anonymous(this=UNION, expressions=[position, *map(_reference, relations)])
-
-
-def _reference(relation: Relation) -> exp.Tuple:
-    return exp.Tuple(expressions=[exp.Literal.string(each) for each in relation])
-
-
 def _table(relation: Relation) -> exp.Table:
     keys = ("this", "db", "catalog")
     parts = [exp.to_identifier(each) for each in reversed(relation)]
     return exp.Table(**dict(zip(keys, parts, strict=False)))
 
 
-def _parts(node: exp.Expr) -> Relation:
-    if isinstance(node, exp.Table):
-        return tuple(each.name for each in node.parts)
-    return tuple(each.name for each in node.expressions)
+def _parts(table: exp.Table) -> Relation:
+    return tuple(each.name for each in table.parts)
 
 
 def _model(relation: Relation) -> ModelName:

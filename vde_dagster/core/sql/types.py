@@ -12,8 +12,6 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
 from sqlglot.typing import EXPRESSION_METADATA
 
-from vde_dagster.core.sql.dialects import is_spark
-
 _Query = TypeVar("_Query", bound=exp.Expr)
 _Type: Final = exp.DataType.Type
 _Rules = dict[type[exp.Expr], Any]
@@ -38,15 +36,13 @@ def with_types(query: _Query, *, schema: MappingSchema, dialect: str) -> _Query:
 
 @cache
 def _rules(dialect: str) -> _Rules:
-    """The rules by which types are derived in a dialect, with those of table functions.
+    """The rules by which types are derived in Spark's SQL, with those of table functions.
 
-    For Spark, sqlglot would derive BIGINT from several INTs (Hive's rule), and does not know what
+    sqlglot would derive BIGINT from several INTs (Hive's rule), and does not know what
     many of its functions of time return.
     """
     known = Dialect.get_or_raise(dialect).EXPRESSION_METADATA
     making = {each: {"annotator": _annotate} for each in _MAKING}
-    if not is_spark(dialect):
-        return {**known, **making}
     chosen: _Rules = {each: EXPRESSION_METADATA[each] for each in (exp.Coalesce, exp.If)}
     of_time: Sequence[type[exp.Expr]] = (exp.Anonymous, *_TIMES)
     times: _Rules = {each: {"annotator": _annotate_time} for each in of_time}

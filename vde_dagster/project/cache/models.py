@@ -207,19 +207,19 @@ def _packed_model(model: Model, source: ModelSource) -> Parts:
     body = model.body
     trees = [*body.before, body.expression, *body.after] if isinstance(body, Query) else []
     text = body.text if isinstance(body, Query) else None
-    stars = list(text.stars) if text is not None else []
     facts: dict[str, object] = {
         "model": CODEC.write(Model, model),
         "query": [body.dialect, body.is_timed, len(body.before), len(body.after)]
         if isinstance(body, Query)
         else None,
-        "text": [text.catalog, text.query, text.before, text.after] if text is not None else None,
-        "stars": len(stars),
+        "text": [text.catalog, text.original, text.query, text.before, text.after]
+        if text is not None
+        else None,
         "seed": _name_of(body.text, source) if isinstance(body, SeedRows) else None,
         "defaults": {k: text for k, text in model.source.defaults.items() if k != SESSION},
         "attachments": sorted(model.source.attachments),
     }
-    return [json.dumps(facts, separators=(",", ":")).encode(), pack_trees([*trees, *stars])]
+    return [json.dumps(facts, separators=(",", ":")).encode(), pack_trees(trees)]
 
 
 def _name_of(text: str, source: ModelSource) -> str:
@@ -260,18 +260,13 @@ def _unpacked_body(facts: Mapping[str, Plain], trees: bytes, source: ModelSource
         makers["after"] = lambda: tuple(unpack_trees(trees)[before + 1 : last])
     else:
         known["after"] = ()
-    if facts["stars"]:
-        makers["text"] = lambda: _unpacked_text(facts["text"], unpack_trees(trees)[last:])
-    else:
-        known["text"] = _unpacked_text(facts["text"], ()) if facts["text"] is not None else None
-    return Query.deferred(makers, **known)
-
-
-def _unpacked_text(kept: Plain, stars: Sequence[exp.Expr]) -> AuthorsText:
-    catalog, query, before, after = cast("tuple[str, str, list[str], list[str]]", kept)
-    return AuthorsText(
-        catalog=catalog, query=query, before=tuple(before), after=tuple(after), stars=tuple(stars)
+    catalog, original, query, first, behind = cast(
+        "tuple[str, str, str, list[str], list[str]]", facts["text"]
     )
+    known["text"] = AuthorsText(
+        catalog=catalog, original=original, query=query, before=tuple(first), after=tuple(behind)
+    )
+    return Query.deferred(makers, **known)
 
 
 def _packed_derived(derived: Derived) -> Parts:

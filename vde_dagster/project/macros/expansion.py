@@ -1,8 +1,8 @@
-"""Expanding the macros of a text: parse around them, then put their results into the tree.
+"""Expanding the macros of a text: text in, text out, in every dialect.
 
-A macro becomes one token that no text can contain. The parser reads it as a name, so that any
-dialect's grammar decides where it may be; afterwards the nodes that it became are replaced. A
-macro whose value is a literal or a name becomes that token at once, as if a person had typed it.
+All that no macro touches stays to the letter. What a macro gives is put at its place by the words
+around it (see `placing`); only whole statements, arguments of Python's macros and conditions are
+parsed.
 """
 
 from __future__ import annotations
@@ -13,78 +13,43 @@ from typing import Final
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Problem
-from vde_dagster.core.sql.dialects import is_spark, reads_parameters
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.spark.lambdas import bind_lambdas
-from vde_dagster.core.sql.spark.reading import spark_tokens, with_spark_precedence
-from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
-from vde_dagster.project.macros.edits import Edit, edited
 from vde_dagster.project.macros.evaluator import Definitions, MacroEvaluator
-from vde_dagster.project.macros.placement import put, put_union
-from vde_dagster.project.macros.scope import (
-    Budget,
-    Definition,
-    Frame,
-    MacroScope,
-    Position,
-    position_of,
-)
+from vde_dagster.project.macros.placing import Change, Place
+from vde_dagster.project.macros.scope import Budget, Definition, Frame, MacroScope
+from vde_dagster.project.macros.texts import Piece, Written, read_part, text_of
 from vde_dagster.project.macros.tokens import (
+    NUL,
     Call,
     MacroError,
     Name,
     Reference,
     Tokens,
     find_macros,
-    in_from,
     in_place_of,
-    is_call_of,
-)
-from vde_dagster.project.macros.trees import (
-    MARK,
-    NUL,
-    check_texts,
-    is_in,
-    is_own,
-    placeholders,
-    places_of,
-    reached,
-    size_of,
+    own_parameters,
+    with_comments_behind,
 )
 from vde_dagster.project.macros.user import UserMacro
-from vde_dagster.project.macros.values import (
-    atoms_of,
-    expression_of,
-    is_plain,
-    text_of,
-    with_written,
-    written_of,
-)
+from vde_dagster.project.macros.values import expression_of, is_plain, name_of, written_of
 from vde_dagster.project.problems import suggestion
 
-_PRODUCTIONS: Final[Mapping[Position, type[exp.Expr]]] = {
-    Position.EXPRESSION: exp.Expr,
-    Position.ORDERED: exp.Ordered,
-}
-Builtin = Callable[["Expander", Call, Frame, Position], list[exp.Expr]]
-"""A macro of the language; it raises MacroError."""
-
-
-_Edits = list[tuple[int, int, Edit]]
+Builtin = Callable[["Expander", Call, Frame, bool], list[Written]]
+"""A macro of the language, with whether it is a whole statement; it raises MacroError."""
+_PART_OF_BUDGET: Final = 4
+"""How many characters count as a word or sign."""
 
 
 @dataclass(slots=True)
 class Expander:
     """Expands the statements of one text. It notes which variables and files they used.
 
-    Each expression that it gives knows its own text (`written_of`): what the author wrote, with the
-    macros in it replaced at their places. ``stars`` are the nodes of @STAR and @UNION, which stand
-    in these texts as `@star_0` and so on.
+    ``words`` are the texts that values put in quotes. ``made_at`` is the line of what is no part of
+    the file, such as the text that a macro in Python returns.
 
     ``unknown`` are all macros that do not exist, or whose file failed; then no result is of use.
     """
@@ -93,137 +58,199 @@ class Expander:
     text: str
     scope: MacroScope
     builtins: Mapping[str, Builtin]
+    made_at: int | None = None
     definitions: dict[str, Definition] = field(default_factory=dict)
     used_variables: set[str] = field(default_factory=set)
     used_files: set[str] = field(default_factory=set)
-    calls: list[Call] = field(default_factory=list)
-    stars: list[exp.Expr] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)
     unknown: list[MacroError] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
 
-    def statement(self, tokens: Tokens) -> list[exp.Expr]:
-        """The statements that one statement of the text becomes: none, one or several.
+    def expand(self, tokens: Tokens, frame: Frame, *, is_statement: bool = False) -> list[Written]:
+        """The texts that some tokens stand for, mostly one.
 
         Raises:
             MacroError: A macro cannot be expanded.
-            ParseError: What is around the macros is no SQL of the dialect.
         """
-        return self.expand(tokens, Frame(), Position.STATEMENT)
-
-    def expand(
-        self, tokens: Tokens, frame: Frame, position: Position = Position.EXPRESSION
-    ) -> list[exp.Expr]:
-        """The expressions that some tokens stand for, mostly one. Raises as `statement` does."""
         if not tokens:
             raise MacroError("an argument is empty", "Take a comma away, or write what is missing.")
         self.budget.spend(len(tokens))
-        edits: _Edits = []
-        prepared = self._prepared(tokens, frame, edits)
-        holder = exp.Tuple(expressions=[self._parse(prepared, position)])
-        check_texts(holder, prepared, {id(token) for token in tokens})
-        self._bind(holder, frame, tokens, edits)
-        whole: Sequence[exp.Expr] | None = None
-        for leaf in list(placeholders(holder)):
-            if not is_in(leaf, holder):
-                continue
-            call = self.calls[int(leaf.name.removeprefix(MARK))]
-            try:
-                found = self.evaluate(call, frame, position_of(leaf, holder, position))
-                for error in self.unknown:
-                    error.at(call.tokens[0])
-                if is_call_of("union", call) and isinstance(found[0], exp.Query):
-                    put_union(leaf, found[0])
-                    edit = Edit(written_of(found[0]), wrapped=in_from(call, prepared))
-                else:
-                    edit = put(leaf, found)
-                if len(call.tokens) == len(tokens):
-                    whole = found
-                else:
-                    edits.append((call.tokens[0].start, call.tokens[-1].end, edit))
-            except MacroError as error:
-                raise error.at(call.tokens[0]) from error
-        bind_lambdas(holder)
-        given = [each.pop() for each in list(holder.expressions)]
-        if whole is None and self.is_kept and len(given) == 1:
-            with_written(given[0], edited(self.text, tokens, edits))
-        return given
+        items = find_macros(tokens, spaced=frozenset(self.builtins))
+        if len(items) == 1 and isinstance(items[0], Call) and not _stays(items[0]):
+            return self._given(items[0], frame, is_statement=is_statement)
+        shown = [_shown(each) for each in items]
+        bound = self._bound_places(shown, frame)
+        changes: list[Change] = []
+        for at, item in enumerate(items):
+            if isinstance(item, Name):
+                changes.append(Change(at, at, (self._name(item, frame),)))
+            elif isinstance(item, Call) and not _stays(item):
+                found = self._given(item, frame)
+                changes.append(self._put(Place(shown, at, self.dialect), found, item.tokens[0]))
+            elif at in bound:
+                found = [self._bound(shown[at].text.lower(), frame)]
+                changes.append(self._put(Place(shown, at, self.dialect), found, shown[at]))
+        last = tokens[-1].end + 1
+        end = last if is_statement else with_comments_behind(self.text, tokens)
+        whole = self._edited(tokens[0].start, end, shown, changes)
+        is_open = "--" in self.text[last:end]
+        return [(*whole, Piece("\n", whole[-1].line, is_made=True)) if is_open else whole]
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether the author's text is what runs: its dialect is Spark's, or one like it."""
-        return is_spark(self.dialect)
+    def _put(self, place: Place, found: Sequence[Written], token: Token) -> Change:
+        try:
+            return place.put(found)
+        except MacroError as error:
+            raise self._at(error, token) from error
 
-    def one(self, tokens: Tokens, frame: Frame, *, what: str) -> exp.Expr:
-        """The single expression that some tokens stand for. Raises as `statement` does."""
+    def _at(self, error: MacroError, token: Token) -> MacroError:
+        """An error at its token, unless that is in no file."""
+        return error.at(token) if self.made_at is None else error
+
+    def _given(self, call: Call, frame: Frame, *, is_statement: bool = False) -> list[Written]:
+        before = len(self.unknown)
+        try:
+            found = self.evaluate(call, frame, is_statement=is_statement)
+        except MacroError as error:
+            raise self._at(error, call.tokens[0]) from error
+        finally:
+            for each in self.unknown[before:]:
+                self._at(each, call.tokens[0])
+        return found
+
+    def _edited(
+        self, start: int, end: int, shown: Sequence[Token], changes: Sequence[Change]
+    ) -> Written:
+        """The text from an offset to another one, with these changes."""
+        pieces: list[Piece] = []
+        for change in changes:
+            first = shown[change.first].start
+            if first < start:
+                message = "two macros that give nothing meet here"
+                error = MacroError(message, "Give one another branch.")
+                raise self._at(error, shown[change.first])
+            pieces += [self._piece(start, first), *change.text]
+            start = shown[change.last].end + 1
+        return (*pieces, self._piece(start, end))
+
+    def _piece(self, start: int, end: int) -> Piece:
+        text = self.text[start:end]
+        if self.made_at is not None:
+            return Piece(text, self.made_at, is_made=True)
+        return Piece(text, self.text.count("\n", 0, start) + 1)
+
+    def _bound_places(self, shown: Sequence[Token], frame: Frame) -> set[int]:
+        """Where bound names stand: not as a call, and not as a parameter of a lambda of SQL."""
+        if not frame.bindings:
+            return set()
+        own = own_parameters(shown)
+        return {
+            at
+            for at, token in enumerate(shown)
+            if token.end - token.start + 1 == len(token.text)
+            and token.text.lower() in frame.bindings
+            and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+            and not (at + 1 < len(shown) and shown[at + 1].token_type in _NOT_BEHIND)
+            and at not in own.get(token.text.lower(), ())
+        }
+
+    def one(self, tokens: Tokens, frame: Frame, *, what: str) -> Written:
+        """The single text that some tokens stand for. Raises as `expand` does."""
         found = self.expand(tokens, frame)
         if len(found) != 1:
             message = f"{what} is one expression, not {len(found)}"
             raise MacroError(message, "Write one expression in its place.")
         return found[0]
 
-    def evaluate(self, call: Call, frame: Frame, position: Position) -> list[exp.Expr]:
-        """The result of a macro in a position. Raises as `statement` does."""
+    def trees(self, tokens: Tokens, frame: Frame) -> list[exp.Expr]:
+        """The expressions that some tokens stand for. Raises as `expand` does, or as a parser."""
+        return [self.tree(each) for each in self.expand(tokens, frame)]
+
+    def tree(self, written: Written) -> exp.Expr:
+        """What a text means. Raises what a parser raises."""
+        return read_part(written, self.dialect)
+
+    def made(self, expression: exp.Expr, call: Call) -> Written:
+        """The text of an expression in the place of a call."""
+        for node in expression.find_all(exp.Literal, exp.Identifier):
+            self.words.add(node.name)
+        return self.made_text(written_of(expression, self.dialect), call)
+
+    def made_text(self, text: str, call: Call) -> Written:
+        """A text in the place of a call."""
+        self.budget.spend(1 + len(text) // _PART_OF_BUDGET)
+        return (Piece(text, self.made_at or call.tokens[0].line, is_made=True),)
+
+    def evaluate(self, call: Call, frame: Frame, *, is_statement: bool) -> list[Written]:
+        """The result of a macro. Raises as `expand` does."""
         if call.arguments is None:
             return [self._value(call, frame)]
         if call.name in self.builtins:
-            return self.builtins[call.name](self, call, frame, position)
+            return self.builtins[call.name](self, call, frame, is_statement)
         if (definition := self.definitions.get(call.name)) is not None:
-            return self._defined(definition, call, frame, position)
+            return self._defined(definition, call, frame, is_statement=is_statement)
         match self.scope.functions.get(call.name):
             case UserMacro() as function:
-                return self._user(function, call, frame, position)
+                return self._user(function, call, frame, is_statement=is_statement)
             case Problem() as cause:
                 return [self._unknown(call, cause)]
         if call.name in self.scope.variables or call.name in TIME_MACROS:
             raise MacroError(f"@{call.name} takes no arguments", f"Write @{call.name}.")
         return [self._unknown(call)]
 
-    def variable(self, name: str) -> exp.Expr | None:
+    def variable(self, name: str, call: Call) -> Written | None:
         """A project variable's value; None if there is none of this name."""
         plain = self._plain(name)
         if not plain:
             return None
-        found = expression_of(plain[0], what=f"the variable {name!r}")
-        self.budget.spend(size_of(found))
-        return found
+        return self.made(expression_of(plain[0], what=f"the variable {name!r}"), call)
 
-    def _value(self, call: Call, frame: Frame) -> exp.Expr:
+    def _value(self, call: Call, frame: Frame) -> Written:
         """What ``@name`` stands for."""
         name = call.name
         if name in TIME_MACROS:
-            return exp.Parameter(this=exp.var(name))
+            return self.made_text(f"@{name}", call)
         if name in frame.bindings:
             return self._bound(name, frame)
         definition = self.definitions.get(name)
         if definition is not None and definition.parameters is None:
             inner = frame.called({}, call)
             what = f"what @DEF gives to @{name}"
-            return replace(self, text=definition.text).one(definition.body, inner, what=what)
+            return self._inside(definition).one(definition.body, inner, what=what)
         if isinstance(function := self.scope.functions.get(name), Problem):
             return self._unknown(call, function)
         if definition is not None or name in self.builtins or function is not None:
             message = f"@{name} is called with arguments in parentheses"
             raise MacroError(message, f"Write @{name}(...).")
-        found = self.variable(name)
+        found = self.variable(name, call)
         return self._unknown(call) if found is None else found
 
-    def _unknown(self, call: Call, cause: Problem | None = None) -> exp.Expr:
+    def _inside(self, definition: Definition) -> Expander:
+        """For the body of a definition; it shares what this one notes."""
+        return replace(self, text=definition.text, made_at=definition.made_at)
+
+    def _unknown(self, call: Call, cause: Problem | None = None) -> Written:
         """Note a macro that does not exist; returns what stands in its place meanwhile."""
         known = {*TIME_MACROS, *self.builtins, *self.definitions, *self.scope.functions}
         advice = suggestion(call.name, sorted(known | set(self.scope.variables)))
         message = f"unknown macro @{call.name}"
-        self.unknown.append(MacroError(message, advice, token=call.tokens[0], cause=cause))
-        return exp.column(call.name)
+        error = MacroError(message, advice, cause=cause)
+        self.unknown.append(self._at(error, call.tokens[0]))
+        return self.made_text(call.name, call)
 
-    def _bound(self, name: str, frame: Frame) -> exp.Expr:
+    def _bound(self, name: str, frame: Frame) -> Written:
         value = frame.bindings[name]
-        text = text_of(value) if frame.as_texts and isinstance(value, exp.Column) else None
-        self.budget.spend(size_of(value))
-        return value.copy() if text is None else exp.Literal.string(text)
+        self.budget.spend(1 + len(text_of(value)) // _PART_OF_BUDGET)
+        if not frame.as_texts:
+            return value
+        tree = self.tree(value)
+        text = name_of(tree) if isinstance(tree, exp.Column) else None
+        if text is None:
+            return value
+        return (Piece(exp.Literal.string(text).sql(self.dialect), value[0].line, is_made=True),)
 
     def _defined(
-        self, definition: Definition, call: Call, frame: Frame, position: Position
-    ) -> list[exp.Expr]:
+        self, definition: Definition, call: Call, frame: Frame, *, is_statement: bool
+    ) -> list[Written]:
         names = definition.parameters
         if names is None:
             message = f"@{call.name} takes no arguments"
@@ -234,22 +261,24 @@ class Expander:
             message = f"@{call.name} takes {len(names)} arguments ({shown}), and {len(found)} are"
             raise MacroError(f"{message} given", f"Write @{call.name}({shown}).")
         values = dict(zip(names, found, strict=True))
-        inner = replace(self, text=definition.text)  # it shares what this one notes
-        return inner.expand(definition.body, frame.called(values, call), position)
+        inner = frame.called(values, call)
+        body = self._inside(definition)
+        return body.expand(definition.body, inner, is_statement=is_statement)
 
     def _user(
-        self, macro: UserMacro, call: Call, frame: Frame, position: Position
-    ) -> list[exp.Expr]:
+        self, macro: UserMacro, call: Call, frame: Frame, *, is_statement: bool
+    ) -> list[Written]:
         self.used_files.add(macro.path)
         inner = frame.called({}, call)
-        found: list[exp.Expr] = []
+        found: list[Written] = []
         evaluator = self._evaluator(call, inner)
         given = call.arguments or ()
-        for value in macro.call(given, lambda each: self.expand(each, frame), evaluator):
+        for value in macro.call(given, lambda each: self.trees(each, frame), evaluator):
             if isinstance(value, str):
-                found += self._text(value, macro, inner, position)
+                found += self._text(value, macro, call, inner, is_statement=is_statement)
             else:
-                found.append(expression_of(value, what=f"what {macro.described} returns"))
+                tree = expression_of(value, what=f"what {macro.described} returns")
+                found.append(self.made(tree, call))
         return found
 
     def _evaluator(self, call: Call, frame: Frame) -> MacroEvaluator:
@@ -258,7 +287,9 @@ class Expander:
             dialect=type(self.dialect).__name__.lower(),
             locals=Definitions(
                 names=frozenset(k for k, d in self.definitions.items() if d.parameters is None),
-                value=lambda name: self._value(Call(name=name, tokens=call.tokens), frame),
+                value=lambda name: self.tree(
+                    self._value(Call(name=name, tokens=call.tokens), frame)
+                ),
             ),
             variables=self._plain,
         )
@@ -269,90 +300,48 @@ class Expander:
         return (self.scope.variables[name],) if name in self.scope.variables else ()
 
     def _text(
-        self, text: str, macro: UserMacro, frame: Frame, position: Position
-    ) -> list[exp.Expr]:
+        self, text: str, macro: UserMacro, call: Call, frame: Frame, *, is_statement: bool
+    ) -> list[Written]:
         """SQL text from a user's macro, with the macros in it expanded."""
         if NUL in text:
             message = f"{macro.described} returns a text with a NUL character"
             raise MacroError(message, "Take the character out in the macro.")
-        before = len(self.unknown)
+        inner = replace(self, text=text, made_at=self.made_at or call.tokens[0].line)
         try:
-            inner = replace(self, text=text)
-            return inner.expand(tuple(self.dialect.tokenize(text)), frame, position)
-        except MacroError as error:
-            error.token = None
-            raise
+            tokens = tuple(self.dialect.tokenize(text))
+            found = inner.expand(tokens, frame, is_statement=is_statement)
+            for each in found:
+                self.tree(each)
         except SQL_ERRORS as error:
             message = f"{macro.described} returns what is no SQL: {first_line(error)}"
             raise MacroError(message, "Return SQL of the model's dialect.") from error
-        finally:
-            for each in self.unknown[before:]:
-                each.token = None  # it stands in that text, which is in no file
+        return found
 
-    def _prepared(self, tokens: Tokens, frame: Frame, edits: _Edits) -> list[Token]:
-        """The tokens that the parser sees; notes which of them the author did not write."""
-        prepared: list[Token] = []
-        for item in find_macros(tokens, spaced=frozenset(self.builtins)):
-            inner = [*self._prepare(item, frame, edits)]
-            before = prepared[-1].token_type if prepared else None
-            if is_call_of("union", item) and before in {TokenType.FROM, TokenType.JOIN}:
-                inner.insert(0, in_place_of(inner[:1], TokenType.L_PAREN, "("))
-                inner.append(in_place_of(inner[-1:], TokenType.R_PAREN, ")"))
-            prepared += inner
-        return prepared
-
-    def _prepare(self, item: Token | Call | Name, frame: Frame, edits: _Edits) -> Sequence[Token]:
-        """The tokens that the parser sees for an item."""
-        if isinstance(item, Token):
-            return (item,)
-        first, last = item.tokens[0].start, item.tokens[-1].end
+    def _name(self, name: Name, frame: Frame) -> Piece:
+        """An identifier with its references filled in, whatever the values contain."""
         try:
-            if isinstance(item, Name):
-                name = self._name(item, frame)
-                quoted = name.token_type is TokenType.IDENTIFIER
-                identifier = exp.to_identifier(name.text, quoted=quoted)
-                edits.append((first, last, Edit(written_of(identifier))))
-                return (name,)
-            timed = item.arguments is None and item.name in TIME_MACROS
-            if timed and reads_parameters(type(self.dialect)):
-                return item.tokens
-            if not timed and (item.arguments is None or item.name == "var"):
-                (value,) = self.evaluate(item, frame, Position.EXPRESSION)
-                if (atoms := atoms_of(value, like=item.tokens)) is not None:
-                    edits.append((first, last, Edit(written_of(value))))
-                    return atoms
+            text = "".join(
+                each if isinstance(each, str) else self._part(each, name, frame)
+                for each in name.parts
+            )
         except MacroError as error:
-            raise error.at(item.tokens[0]) from error
-        return self._placeholder(item)
-
-    def _placeholder(self, call: Call) -> Sequence[Token]:
-        self.calls.append(call)
-        token = in_place_of(call.tokens, TokenType.VAR, f"{MARK}{len(self.calls) - 1}")
-        token.comments = call.comments
-        if not is_call_of("union", call):
-            return (token,)
-        return (in_place_of(call.tokens[:1], TokenType.SELECT, "SELECT"), token)
-
-    def _name(self, name: Name, frame: Frame) -> Token:
-        """An identifier with its references filled in: one token, whatever the values contain."""
-        texts: list[str] = []
-        for part in name.parts:
-            if not isinstance(part, Reference):
-                texts.append(part)
-                continue
-            value = text_of(self._value(Call(name=part.name, tokens=name.tokens), frame))
-            if value is None:
-                message = f"@{{{part.name}}} stands in a name, and its value is no text"
-                raise MacroError(message, "Give the variable a text or a single name.")
-            texts.append(value)
-        text = "".join(texts)
+            raise self._at(error, name.tokens[0]) from error
         if not text or NUL in text:
             message = "a name is empty, or has a NUL character in it"
-            raise MacroError(message, "Give the variables in the name other texts.")
-        kind = TokenType.VAR if not name.quoted and self._is_name(text) else TokenType.IDENTIFIER
-        token = in_place_of(name.tokens, kind, text)
-        token.comments = [each for inner in name.tokens for each in inner.comments]
-        return token
+            advice = "Give the variables in the name other texts."
+            raise self._at(MacroError(message, advice), name.tokens[0])
+        quoted = name.quoted or not self._is_name(text)
+        self.words.add(text)
+        made = exp.to_identifier(text, quoted=quoted).sql(self.dialect)
+        return Piece(made, self.made_at or name.tokens[0].line, is_made=True)
+
+    def _part(self, part: Reference, name: Name, frame: Frame) -> str:
+        found = self._value(Call(name=part.name, tokens=name.tokens), frame)
+        text = name_of(self.tree(found))
+        if text is None:
+            message = f"@{{{part.name}}} stands in a name, and its value is no text"
+            raise MacroError(message, "Give the variable a text or a single name.")
+        return text
 
     def _is_name(self, text: str) -> bool:
         """Whether a text may stand as a name without quotes."""
@@ -362,38 +351,16 @@ class Expander:
         tokens, names = self.dialect.tokenize(text), parser.ID_VAR_TOKENS
         return len(tokens) == 1 and tokens[0].token_type in {TokenType.VAR, *names}
 
-    def _parse(self, tokens: Sequence[Token], position: Position) -> exp.Expr:
-        """One tree: parsed as the position requires or, if that fails, as a statement."""
-        kind = _PRODUCTIONS.get(position)
-        try:
-            return self._tree(tokens, kind)
-        except ParseError as error:
-            if kind is None:
-                raise
-            try:
-                return self._tree(tokens, None)
-            except ParseError as other:
-                raise max(error, other, key=reached) from None
 
-    def _tree(self, tokens: Sequence[Token], kind: type[exp.Expr] | None) -> exp.Expr:
-        parser = self.dialect.parser()
-        taken = spark_tokens(tokens, self.text) if self.is_kept else list(tokens)
-        if kind is None:
-            found = parser.parse(taken, self.text)
-        else:
-            found = parser.parse_into(kind, taken, self.text)
-        if len(found) != 1 or found[0] is None:
-            raise ParseError("there is nothing but a comment")
-        tree = with_closed_sums(found[0])
-        return with_spark_precedence(tree, taken) if self.is_kept else tree
+_NOT_BEHIND: Final = (TokenType.L_PAREN, TokenType.STRING)
+"""What stands behind the name of a function, and behind the type of a literal."""
 
-    def _bind(self, holder: exp.Expr, frame: Frame, tokens: Tokens, edits: _Edits) -> None:
-        """Put the values of bound names where the names stand in a tree."""
-        if not frame.bindings:
-            return
-        for leaf in list(holder.find_all(exp.Identifier, exp.Var)):
-            name = leaf.name.lower()
-            if name in frame.bindings and not leaf.args.get("quoted") and not is_own(leaf, name):
-                places = places_of(leaf, tokens)
-                edit = put(leaf, [self._bound(name, frame)])
-                edits += [(start, end, edit) for start, end in places]
+
+def _stays(call: Call) -> bool:
+    """Whether a macro stays in the text until a query is rendered."""
+    return call.arguments is None and call.name in TIME_MACROS
+
+
+def _shown(item: Token | Call | Name) -> Token:
+    """One token for each item."""
+    return item if isinstance(item, Token) else in_place_of(item.tokens, TokenType.VAR, "@")

@@ -1,8 +1,8 @@
 """The statements after a MODEL block, with every macro but the time macros expanded.
 
-Macros are resolved while a model is read, into nodes of the syntax tree, not into text.
-Time macros stay `exp.Parameter` nodes until a query is rendered, @STAR and @UNION stay until the
-columns of the parents are known (see `vde_dagster.core.sql.star_macro`).
+Macros are filled into the text while a model is read, and the text is parsed then. Time macros stay
+in it until a query is rendered, @STAR and @UNION stay as calls until the columns of the parents are
+known (see `vde_dagster.core.sql.star_macro`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, time_macro_in_text
-from vde_dagster.core.sql.star_macro import is_star_macro
+from vde_dagster.core.sql.star_macro import SHOWN, is_star_macro
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.expansion import Expander
-from vde_dagster.project.macros.scope import Budget, MacroScope
+from vde_dagster.project.macros.scope import Budget, Frame, MacroScope
+from vde_dagster.project.macros.texts import Written, read_statement, text_of
 from vde_dagster.project.macros.tokens import (
     MOST_STRUCTS,
+    NUL,
     MacroError,
     Tokens,
     check_depth,
@@ -33,9 +36,8 @@ from vde_dagster.project.macros.tokens import (
     split_statements,
     too_deep,
 )
-from vde_dagster.project.macros.trees import MARK, NUL
-from vde_dagster.project.macros.values import forget_written, written_of
-from vde_dagster.project.macros.written_checks import check_spark, check_text
+from vde_dagster.project.macros.translating import translated
+from vde_dagster.project.macros.written_checks import check_spark, check_words, with_no_members
 from vde_dagster.project.problems import Problems, suggestion
 
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
@@ -56,16 +58,16 @@ class Statements:
     """The statements of a model in order, and what their macros used.
 
     ``texts`` are the statements as their author wrote them, with the macros replaced at their
-    places; empty if the dialect is not Spark's. Time macros stay in them, and ``@star_0`` stands
-    for the first of ``stars``, and so on. ``used_variables`` has every name that was asked for,
-    also those that only had a default. ``used_files`` are the paths of macro files.
+    places; those of another dialect are sqlglot's translation of ``original``. Time macros stay in
+    them, and calls for @STAR and @UNION. ``used_variables`` has every name that was asked for, also
+    those that only had a default. ``used_files`` are the paths of macro files.
     """
 
-    expressions: tuple[exp.Expr, ...]
-    texts: tuple[str, ...]
-    stars: tuple[exp.Expr, ...]
-    used_variables: frozenset[str]
-    used_files: frozenset[str]
+    expressions: tuple[exp.Expr, ...] = ()
+    texts: tuple[str, ...] = ()
+    original: str = ""
+    used_variables: frozenset[str] = frozenset()
+    used_files: frozenset[str] = frozenset()
 
 
 def read_statements(
@@ -109,39 +111,47 @@ def read_statements(
     budget = Budget(most=scope.most_parts)
     expander = Expander(dialect=read, text=padded, scope=scope, builtins=BUILTINS, budget=budget)
     before = len(problems.found)
-    expressions = [
+    found = [
         each
         for statement in split_statements(tokens)
         for each in _read(expander, statement, place, problems)
     ]
     if len(problems.found) > before:
         return None
-    texts = tuple(map(written_of, expressions)) if expander.is_kept else ()
-    for each in expressions:
-        forget_written(each)
+    originals = [each.original for each in found if each.original]
+    if originals:
+        message = f"sqlglot translated this from {dialect} to Spark's SQL, and nobody has proven "
+        message += "that it means the same"
+        problems.warn(place, message, "Look at both texts in `vde render`, and write a unit test.")
     return Statements(
-        expressions=tuple(expressions),
-        texts=texts,
-        stars=tuple(expander.stars),
+        expressions=tuple(each.tree for each in found),
+        texts=tuple(each.text for each in found),
+        original=";\n\n".join(originals),
         used_variables=frozenset(expander.used_variables),
         used_files=frozenset(expander.used_files),
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statement:
+    """A statement as Spark reads it, what runs, and the text that was translated, if any."""
+
+    tree: exp.Expr
+    text: str
+    original: str = ""
+
+
 def _read(
     expander: Expander, tokens: Tokens, place: Place, problems: Problems
-) -> Sequence[exp.Expr]:
+) -> Sequence[_Statement]:
+    """The statements that one becomes."""
     wrong = expander.unknown  # while there are any, all else may follow from them
     wrong.clear()
-    found: Sequence[exp.Expr] = ()
+    found: Sequence[_Statement] = ()
     try:
-        found = expander.statement(tokens)
-        for statement in () if wrong else found:
-            _check_left(statement, tokens, expander.dialect)
-            if expander.is_kept:
-                text = written_of(statement)
-                check_text(statement, text, expander.stars, tokens)
-                check_spark(statement, text, tokens, place, problems)
+        texts = expander.expand(tokens, Frame(), is_statement=True)
+        if not wrong:
+            found = [_statement(expander, each, tokens, place, problems) for each in texts]
     except MacroError as error:
         if not wrong:
             wrong.append(error)
@@ -151,12 +161,28 @@ def _read(
             line = details[0].get("line") if details else None
             where = Place(path=place.path, line=line or tokens[0].line)
             problems.add(where, f"the query does not parse: {first_line(error)}", _CHECK)
-        found = ()
     for each in wrong:
         where = _place_of(each.token or tokens[0], place)
         own = Problem(place=where, message=each.message, advice=each.advice)
         problems.found.append(each.cause or own)
     return () if wrong else found
+
+
+def _statement(
+    expander: Expander, written: Written, tokens: Tokens, place: Place, problems: Problems
+) -> _Statement:
+    """One statement whose macros are filled in. Raises MacroError, and what a parser raises."""
+    text = text_of(written).rstrip()
+    tree = read_statement(written, tokens, expander.dialect)
+    _check_left(tree, tokens, expander.dialect)
+    check_words(tree, expander.words)
+    if is_spark(expander.dialect):
+        if not isinstance(tree, exp.Command):  # such as a statement that Iceberg adds to Spark's
+            check_spark(written, place, problems)
+        return _Statement(tree=with_no_members(tree), text=text)
+    dialect = type(expander.dialect).__name__.lower()
+    meant, in_spark = translated(tree, dialect, tokens)
+    return _Statement(tree=meant, text=in_spark, original=text)
 
 
 def _place_of(token: Token | None, default: Place) -> Place:
@@ -189,10 +215,6 @@ def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Pro
         return True
     for token in tokens:
         word = token.text.upper()
-        if MARK in token.text:
-            message = "a text has the characters 0 and 1 behind one another"
-            problems.add(_place_of(token, place), message, "Write CHAR(0) for the first of them.")
-            return True
         if word in _JINJA_WORDS:
             _refuse(word, _place_of(token, place), problems)
             return True
@@ -254,12 +276,9 @@ def _check_left(statement: exp.Expr, tokens: Tokens, dialect: Dialect) -> None:
         MacroError: Something is left that is neither SQL nor a time macro.
     """
     for node in statement.walk():
-        if any(isinstance(each, str) and MARK in each for each in node.args.values()):
-            advice = "Put the macro where an expression, a name or a whole statement may stand."
-            raise MacroError("a macro stands where it cannot be filled in", advice, token=tokens[0])
         if is_star_macro(node) and not isinstance(statement, exp.Query):
-            message = f"{node.name} stands in a pre- or post-statement, where the columns of "
-            message += "relations are not known"
+            message = f"{SHOWN[node.name]} stands in a pre- or post-statement, where the columns "
+            message += "of relations are not known"
             raise MacroError(message, "Name the columns.", token=tokens[0])
         if isinstance(node, exp.Parameter) and node.name.lower() not in TIME_MACROS:
             name = node.name.lower()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Final
 
-from sqlglot import exp
-
 from vde_dagster.core.errors import Problem
+from vde_dagster.project.macros.texts import Written
 from vde_dagster.project.macros.tokens import MOST_PARTS, TOO_LARGE, Call, MacroError, Tokens
 from vde_dagster.project.macros.user import UserMacro
 
@@ -61,12 +59,14 @@ class Budget:
 class Definition:
     """What @DEF defines, and the text that it is a part of.
 
-    ``parameters`` is None for a value, which has no parentheses.
+    ``parameters`` is None for a value, which has no parentheses. ``made_at`` is the line of a text
+    that is no part of the file.
     """
 
     parameters: tuple[str, ...] | None
     body: Tokens
     text: str
+    made_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +76,15 @@ class Frame:
     With ``as_texts`` bound names stand for their text, as they do in a condition.
     """
 
-    bindings: Mapping[str, exp.Expr] = field(default_factory=dict)
+    bindings: Mapping[str, Written] = field(default_factory=dict)
     depth: int = 0
     as_texts: bool = False
 
-    def binding(self, values: Mapping[str, exp.Expr]) -> Frame:
+    def binding(self, values: Mapping[str, Written]) -> Frame:
         """This frame with more names bound; they win over those around it."""
         return replace(self, bindings={**self.bindings, **values})
 
-    def called(self, values: Mapping[str, exp.Expr], call: Call) -> Frame:
+    def called(self, values: Mapping[str, Written], call: Call) -> Frame:
         """The frame of a definition's body, which sees no names around the call.
 
         Raises:
@@ -94,19 +94,3 @@ class Frame:
             message = f"@{call.name} calls itself, or macros are nested more than {MAX_DEPTH} deep"
             raise MacroError(message, "Take the circle out.")
         return Frame(bindings=values, depth=self.depth + 1)
-
-
-class Position(Enum):
-    """What the grammar requires in the place of a macro."""
-
-    STATEMENT = "statement"
-    ORDERED = "ordered"
-    EXPRESSION = "expression"
-
-
-def position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:
-    """What the grammar requires in the place of a leaf."""
-    slot = leaf.parent
-    if slot is None or slot.parent is holder:
-        return position
-    return Position.ORDERED if isinstance(slot.parent, exp.Ordered) else Position.EXPRESSION

@@ -38,6 +38,10 @@ _PART: Final = re.compile(r"[\w$]+")
 _REFERENCE: Final = re.compile(r"@\{\s*([^\W\d]\w*)\s*\}")
 
 
+NUL: Final = "\0"
+_COMMENTS: Final = re.compile(r"(?:\s*(?:/\*.*?\*/|--[^\n]*))+", re.DOTALL)
+
+
 class MacroError(Exception):
     """A macro cannot be expanded: why, what to do, and the token that it is about.
 
@@ -69,12 +73,6 @@ class Call:
     tokens: Tokens
     arguments: tuple[Tokens, ...] | None = None
 
-    @property
-    def comments(self) -> list[str]:
-        """The comments on the name, the parentheses and the commas, but not on the arguments."""
-        inner = {id(token) for argument in self.arguments or () for token in argument}
-        return [each for token in self.tokens if id(token) not in inner for each in token.comments]
-
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -90,18 +88,6 @@ class Name:
     parts: tuple[str | Reference, ...]
     quoted: bool
     tokens: Tokens
-
-
-def is_call_of(name: str, item: Token | Call | Name) -> bool:
-    """Whether an item is a call of a macro, with arguments."""
-    return isinstance(item, Call) and item.name == name and item.arguments is not None
-
-
-def in_from(call: Call, prepared: Sequence[Token]) -> bool:
-    """Whether a call of @UNION is in the place of a table, so that it needs parentheses."""
-    starts = [index for index, token in enumerate(prepared) if token.start == call.tokens[0].start]
-    before = prepared[starts[0] - 1].token_type if starts and starts[0] else None
-    return before in {TokenType.FROM, TokenType.JOIN}
 
 
 def find_macros(tokens: Sequence[Token], *, spaced: frozenset[str]) -> list[Token | Call | Name]:
@@ -366,3 +352,33 @@ def _glued(at: Token) -> MacroError:
         "Write name_@{variable} to make a name of parts.",
         token=at,
     )
+
+
+def with_comments_behind(text: str, tokens: Tokens) -> int:
+    """Where some tokens end, the comments behind the last one with them."""
+    end = tokens[-1].end + 1
+    found = _COMMENTS.match(text, end) if tokens[-1].comments else None
+    return found.end() if found is not None else end
+
+
+def own_parameters(tokens: Sequence[Token]) -> dict[str, set[int]]:
+    """The parameters of SQL's lambdas, such as ``x -> x + 1``: where each name is one."""
+    found: dict[str, set[int]] = {}
+    for at, token in enumerate(tokens):
+        if token.token_type is not TokenType.ARROW or not at:
+            continue
+        first = at - 1
+        if tokens[first].token_type is TokenType.R_PAREN:
+            while first and tokens[first].token_type is not TokenType.L_PAREN:
+                first -= 1
+        names = {each.text.lower() for each in tokens[first:at] if _is_word(each)}
+        last, depth = at + 1, 0
+        while last < len(tokens) and depth >= 0:
+            kind = tokens[last].token_type
+            depth += (kind in _PAIRS) - (kind in _CLOSING)
+            if depth < 0 or (depth == 0 and kind is TokenType.COMMA):
+                break
+            last += 1
+        for name in names:
+            found.setdefault(name, set()).update(range(first, last))
+    return found

@@ -1,19 +1,20 @@
-"""Values that macros take and give: between Python, syntax trees, names and single tokens."""
+"""Values that macros take and give: between Python, syntax trees and names."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
-from sqlglot.tokens import Tokenizer
+from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.project.macros.tokens import MacroError, in_place_of
+from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.translation import with_macros
+from vde_dagster.project.macros.tokens import MacroError
 
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -48,23 +49,18 @@ def with_written(expression: exp.Expr, text: str) -> exp.Expr:
     return expression
 
 
-def written_of(expression: exp.Expr) -> str:
-    """How the author wrote an expression; if code made it, its form in Spark's dialect."""
-    known = expression.meta.get(_WRITTEN) if expression.meta else None
-    return known if isinstance(known, str) else expression.sql("spark", comments=False)
-
-
-def forget_written(tree: exp.Expr) -> None:
-    """Remove from a tree the notes of how its parts were written, once the whole has one."""
-    for node in tree.walk():
-        if node.meta:
-            node.meta.pop(_WRITTEN, None)
+def written_of(expression: exp.Expr, dialect: Dialect) -> str:
+    """How the author wrote an expression; if code made it, its form in a dialect."""
+    known = expression.meta.get(_WRITTEN) if expression.meta and is_spark(dialect) else None
+    if isinstance(known, str):
+        return known
+    return with_macros(expression).sql(dialect, comments=False)
 
 
 _WRITTEN: Final = "written"
 
 
-def text_of(expression: exp.Expr) -> str | None:
+def name_of(expression: exp.Expr) -> str | None:
     """The text of a value as a part of a name: a literal's, or a plain name's; else None."""
     match expression:
         case exp.Literal() | exp.Identifier() | exp.Var():
@@ -95,43 +91,6 @@ def names_of(expression: exp.Expr) -> tuple[str, ...] | None:
             return None
 
 
-def identifier_of(text: str) -> exp.Identifier:
-    """An identifier of any text; all but plain names that are no keywords are quoted."""
-    plain = is_plain(text) and text.upper() not in Tokenizer.KEYWORDS
-    return exp.to_identifier(text, quoted=not plain)
-
-
 def is_plain(text: str) -> bool:
     """Whether a text may stand as a name without quotes, keywords aside."""
     return _PLAIN.fullmatch(text) is not None
-
-
-def atoms_of(expression: exp.Expr, *, like: Sequence[Token]) -> list[Token] | None:
-    """The tokens that a person would type for a value; None if it is no literal or name.
-
-    A literal is one token, whatever characters it has: nothing in it is read as SQL.
-    """
-    match expression:
-        case exp.Literal():
-            kind = TokenType.STRING if expression.is_string else TokenType.NUMBER
-            return [_with_comments(in_place_of(like, kind, expression.name), like)]
-        case exp.Boolean():
-            kind, text = (TokenType.TRUE, "true") if expression.this else (TokenType.FALSE, "false")
-            return [_with_comments(in_place_of(like, kind, text), like)]
-        case exp.Null():
-            return [_with_comments(in_place_of(like, TokenType.NULL, "null"), like)]
-        case exp.Column(this=exp.Identifier()) if len(expression.parts) == 1:
-            return [name_token(expression.name, like=like, quoted=expression.this.quoted)]
-        case _:
-            return None
-
-
-def name_token(text: str, *, like: Sequence[Token], quoted: bool) -> Token:
-    """A name as one token: a plain one reads as a name, also where it is a keyword."""
-    kind = TokenType.IDENTIFIER if quoted or not is_plain(text) else TokenType.VAR
-    return _with_comments(in_place_of(like, kind, text), like)
-
-
-def _with_comments(token: Token, like: Sequence[Token]) -> Token:
-    token.comments = [comment for each in like for comment in each.comments]
-    return token

@@ -17,9 +17,9 @@ from vde_dagster.core.model.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS
-from vde_dagster.core.sql.spark.reading import read_sql
 from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.sql.text import closed
+from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
@@ -152,7 +152,7 @@ def read_argument(
     found = _node(rest, dialect, problems, texts, columns) if rest else exp.null()
     if found is None:
         return None
-    normalized = normalize_identifiers(found, dialect=dialect)
+    normalized = normalize_identifiers(found, dialect="spark")
     for identifier in normalized.find_all(exp.Identifier):
         identifier.set("quoted", not _NAME.fullmatch(identifier.name))
     text = normalized.sql(dialect="spark", comments=False)

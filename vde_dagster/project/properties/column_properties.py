@@ -13,7 +13,6 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.columns import Column
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.spark.type_spelling import with_lower_words
-from vde_dagster.core.sql.translation.differences import with_precision
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import BRACKETS, Value
 from vde_dagster.project.properties.values import read_columns_of, read_options, read_text
@@ -70,8 +69,7 @@ def column_type(text: str, dialect: str = "spark") -> str | None:
     """
     try:
         given = sqlglot.parse_one(text, dialect=dialect, into=exp.DataType)
-        written = with_precision(given, dialect).sql("spark")
-        found = sqlglot.parse_one(written, dialect="spark", into=exp.DataType)
+        found = sqlglot.parse_one(given.sql("spark"), dialect="spark", into=exp.DataType)
     except (*SQL_ERRORS, RecursionError):
         return None
     if any(each.this not in _TYPES for each in found.find_all(exp.DataType)):

@@ -13,10 +13,10 @@ from vde_dagster.core.sql.data_names import normalized_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
-from vde_dagster.core.sql.spark.reading import read_spark, read_sql
+from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.text import closed
-from vde_dagster.core.sql.translation.differences import part_with_spark_meaning
-from vde_dagster.project.problems import Problems, message_and_advice, suggestion
+from vde_dagster.core.sql.translation import read_sql
+from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import read_expression
 
@@ -40,18 +40,10 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         found = read_expression(item, dialect, problems)
         if found is None:
             continue
-        before = len(problems.unsupported)
-        meant = _in_spark(normalized_names(found, dialect), item, dialect, problems)
-        key = _without_quotes(meant).sql("spark")
+        key = _without_quotes(normalized_names(found)).sql("spark")
         if found.find(exp.Column) is None:
             message = f"the unique_key {item.raw} has no column in it"
             problems.add(item.place, message, "Name the columns that distinguish rows.")
-        elif not _is_spark(key) and len(problems.unsupported) > before:
-            problems.found += problems.unsupported[before:]  # no earlier version could have it
-            del problems.unsupported[before:]
-        elif not _is_spark(key):
-            message = f"the unique_key {item.raw} cannot be written in Spark's SQL"
-            problems.add(item.place, message, "Check its types and functions.")
         else:
             keys.append(key)
     return tuple(keys)
@@ -110,22 +102,6 @@ def _sided(text: str, before: str) -> str:
 _BEFORE: Final = "SELECT "
 
 
-def _in_spark(node: T, value: Value, dialect: str, problems: Problems) -> T:
-    """A part translated for Spark; what has no single meaning there is a problem."""
-    meant, unclear = part_with_spark_meaning(node, dialect=dialect)
-    for _, why in unclear:
-        problems.reject(value.place, *message_and_advice(why))
-    return meant
-
-
-def _is_spark(text: str) -> bool:
-    try:
-        sqlglot.parse_one(text, dialect="spark")
-    except SQL_ERRORS:
-        return False
-    return True
-
-
 def _without_quotes(expression: exp.Expr) -> exp.Expr:
     """Names without quotes where they need none, so that `id` and "id" are one key."""
     for each in expression.find_all(exp.Identifier):
@@ -164,7 +140,7 @@ def read_when_matched(
         if not when.args.get("matched") or when.args.get("source"):
             message = "when_matched says only what happens to rows that match"
             problems.add(value.place, message, "Rows without a match are inserted by themselves.")
-        clause = _with_sides(when, value, "when_matched", dialect, problems)
+        clause = _with_sides(when, value, "when_matched", problems)
         if clause is not None:
             _check_action(clause, value, problems)
             clauses.append(clause)
@@ -222,7 +198,7 @@ def _conjunction(
         sided
         for item in items
         if (condition := _read_condition(item, name, dialect, problems)) is not None
-        and (sided := _with_sides(condition, item, name, dialect, problems)) is not None
+        and (sided := _with_sides(condition, item, name, problems)) is not None
     ]
     return exp.and_(*found) if found else None
 
@@ -243,12 +219,12 @@ def _is_list_of_texts(value: Value) -> bool:
     return items != (value,) and all(item.is_string for item in items)
 
 
-def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Problems) -> T | None:
+def _with_sides(node: T, value: Value, name: str, problems: Problems) -> T | None:
     """A clause with its sides named source and target; a column that names none is a problem.
 
     So is a sub-query, for which no clause is returned.
     """
-    normalized = normalized_names(node, dialect)
+    normalized = normalized_names(node)
     if normalized.find(exp.Query) is not None:
         message = f"{name} has a sub-query, which Iceberg's MERGE cannot have there"
         advice = "Make what it looks up a column of the model's own query, and name that here."
@@ -268,7 +244,7 @@ def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Proble
         if macro not in TIME_MACROS:
             message = f"{name} has the macro @{macro}, which is none that has a meaning there"
             problems.add(value.place, message, suggestion(macro, sorted(TIME_MACROS)))
-    return _in_spark(normalized, value, dialect, problems)
+    return normalized
 
 
 def _columns(node: exp.Expr) -> Iterator[exp.Column]:

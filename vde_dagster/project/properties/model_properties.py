@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,10 +12,8 @@ from vde_dagster.core.model.column_rules import ColumnRules
 from vde_dagster.core.model.kinds import Embedded, Kind, Seed, View
 from vde_dagster.core.model.late_data import LateDataPolicy
 from vde_dagster.core.model.model import Body, Call, Model, ModelSource, OwnAudit, Query
-from vde_dagster.core.model.session_settings import against_translation
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.defaults import SUPPORTED_DIALECTS, Defaults, is_dialect
 from vde_dagster.project.problems import Problems
@@ -100,7 +97,6 @@ def read_properties(
     values = known_properties(written, problems)
     name = _name(values.get("name"), default_name, place, problems)
     dialect = _dialect(values.get("dialect"), defaults.dialect, problems)
-    _check_session(dialect, values.get("dialect"), defaults, place, problems)
     kind = read_kind(values.get("kind"), dialect, problems)
     policy = read_late_data(values.get("late_data"), problems, catalog=defaults.catalog)
     storage = layout.read_storage(values, problems)
@@ -193,19 +189,6 @@ def _dialect(value: Value | None, default: str, problems: Problems) -> str:
         problems.add(value.place, f"unknown dialect {value.written!r}", advice)
         return default
     return dialect
-
-
-def _check_session(
-    dialect: str, value: Value | None, defaults: Defaults, place: Place, problems: Problems
-) -> None:
-    """Refuse another dialect if the session changes Spark's defaults of casts and numbers."""
-    settings = json.loads(defaults.session) if defaults.session else {}
-    against = () if is_spark(dialect) else against_translation(settings)
-    if against:
-        where = value.place if value is not None else place
-        what = f"{dialect} is translated for Spark's defaults, and spark.conf sets {against[0]}"
-        advice = "Leave the setting out, or write the model in Spark's dialect."
-        problems.add(where, what, advice)
 
 
 def _check_kind(

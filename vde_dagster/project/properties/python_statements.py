@@ -9,17 +9,16 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.statement_tables import temporary_names
+from vde_dagster.core.sql.table_names import project_names_of_statement
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
-from vde_dagster.project.pre_and_post_statements import statement_names
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
 
-_NONE: Final = Statements(
-    expressions=(), texts=(), stars=(), used_variables=frozenset(), used_files=frozenset()
-)
+_NONE: Final = Statements()
 
 
 def read_pre_and_post(
@@ -30,7 +29,7 @@ def read_pre_and_post(
     own = {key: Problems() for key in given}
     read = {key: _read(texts, properties, settings, own[key]) for key, texts in given.items()}
     every = tuple(each for found in read.values() for each in found.expressions)
-    named = [_named(found, every, properties, settings, own[key]) for key, found in read.items()]
+    named = [_named(found, every, settings, own[key]) for key, found in read.items()]
     for key, problem in own.items():
         # Which lines of the file a text comes from is not known.
         place = properties.places.get(key, Place(path=settings.source.path))
@@ -71,19 +70,15 @@ def _read(
 def _named(
     read: Statements,
     every: tuple[exp.Expr, ...],
-    properties: Properties,
     settings: Settings,
     problems: Problems,
 ) -> Statements:
     place = Place(path=settings.source.path)
     try:
-        named = statement_names(
-            read.expressions,
-            every=every,
-            dialect=properties.dialect,
-            catalog=settings.defaults.catalog,
-            place=place,
-            problems=problems,
+        catalog, temporary = settings.defaults.catalog, temporary_names(every)
+        named = tuple(
+            project_names_of_statement(each, catalog, temporary=temporary)
+            for each in read.expressions
         )
     except SQL_ERRORS as error:
         problems.add(place, f"it cannot be understood: {first_line(error)}", "Check the SQL.")

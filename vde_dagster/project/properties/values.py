@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS
-from vde_dagster.core.sql.spark.reading import read_sql
+from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import BRACKETS, Value

@@ -113,7 +113,6 @@ MACROS = [
 DIALECTS = [
     edit("the first rows of another dialect are more", POSTGRES + "SELECT a FROM raw.t ORDER BY a FETCH FIRST 3 ROWS ONLY", POSTGRES + "SELECT a FROM raw.t ORDER BY a FETCH FIRST 4 ROWS ONLY", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("the top rows of another dialect are more", TSQL + "SELECT TOP 3 a FROM raw.t ORDER BY a", TSQL + "SELECT TOP 4 a FROM raw.t ORDER BY a", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
-    edit("a division is of whole numbers in another dialect", "SELECT a, a / 2 AS k FROM raw.t", POSTGRES + "SELECT a, a / 2 AS k FROM raw.t", BREAKING("k", "m.y"), y=("SELECT k FROM m.x", REACHED("k")), z=("SELECT a FROM m.x", KEPT)),
     edit("another dialect says the same", "SELECT a, b FROM raw.t WHERE a > 1", POSTGRES + 'SELECT "a", b FROM raw.t WHERE (a > 1)', UNCHANGED, y=("SELECT a FROM m.x", UNCHANGED)),
 ]  # fmt: skip
 

@@ -18,7 +18,7 @@ SCHEMAS = {ModelName("raw", name): COLUMNS for name in ("t", "u")}
 def meaning(text: str) -> Meaning:
     query = parse_one(text, dialect="spark")
     assert isinstance(query, exp.Query)
-    return canonicalize(query, dialect="spark", schemas=SCHEMAS).meaning
+    return canonicalize(query, schemas=SCHEMAS).meaning
 
 
 def reads(part: MeaningPart) -> set[str]:

@@ -23,7 +23,6 @@ from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.sql.reads.alone import why_together
 from vde_dagster.core.sql.reads.bounds import Axis
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, time_column_of
-from vde_dagster.core.sql.rendering import spark_form
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
 TYPES = {"ts": "timestamp", "landed": "timestamp", "day": "date", "k": "int", "n": "int"}
@@ -46,7 +45,7 @@ def understood(sql: str) -> exp.Query:
     assert isinstance(parsed, exp.Query)
     columns = tuple(Column(name=name, type=type_) for name, type_ in TYPES.items())
     schemas = {ModelName("s", name): columns for name in TABLES}
-    return spark_form(canonicalize(parsed, dialect="spark", schemas=schemas).expression)
+    return canonicalize(parsed, schemas=schemas).expression
 
 
 def reason(query: exp.Query, unit: IntervalUnit) -> str:

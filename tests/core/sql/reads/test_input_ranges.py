@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import sqlglot
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.reads.input_ranges import WHOLE, InputRange, TimeAxis, input_ranges
-from vde_dagster.core.sql.rendering import spark_form
+from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit
 
 P, Q = ModelName("s", "p"), ModelName("s", "q")
@@ -23,10 +22,10 @@ HOUR = TimeAxis(column="ts", unit=IntervalUnit.HOUR)
 
 
 def qualified(sql: str, dialect: str = "spark") -> exp.Query:
-    parsed = sqlglot.parse_one(sql, read=dialect)
+    parsed = read_sql(sql, dialect)
     assert isinstance(parsed, exp.Query)
     schemas = {P: COLUMNS, Q: COLUMNS}
-    return spark_form(canonicalize(parsed, dialect=dialect, schemas=schemas).expression)
+    return canonicalize(parsed, schemas=schemas).expression
 
 
 def ranges(sql: str, dialect: str = "spark") -> Mapping[ModelName, InputRange]:

@@ -32,7 +32,6 @@ from vde_dagster.core.sql.reads.input_ranges import (
     WholeTable,
     input_ranges,
 )
-from vde_dagster.core.sql.rendering import spark_form
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
 FIRST = datetime(2024, 2, 27, tzinfo=UTC)
@@ -364,7 +363,7 @@ def understood(sql: str) -> exp.Query:
         each.model: (Column(name="ts", type=each.type), Column(name="k", type="int"))
         for each in TABLES.values()
     }
-    return spark_form(canonicalize(parsed, dialect="spark", schemas=schemas).expression)
+    return canonicalize(parsed, schemas=schemas).expression
 
 
 # Running ------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_four_times_the_query_takes_about_four_times_the_work(
         columns += [Column(name=f"c{at}", type="string") for at in range(size)]
         parsed = sqlglot.parse_one(written(size), read="spark")
         assert isinstance(parsed, exp.Query)
-        query = canonicalize(parsed, dialect="spark", schemas={RAW: columns}).expression
+        query = canonicalize(parsed, schemas={RAW: columns}).expression
         day = IntervalUnit.DAY
         axes = [TimeAxis(column=each.name, unit=day, type=each.type) for each in columns]
         cutting = Cutting(unit=day, in_batches=True)

@@ -33,7 +33,7 @@ SCHEMAS = {
 def canonical(text: str) -> CanonicalQuery:
     query = read_spark(text)
     assert isinstance(query, exp.Query)
-    return canonicalize(project_names(query, "lake"), dialect="spark", schemas=SCHEMAS)
+    return canonicalize(project_names(query, "lake"), schemas=SCHEMAS)
 
 
 def meaning(text: str) -> Meaning:
@@ -164,7 +164,7 @@ def test_a_stored_query_with_such_a_star_can_be_read(
     query = read_spark(REFUSED[0][0])
     assert isinstance(query, exp.Query)
     named, undeclared = project_names(query, "lake"), len(schemas) > len(SCHEMAS)
-    read = partial(canonicalize, named, dialect="spark", schemas=schemas, undeclared=undeclared)
+    read = partial(canonicalize, named, schemas=schemas, undeclared=undeclared)
     with pytest.raises(QueryInvalid):
         read()
     (refusal,) = read(is_stored=True).refusals

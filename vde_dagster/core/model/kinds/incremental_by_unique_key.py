@@ -12,7 +12,7 @@ from vde_dagster.core.model.kinds.written_merge import WrittenMerge
 from vde_dagster.core.model.writes import MergeRows, Write
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import macros_placed
-from vde_dagster.core.sql.rendering import in_spark
+from vde_dagster.core.sql.translation import transpiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,10 @@ class IncrementalByUniqueKey(KindFacts):
     def write(self, what: Evaluation) -> Write:
         """Insert and update rows by their key."""
         times = TimeRange.of(what.interval, execution_time=what.execution_time)
-        clauses = self.written.when_matched or in_spark(self.when_matched)
-        condition = self.written.merge_filter or in_spark([self.merge_filter])
+        clauses = self.written.when_matched or " ".join(map(transpiled, self.when_matched))
+        condition = self.written.merge_filter
+        if not condition and self.merge_filter is not None:
+            condition = transpiled(self.merge_filter)
         return MergeRows(
             interval=what.interval,
             key=self.written.key or self.unique_key,

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, TypeVar
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.spark.interval_sums import with_closed_sums
 from vde_dagster.core.sql.spark.lambdas import bind_lambdas
-from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
 
 ExprT = TypeVar("ExprT", bound=exp.Expr)
 
@@ -295,15 +294,6 @@ def read_spark(text: str) -> exp.Expr:
     tree = with_spark_precedence(with_closed_sums(found[0]), tokens)
     bind_lambdas(tree)
     return tree
-
-
-def read_sql(text: str, dialect: str) -> exp.Expr:
-    """The tree of one statement or expression in a dialect; in Spark's as Spark reads it.
-
-    Raises:
-        sqlglot.errors.SqlglotError: It is no single statement.
-    """
-    return read_spark(text) if is_spark(dialect) else parse_one(text, dialect=dialect)
 
 
 def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:

@@ -268,6 +268,10 @@ _SYNTAX: Final[dict[type[exp.Expr], tuple[str, str]]] = {
         "QUALIFY",
         "Write `SELECT ... FROM (SELECT ..., <window> AS w FROM ...) WHERE w = 1`.",
     ),
+    exp.TsOrDsAdd: (
+        "DATE_ADD and DATE_SUB with an interval",
+        "Write `DATE_SUB(day, 30)`, or `time - INTERVAL 30 DAYS`; or declare the model's dialect.",
+    ),
     exp.Slice: ("slices in brackets", "Write `slice(<array>, <start>, <length>)`."),
     exp.Union: ("UNION BY NAME", "Name the columns in the same order and write UNION."),
     exp.XMLElement: ("XMLELEMENT", "Write to_xml."),
@@ -279,6 +283,8 @@ def _is_other(node: exp.Expr) -> bool:
     match node:
         case exp.Union():
             return bool(node.args.get("by_name"))
+        case exp.TsOrDsAdd():
+            return node.expression.find(exp.Interval) is not None
         case exp.CTE():
             return node.args.get("materialized") is not None
         case exp.Distinct():

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.errors import Place
-from vde_dagster.project.macros.edits import Edit, Glue, edited
 from vde_dagster.project.macros.language import MacroScope, read_statements
-from vde_dagster.project.macros.tokens import MacroError
 from vde_dagster.project.problems import Problems
 
 VARIABLES: Mapping[str, object] = {
@@ -170,45 +167,72 @@ def test_where_something_is_needed_nothing_is_refused(text: str) -> None:
     assert [each.place.line for each in problems.found] == [3]
 
 
-def edit(text: str, word: str, by: str, *glue: Glue, wrapped: bool = False) -> str:
-    """The text after one word of it was replaced."""
-    tokens = Dialect.get_or_raise("spark").tokenize(text)
-    (token,) = [each for each in tokens if each.text == word]
-    return edited(text, tokens, [(token.start, token.end, Edit(by, wrapped=wrapped, glue=glue))])
+def refused(text: str) -> str:
+    problems = Problems()
+    scope = MacroScope(variables=VARIABLES, functions={})
+    place = Place(path=Path("models/m.sql"), line=3)
+    read_statements(text, dialect="spark", place=place, scope=scope, problems=problems)
+    (problem,) = problems.found
+    return problem.message
 
 
 def test_a_comment_at_the_end_of_what_is_wrapped_closes_no_parenthesis() -> None:
-    found = edit("SELECT  M /* x */ * 2", "M", "a + b -- c", wrapped=True)
-    assert found == "SELECT  (a + b -- c\n) /* x */ * 2"
+    text = "@DEF(m, a + b -- c\n);\nSELECT  @m /* x */ * 2 FROM t"
+    assert texts_of(text) == ("SELECT  (a + b -- c\n) /* x */ * 2 FROM t",)
+
+
+@pytest.mark.parametrize("text", ["@IF(FALSE, a) + 1", "1 + @IF(FALSE, a)", "(@IF(FALSE, a)) + 1"])
+def test_what_should_go_with_a_macro_and_is_not_there_is_refused(text: str) -> None:
+    assert "gives nothing here" in refused(f"SELECT {text} AS x FROM t")
 
 
 @pytest.mark.parametrize(
-    "text,glue,expected",
+    "condition",
+    ["a BETWEEN @IF(FALSE, b) AND c", "a BETWEEN b AND @IF(FALSE, c)", "@IF(FALSE, a) = 1"],
+)
+def test_an_operand_is_no_condition_that_may_be_left_out(condition: str) -> None:
+    assert "gives nothing here" in refused(f"SELECT a FROM t WHERE x AND {condition} AND y")
+
+
+def test_two_macros_that_give_nothing_are_refused_where_they_meet() -> None:
+    text = "SELECT a FROM t WHERE @IF(FALSE, b) AND @IF(FALSE, c)"
+    assert "two macros that give nothing meet" in refused(text)
+
+
+@pytest.mark.parametrize(
+    "text,expected",
     [
-        ("SELECT a , M AS x , b", [Glue.ALIAS, Glue.COMMA], "SELECT a ,  b"),
-        ("SELECT a, M x", [Glue.ALIAS, Glue.COMMA], "SELECT a"),
-        ("x WHERE NOT ( M ) OR b", [Glue.PARENTHESES, Glue.BEFORE, Glue.AFTER], "x WHERE  b"),
-        ("x GROUP BY M HAVING b", [Glue.CLAUSE], "x  HAVING b"),
-        ("x ORDER BY M DESC NULLS LAST", [Glue.DIRECTION, Glue.CLAUSE], "x "),
+        ("SELECT @IF(TRUE, a -- why\n) AS x FROM t", "SELECT a -- why\n AS x FROM t"),
+        (
+            "SELECT @EACH([a, b], x -> x -- why\n), c FROM t",
+            "SELECT a -- why\n, b -- why\n, c FROM t",
+        ),
+        ("SELECT f(@IF(TRUE, a /* why */), b)", "SELECT f(a /* why */, b)"),
+        ("@DEF(s, a + b); SELECT @s x, @s .b FROM t", "SELECT (a + b) x, (a + b) .b FROM t"),
+        (
+            "@DEF(f, date -> DATE '2024-01-01' - @date); SELECT @f(a)",
+            "SELECT DATE '2024-01-01' - a",
+        ),
     ],
 )
-def test_what_goes_with_a_macro_goes_from_the_inside_to_the_outside(
-    text: str, glue: list[Glue], expected: str
-) -> None:
-    assert edit(text, "M", "", *glue) == expected
+def test_what_is_put_in_leaves_the_words_behind_it_as_they_are(text: str, expected: str) -> None:
+    assert texts_of(text) == (expected,)
 
 
-@pytest.mark.parametrize(
-    "text,glue", [("M + 1", Glue.BEFORE), ("(M, 1)", Glue.PARENTHESES), ("1 + M", Glue.AFTER)]
-)
-def test_what_should_go_with_a_macro_and_is_not_there_is_refused(text: str, glue: Glue) -> None:
-    with pytest.raises(MacroError, match="gives nothing here"):
-        edit(text, "M", "", glue)
+@pytest.mark.parametrize("text", ["SELECT t.@IF(TRUE, a + b)", "SELECT a AS @IF(TRUE, b + 1)"])
+def test_a_name_is_needed_where_one_stands(text: str) -> None:
+    assert "a name is needed here" in refused(text)
 
 
-def test_two_edits_that_meet_are_refused() -> None:
-    text = "M AND N"
-    tokens = Dialect.get_or_raise("spark").tokenize(text)
-    both = [(0, 0, Edit("", glue=(Glue.AFTER,))), (6, 6, Edit("", glue=(Glue.BEFORE,)))]
-    with pytest.raises(MacroError, match="two macros that give nothing meet"):
-        edited(text, tokens, both)
+def test_what_does_not_parse_in_a_condition_has_its_line() -> None:
+    problems = Problems()
+    place = Place(path=Path("models/m.sql"), line=3)
+    scope = MacroScope(variables={}, functions={})
+    text = "SELECT a,\n@IF(1 + , b)\nFROM t"
+    read_statements(text, dialect="spark", place=place, scope=scope, problems=problems)
+    assert [each.place.line for each in problems.found] == [4]
+
+
+def test_a_from_in_a_call_is_no_table() -> None:
+    text = "SELECT EXTRACT(YEAR FROM @IF(TRUE, a + b)) AS y FROM @VAR('name')"
+    assert texts_of(text) == ("SELECT EXTRACT(YEAR FROM (a + b)) AS y FROM `orders`",)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""The SQL that Spark gets: translated dialects, names in places and columns, statements."""
+"""The SQL that Spark gets: names in places and columns, statements."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from tests.core.graph.rendered import (
     EMBEDDED,
     STORED,
     D,
-    E,
-    S,
     by_time,
     full,
     graph_of,
-    plain,
     render,
     run,
     text_of,
@@ -28,92 +25,6 @@ from vde_dagster.core.names import (
     environment_view,
     physical_table,
 )
-
-DIALECTS = [
-    ("duckdb", "SELECT i::TEXT AS x FROM raw.t", "SELECT CAST(i AS STRING) AS x FROM raw.t"),
-    ("duckdb", "SELECT i // 2 AS x FROM raw.t", "SELECT i DIV 2 AS x FROM raw.t"),
-    ("duckdb", "SELECT [7, 8][1] AS x", "SELECT GET(ARRAY(7, 8), 0) AS x"),
-    ("duckdb", "SELECT * EXCLUDE (v) FROM raw.u", "SELECT i, k FROM raw.u"),
-    (
-        "duckdb",
-        "SELECT strftime(ts, '%Y%m%d') AS x FROM raw.t",
-        "SELECT DATE_FORMAT(ts, 'yyyyMMdd') AS x FROM raw.t",
-    ),
-    (
-        "duckdb",
-        "SELECT i FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt",
-        f"SELECT i FROM raw.t WHERE ts BETWEEN {S} AND {E}",
-    ),
-    (
-        "bigquery",
-        "SELECT CAST(i AS INT64) AS x FROM `raw.t`",
-        "SELECT CAST(i AS BIGINT) AS x FROM raw.t",
-    ),
-    (
-        "bigquery",
-        "SELECT i FROM raw.t WHERE day BETWEEN DATE_SUB(@start_date, INTERVAL 30 DAY) AND @end_date",
-        f"SELECT i FROM raw.t WHERE day BETWEEN {D} - INTERVAL '30' DAY AND {D}",
-    ),
-    ("bigquery", "SELECT FORMAT_DATE('%Y%m%d', @start_date) AS x", [("20240101",)]),
-    (
-        "bigquery",
-        "SELECT TIMESTAMP_TRUNC(ts, DAY) AS x FROM raw.t",
-        "SELECT DATE_TRUNC('DAY', ts) AS x FROM raw.t",
-    ),
-    ("bigquery", "SELECT * EXCEPT (v) FROM raw.u", "SELECT i, k FROM raw.u"),
-    ("postgres", "SELECT i::text AS x FROM raw.t", "SELECT CAST(i AS STRING) AS x FROM raw.t"),
-    (
-        "postgres",
-        "SELECT to_char(@start_date, 'YYYYMMDD') AS x",
-        f"SELECT DATE_FORMAT({D}, 'yyyyMMdd') AS x",
-    ),
-    (
-        "postgres",
-        "SELECT @start_dtntz - INTERVAL '1 hour' AS x",
-        "SELECT CAST('2024-01-01 00:00:00' AS TIMESTAMP_NTZ) - INTERVAL '1' HOUR AS x",
-    ),
-    # Spark has no DISTINCT ON: the first row of each key
-    (
-        "postgres",
-        "SELECT DISTINCT ON (k) k, i FROM raw.u ORDER BY k, i",
-        [("a", 1), ("b", 2), ("z", 9)],
-    ),
-    ("snowflake", "SELECT DATEADD(day, -1, @end_date) AS x", f"SELECT {D} - INTERVAL '1' DAY AS x"),
-    ("snowflake", "SELECT IFF(@start_hour > 1, 'a', 'b') AS x", "SELECT IF(0 > 1, 'a', 'b') AS x"),
-    ("mysql", "SELECT IFNULL(v, 0) AS x FROM raw.u", "SELECT COALESCE(v, 0) AS x FROM raw.u"),
-    (
-        "trino",
-        "SELECT date_add('day', -1, @start_date) AS x",
-        f"SELECT {D} - INTERVAL '1' DAY AS x",
-    ),
-]
-
-
-@pytest.mark.parametrize("dialect,query,expected", DIALECTS)
-def test_any_dialect_becomes_sparks(
-    dialect: str, query: str, expected: str | list[tuple[object, ...]]
-) -> None:
-    rendered = render(full(query, f"dialect {dialect}")).query
-    if isinstance(expected, list):
-        assert run(rendered) == expected
-    else:
-        assert plain(rendered).lower() == plain(expected).lower()
-
-
-@pytest.mark.parametrize("dialect", ["snowflake", "postgres"])
-def test_what_would_be_left_out_is_refused(dialect: str) -> None:
-    text = full("SELECT TO_CHAR(i, '999') AS x FROM raw.t", f"dialect {dialect}")
-    with pytest.raises(ProjectInvalid, match=r"sql:2: m\.x: .* has no proven translation to Spark"):
-        render(text)
-
-
-def test_what_would_be_left_out_of_a_statement_is_refused_too() -> None:
-    text = full(
-        "DELETE FROM raw.t WHERE TO_CHAR(day, 'yyyyMM') = '202401';\nSELECT 1 AS x",
-        "dialect snowflake",
-    )
-    with pytest.raises(Refused, match="the delete statement cannot be written in Spark's SQL"):
-        render(text)
 
 
 def test_what_a_printer_would_leave_out_runs_as_it_is_written_in_sparks_dialect() -> None:
@@ -263,15 +174,3 @@ def test_the_zone_of_the_cron_changes_no_literal(zone: str) -> None:
     query = "SELECT i, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
     zoned = render(by_time(query, properties=f"cron '0 7 * * *', cron_tz '{zone}'"))
     assert text_of(zoned.query) == text_of(render(by_time(query)).query)
-
-
-@pytest.mark.parametrize("dialect", ["snowflake", "postgres"])
-def test_names_meet_whatever_case_a_dialect_prefers(dialect: str) -> None:
-    rendered = render(full("SELECT T.I, k AS kk FROM RAW.t AS T", f"dialect {dialect}")).query
-    assert plain(rendered) == plain("SELECT t.i AS i, t.k AS kk FROM raw.t AS t")
-
-
-@pytest.mark.parametrize("dialect", ["postgres", "trino", "tsql", "redshift"])
-def test_whole_numbers_are_divided_as_the_dialect_does(dialect: str) -> None:
-    rendered = render(full("SELECT i / 2 AS half FROM raw.u", f"dialect {dialect}")).query
-    assert run(rendered) == [(0,), (1,), (1,), (4,)]

@@ -1,0 +1,166 @@
+"""Texts that macros are filled into, each part with its line in the file, and their trees."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.sql.dialects import is_spark, reads_parameters
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.spark.interval_sums import with_closed_sums
+from vde_dagster.core.sql.spark.lambdas import bind_lambdas
+from vde_dagster.core.sql.spark.reading import spark_tokens, with_spark_precedence
+from vde_dagster.project.macros.tokens import in_place_of
+
+_STATEMENT: Final = None
+_KINDS: Final[tuple[type[exp.Expr] | None, ...]] = (exp.Expr, _STATEMENT, exp.Ordered)
+"""What a text that stands in another one may be, in the order in which it is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text and its line; what a macro made is all on the line of its call."""
+
+    text: str
+    line: int
+    is_made: bool = False
+
+    def line_at(self, offset: int) -> int:
+        """The line of a character."""
+        return self.line if self.is_made else self.line + self.text.count("\n", 0, offset)
+
+
+Written = tuple[Piece, ...]
+"""A text with its lines."""
+
+
+def text_of(written: Written) -> str:
+    """The text itself."""
+    return "".join(each.text for each in written)
+
+
+def line_in_file(written: Written, line: int) -> int:
+    """The line of the file for one of a text, the first being 1."""
+    text = text_of(written)
+    start = sum(len(each) for each in text.splitlines(keepends=True)[: line - 1])
+    return _line_at(written, start)
+
+
+def _line_at(written: Written, offset: int) -> int:
+    starts = list(accumulate((len(each.text) for each in written), initial=0))
+    at = min(bisect_right(starts, offset), len(written)) - 1
+    return written[at].line_at(offset - starts[at])
+
+
+def joined(parts: Iterable[Written], between: str) -> Written:
+    """Texts in a row with another one between each two."""
+    found: list[Piece] = []
+    for part in parts:
+        if found:
+            found.append(Piece(between, found[-1].line, is_made=True))
+        found += part
+    return tuple(found)
+
+
+def read_statement(written: Written, around: Sequence[Token], dialect: Dialect) -> exp.Expr:
+    """The tree of a statement; its parts have the lines of the file.
+
+    Args:
+        written: The statement, its macros filled in.
+        around: The author's words, whose first and last comments belong to it.
+        dialect: Its own.
+
+    Raises:
+        sqlglot.errors.SqlglotError: It is no SQL of the dialect.
+    """
+    text = text_of(written)
+    tokens = _relined(dialect.tokenize(text), written)
+    if not tokens:
+        raise ParseError("there is nothing but a comment")
+    behind = around[-1].comments if len(around) > 1 else []
+    for at, comments in ((0, around[0].comments), (-1, behind)):
+        known = tokens[at].comments
+        new = [each for each in comments if each not in known]
+        tokens[at] = _with_comments(tokens[at], [*new, *known] if at == 0 else [*known, *new])
+    return tree_of(tokens, text, dialect)
+
+
+def read_part(written: Written, dialect: Dialect) -> exp.Expr:
+    """The tree of an expression, a query, or an item of ORDER BY.
+
+    Raises:
+        sqlglot.errors.SqlglotError: It is none of these.
+    """
+    text = text_of(written)
+    tokens = _relined(dialect.tokenize(text), written)
+    wrong: list[ParseError] = []
+    for kind in _KINDS:
+        try:
+            return tree_of(tokens, text, dialect, kind)
+        except ParseError as error:
+            wrong.append(error)
+    raise wrong[0]
+
+
+def tree_of(
+    tokens: Sequence[Token], text: str, dialect: Dialect, kind: type[exp.Expr] | None = None
+) -> exp.Expr:
+    """The tree of some tokens, macros for times and columns as parameters.
+
+    Raises:
+        sqlglot.errors.SqlglotError: They are nothing of this kind.
+    """
+    parser, own = dialect.parser(), is_spark(dialect)
+    taken = spark_tokens(tokens, text) if own else _with_macros_as_names(tokens, dialect)
+    found = parser.parse(taken, text) if kind is None else parser.parse_into(kind, taken, text)
+    if len(found) != 1 or found[0] is None:
+        raise ParseError("there is nothing but a comment")
+    tree = with_closed_sums(found[0])
+    holder = exp.Tuple(expressions=[with_spark_precedence(tree, taken) if own else tree])
+    for column in [] if own else list(holder.find_all(exp.Column)):
+        if column.name.startswith("@") and len(column.parts) == 1 and not column.this.quoted:
+            column.replace(exp.Parameter(this=exp.var(column.name[1:])))
+    bind_lambdas(holder)
+    (whole,) = holder.expressions
+    return whole.pop()  # type: ignore[no-any-return]
+
+
+def _relined(tokens: Iterable[Token], written: Written) -> list[Token]:
+    """Tokens of a text with the lines of the file."""
+    starts = list(accumulate((len(each.text) for each in written), initial=0))
+    found: list[Token] = []
+    for token in tokens:
+        at = bisect_right(starts, token.start) - 1
+        line = written[at].line_at(token.start - starts[at])
+        kind, text = token.token_type, token.text
+        found.append(Token(kind, text, line, token.col, token.start, token.end, token.comments))
+    return found
+
+
+def _with_comments(token: Token, comments: list[str]) -> Token:
+    kind, text = token.token_type, token.text
+    return Token(kind, text, token.line, token.col, token.start, token.end, comments)
+
+
+def _with_macros_as_names(tokens: Sequence[Token], dialect: Dialect) -> list[Token]:
+    """Tokens in which ``@start_ds`` is one name, if the dialect has no parameters like it."""
+    if reads_parameters(type(dialect)):
+        return list(tokens)
+    found: list[Token] = []
+    for token in tokens:
+        before = found[-1] if found else None
+        name = token.text.lower()
+        if name in TIME_MACROS and before is not None and before.token_type is TokenType.PARAMETER:
+            found[-1] = in_place_of((before, token), TokenType.VAR, f"@{name}")
+            found[-1].comments = token.comments
+        else:
+            found.append(token)
+    return found
