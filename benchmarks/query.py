@@ -26,13 +26,16 @@ QUERIES: Final = {
 }
 
 
+_DEMO: Final = Path(__file__).parents[1] / "examples/demo/demo.py"
+
+
 def built(folder: Path) -> Path:
     """The example, built in a folder unless it is there."""
     example = folder / "query" / "nyc_flights"
     if not (example / ".built").exists():
         print("building the example ...", file=sys.stderr)
         subprocess.run(
-            [_vde(), "demo", str(example), "--no-story", "--format", "json"],
+            [sys.executable, str(_DEMO), str(example), "--no-story", "--format", "json"],
             stdout=subprocess.DEVNULL,
             check=True,
         )

@@ -68,7 +68,7 @@ READING: Final = (
     "test", "environments --format json", "diff dev prod", "ci status", "state check", "late",
     "janitor --dry-run", "create-external-models",
 )  # fmt: skip
-_NOT_TRIED: Final = ("ui", "demo", "jars", "doctor", "init")
+_NOT_TRIED: Final = ("ui", "jars", "doctor", "init")
 """Commands that serve, download, start processes, or write elsewhere than in the project."""
 VALUES: Final[tuple[object, ...]] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, -(2**70), 10**400, 1.5, -0.0, 1e308, float("nan"),

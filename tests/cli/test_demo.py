@@ -20,15 +20,15 @@ import expected
 import landing
 import pytest
 from dagster_graphql.schema import create_schema
+from demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR
 
-from tests.cli.calling import NO_JAVA, call, run_vde
+from tests.cli.calling import NO_JAVA, call, call_demo, run_demo, run_vde
 from tests.cli.conftest import WithoutJava
 from tests.depth import is_full
 from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.orchestration.served import served
 from vde_dagster import build_definitions
 from vde_dagster.cli.copying import copy_project
-from vde_dagster.cli.demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, physical_table
@@ -77,7 +77,7 @@ def demo(
             stack.enter_context(interpreted_in_short_form(spark, adaptive=True))
             take_catalog(folder)
         days, asked = (3, []) if is_full() else (1, ["--until", "2013-01-02"])
-        facts, progress = run_demo(folder, "--no-story", *asked)
+        facts, progress = told(folder, "--no-story", *asked)
         yield Demo(folder=folder, days=days, facts=facts, progress=progress)
 
 
@@ -88,14 +88,14 @@ def take_catalog(folder: Path) -> None:
         settings.write(f"catalog: {{name: demo_{uuid.uuid4().hex[:8]}}}\n")
 
 
-def run_demo(folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
+def told(folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
     """Its document and its progress."""
-    command: list[str | Path] = ["demo", folder, *arguments, "--format", "json"]
+    command: list[str | Path] = [folder, *arguments, "--format", "json"]
     if is_full():
-        done = run_vde(*command)
+        done = run_demo(*command)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout), done.stderr
-    here = call(*command)
+    here = call_demo(*command)
     assert here.exit_code == 0, here.stderr
     return json.loads(here.stdout), here.stderr
 
@@ -253,7 +253,7 @@ def test_the_readme_shows_true_output(demo: Demo) -> None:
 
 @pytest.mark.full  # what the last test says of a demo that goes on
 def test_a_second_demo_builds_nothing_and_shows_the_same(demo: Demo) -> None:
-    again, progress = run_demo(demo.folder, "--no-story")
+    again, progress = told(demo.folder, "--no-story")
     assert "Nothing to be done: prod is up to date." in progress
     assert (again["models"], again["queries"]) == (demo.facts["models"], demo.facts["queries"])
 
@@ -298,7 +298,7 @@ def test_catch_up_explains_what_landed_since_without_java(
 @pytest.fixture(scope="module")
 def story(demo: Demo) -> dict[str, Any]:
     """The demo that goes on with its six chapters, so it comes after what asks for whole days."""
-    facts, _ = run_demo(demo.folder)
+    facts, _ = told(demo.folder)
     return facts
 
 
@@ -398,7 +398,7 @@ def test_in_the_end_the_files_are_what_prod_shows(demo: Demo, story: dict[str, A
 
 @pytest.mark.full
 def test_told_again_the_story_computes_nothing(demo: Demo, story: dict[str, Any]) -> None:
-    again, _ = run_demo(demo.folder)
+    again, _ = told(demo.folder)
     assert len(again["chapters"]) == len(story["chapters"])
     rows = [sum(each["rows"] or 0 for each in one["computed"]) for one in again["chapters"]]
     assert rows == [0] * 6

@@ -1,4 +1,4 @@
-"""`vde demo --example customer_lifecycle`: what each delivery of events leads to."""
+"""`./run demo --example customer_lifecycle`: what each delivery of events leads to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.calling import call
+from tests.cli.calling import call_demo
 from tests.orchestration.lifecycle_landing import EXAMPLE
 from vde_dagster.cli.copying import copy_project
 
@@ -31,7 +31,7 @@ def test_it_tells_the_seeds_story_and_again_has_nothing_to_tell(
     copy_project(EXAMPLE, folder)
     with (folder / "vde.yaml").open("a", encoding="utf-8") as settings:
         settings.write(f"catalog: {{name: demo_{uuid.uuid4().hex[:8]}}}\n")
-    done = call("demo", folder, "--example", "customer_lifecycle", "--format", "json")
+    done = call_demo(folder, "--example", "customer_lifecycle", "--format", "json")
     assert done.exit_code == 0, done.stderr
     chapters = {each["delivery"]: each["sessions"] for each in json.loads(done.stdout)["chapters"]}
     written = {
@@ -46,7 +46,7 @@ def test_it_tells_the_seeds_story_and_again_has_nothing_to_tell(
     assert written["rest", STATE] == hours((7, 8))
     assert ("rest", "lifecycle.cancels") not in written
     assert written["converging", STATE] == hours((3, 5), (8, 9))
-    again = call("demo", folder, "--example", "customer_lifecycle")
+    again = call_demo(folder, "--example", "customer_lifecycle")
     assert again.exit_code == 0, again.stderr
     assert again.stdout.count("nothing to load") == 4
     assert "upgraded" in again.stdout

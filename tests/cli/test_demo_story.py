@@ -8,10 +8,10 @@ from typing import Any
 
 import landing
 import pytest
+from demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR, Edit
 
 from tests.cli.calling import call
 from vde_dagster.cli.copying import copy_project
-from vde_dagster.cli.demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR, Edit
 
 EXAMPLE = Path(landing.__file__).parent
 EDITS = [EARLY_IS_NO_DELAY, SCHEDULED_HOUR]

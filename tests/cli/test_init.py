@@ -22,6 +22,7 @@ from dagster._grpc.utils import get_loadable_targets
 import vde_dagster
 from tests.cli.calling import call
 from vde_dagster import build_definitions
+from vde_dagster.cli.examples import EXAMPLES
 from vde_dagster.core.names import InvalidName
 
 
@@ -170,3 +171,19 @@ def test_an_empty_folder_is_fine(tmp_path: Path) -> None:
 def test_an_environment_with_an_empty_name_is_not_production(project: Path) -> None:
     with pytest.raises(InvalidName, match="'' is no name for an environment"):
         build_definitions(project, environment="")
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_it_copies_an_example_that_loads_and_keeps_what_is_edited(
+    tmp_path: Path, example: str
+) -> None:
+    folder = tmp_path / "copy"
+    done = call("init", folder, "--example", example)
+    assert done.exit_code == 0, done.stderr
+    assert str(folder / "README.md") in done.output
+    read = call("fingerprint", "--project", folder, "--format", "json")
+    assert read.exit_code == 0, read.stderr
+    readme = folder / "README.md"
+    readme.write_text("mine\n")
+    assert call("init", folder, "--example", example).exit_code == 0
+    assert readme.read_text() == "mine\n"

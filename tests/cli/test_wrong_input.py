@@ -31,7 +31,6 @@ def test_help_lists_every_command() -> None:
         ["query"],
         ["query", "SELECT 1", "--limit", "0"],
         ["catch-up", "a.b.c.d"],
-        ["demo", "--until", "yesterday"],
         ["ui", "--port", "0"],
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTEST = ["-m", "pytest", "-n", "2", "--dist", "loadgroup"]
+DEMO = "examples/demo/demo.py"
 STUB = '#!/bin/sh\nprintf \'%s|\' "${0##*/}" "$PWD" "$@"\n'
 
 
@@ -78,8 +79,8 @@ def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
     [
         (["vde", "plan", "a b"], "vde", False, ["plan", "a b"]),
         (["dagster", "dev"], "dagster", False, ["dev"]),
-        (["demo"], "vde", True, ["demo"]),
-        (["demo", "my folder"], "vde", False, ["demo", "my folder"]),
+        (["demo"], "python", True, [DEMO]),
+        (["demo", "my folder"], "python", False, [DEMO, "my folder"]),
         (["bench", "-q"], "python", True, ["-m", "benchmarks", "-q"]),
         (["defects", "R8"], "python", True, ["-m", "tests.defects", "R8"]),
         (["soak", "--days", "2"], "python", True, ["-m", "tests.soak", "--days", "2"]),
@@ -102,7 +103,8 @@ def test_where_all_is_current_it_only_hands_over(
     done = call(clone, *arguments, cwd=tmp_path)
     folder = clone if at_home else tmp_path
     assert done.stderr == ""
-    assert done.stdout.split("|")[:-1] == [program, str(folder), *handed_over]
+    there = [str(clone / each) if each == DEMO else each for each in handed_over]
+    assert done.stdout.split("|")[:-1] == [program, str(folder), *there]
 
 
 @pytest.mark.parametrize("command", ["test", "bench", "defects"])

@@ -14,13 +14,18 @@ again takes a tenth of a short command.
 """
 
 
-def main() -> None:
-    """Run `vde` with the arguments of this process; never returns."""
+def begin_process() -> None:
+    """Set up this process for one command: its collection of cycles, and what is logged."""
     gc.set_threshold(_OBJECTS)
-    from vde_dagster.cli.commands import vde
-
     # The code that calls sqlglot reports its warnings itself, with file and line.
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     # What goes wrong with the JVM is reported once, by `failures`.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+
+def main() -> None:
+    """Run `vde` with the arguments of this process; never returns."""
+    begin_process()
+    from vde_dagster.cli.commands import vde
+
     vde(prog_name="vde")

@@ -21,11 +21,8 @@ class Listed:
 
 
 COMMANDS: Final = {
-    "demo": Listed(
-        module="vde_dagster.cli.demo", summary="Set up an example, build it and show it."
-    ),
     "init": Listed(
-        module="vde_dagster.cli.init", summary="Create a small project that is ready to run."
+        module="vde_dagster.cli.init", summary="Create a small project, or copy an example."
     ),
     "plan": Listed(
         module="vde_dagster.cli.plan",
@@ -168,8 +165,23 @@ COMMANDS: Final = {
 }
 
 
-class LazyGroup(click.Group):
-    """Imports a command when it is called; every failure leaves through `failures`."""
+class Reporting(click.Command):
+    """A command whose failures leave through `failures`."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
+        """Run a command. Exit code 1 with a message where it is refused or fails."""
+        try:
+            with failures.warnings_reported(ctx):
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click knows them; the last is `vde ... | head`
+        except Exception as error:  # the outermost edge: a message, not a traceback
+            failures.report(ctx, error)
+            ctx.exit(1)
+
+
+class LazyGroup(Reporting, click.Group):
+    """Imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order in which a new user needs them."""
@@ -188,17 +200,6 @@ class LazyGroup(click.Group):
         """The list of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, listed.summary) for name, listed in COMMANDS.items()])
-
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
-        """Run a command. Exit code 1 with a message where it is refused or fails."""
-        try:
-            with failures.warnings_reported(ctx):
-                return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
-            raise  # click knows them; the last is `vde ... | head`
-        except Exception as error:  # the outermost edge: a message, not a traceback
-            failures.report(ctx, error)
-            ctx.exit(1)
 
 
 @click.group(

@@ -1,4 +1,4 @@
-"""`vde init`: a small project that runs at once."""
+"""`vde init`: a small project that runs at once, or one of the examples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.copying import project_files
+from vde_dagster.cli.examples import EXAMPLES, copied_example
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
@@ -18,15 +19,21 @@ _NAME: Final = "name: my_project"
 _QUERY: Final = "SELECT * FROM mart.revenue"
 
 
-@click.command("init", short_help="Create a small project that is ready to run.")
+@click.command("init", short_help="Create a small project, or copy an example.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option("--example", type=click.Choice(EXAMPLES), help="Copy this example instead.")
 @options.WITH_DEBUG
-def command(*, folder: Path) -> None:
+def command(*, folder: Path, example: str | None) -> None:
     """Create a project of three models in DIR, which must be empty or missing.
 
     It has a seed with orders, a model that reads it, a unit test of that, and a view. It needs
-    nothing else: no server, no account, no data of yours.
+    nothing else: no server, no account, no data of yours. The examples have a README.md that says
+    how to go on.
     """
+    if example is not None:
+        copied_example(example, folder)
+        click.echo(f"The example is in {folder}. {folder / 'README.md'} says how to go on.")
+        return
     if folder.is_dir() and any(folder.iterdir()):
         raise Refused(
             f"{folder} is not empty, and nothing was written", advice="Name a new folder."

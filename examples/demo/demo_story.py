@@ -1,4 +1,4 @@
-"""How `vde demo` goes on after the build: what environments are for, in six chapters.
+"""How `./run demo` goes on after the build: what environments are for, in six chapters.
 
 Each chapter does what the commands that it prints do, on the project in the user's folder. Its
 figures are counted from what was done. The second and the fifth chapter edit a file of the project,
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+from demo_sources import land
 
-from vde_dagster.cli.demo_sources import land
 from vde_dagster.cli.printing import console
 
 if TYPE_CHECKING:

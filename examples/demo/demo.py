@@ -1,4 +1,4 @@
-"""`vde demo`: real flights in a folder of the user's, from landing to query results."""
+"""`./run demo`: real flights in a folder of the user's, from landing to query results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+import demo_lifecycle
+from demo_sources import land, require_data, source_facts
+from demo_story import Chapter, tell
 
-from vde_dagster.cli import demo_lifecycle, options
-from vde_dagster.cli.demo_copy import copied_example
-from vde_dagster.cli.demo_sources import land, require_data, source_facts
-from vde_dagster.cli.demo_story import Chapter, tell
+from vde_dagster.cli import begin_process, options
+from vde_dagster.cli.commands import Reporting
+from vde_dagster.cli.examples import copied_example
 from vde_dagster.cli.printing import console, instant, note, print_json
 from vde_dagster.cli.spelling import vde
 
@@ -43,7 +45,7 @@ class Shown:
     answer: Answer
 
 
-@click.command("demo", short_help="Set up an example, build it and show it.")
+@click.command("demo", cls=Reporting)
 @click.argument(
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -245,3 +247,8 @@ def _print_end(folder: Path, phases: Phases) -> None:
     click.echo(f"                      {address()}")
     click.echo(f"Bring it up to date:  {vde('run', _ENVIRONMENT, '--project', folder)}")
     click.echo(f"Change a model:       {vde('plan', _ENVIRONMENT, '--project', folder)}")
+
+
+if __name__ == "__main__":
+    begin_process()
+    command(prog_name="demo")

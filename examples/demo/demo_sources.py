@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.cli.demo_copy import module_of
 from vde_dagster.core.errors import Refused, SetupError
 
 if TYPE_CHECKING:
@@ -74,3 +75,15 @@ def _source_tables(project: VdeProject) -> dict[str, TableState | None]:
     names = [node.name for node in project.files.graph if node.model.kind.is_source]
     catalog = project.services.catalog
     return {str(name): catalog.table(TableName(name.schema, name.name)) for name in names}
+
+
+def module_of(path: Path) -> ModuleType:
+    """A module of a copied example, such as its landing."""
+    name = f"vde_demo_{path.parent.name}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None, f"{path} is a Python file"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # its dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    return module

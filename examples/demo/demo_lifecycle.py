@@ -1,4 +1,4 @@
-"""`vde demo --example customer_lifecycle`: late events, up to the state of each account."""
+"""`./run demo --example customer_lifecycle`: late events, up to the state of each account."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+from demo_sources import module_of
 
-from vde_dagster.cli.demo_copy import copied_example, module_of
+from vde_dagster.cli.examples import copied_example
 from vde_dagster.cli.printing import note, print_json
 from vde_dagster.cli.spelling import vde
 

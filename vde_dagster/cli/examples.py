@@ -1,15 +1,15 @@
-"""The packaged examples, copied to a folder of the user's, and the modules in them."""
+"""The packaged examples, copied to a folder of the user's."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from importlib.resources import as_file, files
 from pathlib import Path
-from types import ModuleType
+from typing import Final
 
 from vde_dagster.cli.copying import Copied, copy_project
 from vde_dagster.core.errors import Refused
+
+EXAMPLES: Final = ("nyc_flights", "customer_lifecycle")
 
 
 def copied_example(example: str, folder: Path) -> Copied:
@@ -28,15 +28,3 @@ def copied_example(example: str, folder: Path) -> Copied:
             "this installation of vde-dagster lacks the example", advice="install it again."
         )
     return copy_project(source, folder)
-
-
-def module_of(path: Path) -> ModuleType:
-    """A module of a copied example, such as its landing."""
-    name = f"vde_demo_{path.parent.name}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None, f"{path} is a Python file"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # its dataclasses look themselves up there
-    spec.loader.exec_module(module)
-    return module
