@@ -272,6 +272,10 @@ def _truncated(node: exp.Expr, names: Names) -> Value:
     return Value(text=_cast(text, "timestamp"), type="timestamp")
 
 
+def _typeof(node: exp.Expr, names: Names) -> Value:
+    return Value(text=f"'{value_of(node.this, names).type}'", type="string")
+
+
 def _count(node: exp.Expr, names: Names) -> Value:
     distinct = node.this if isinstance(node.this, exp.Distinct) else None
     if isinstance(node.this, exp.Star):
@@ -337,6 +341,7 @@ _CONSTRUCTS: Final[Mapping[type[exp.Expr], tuple[str, _Rule]]] = {
     exp.Nullif: ("this expression", _nullif),
     exp.Coalesce: _call("coalesce({all})", _PLAIN, keys="this expressions", alike=True),
     **dict.fromkeys((exp.Cast, exp.TryCast), ("this to", _converted)),
+    exp.Typeof: ("this", _typeof),
     exp.Length: _call("length({})", ("string",), "int"),
     exp.Upper: _call(f"{_OTHER_LETTERS}upper({{0}}) END", ("string",)),
     exp.Lower: _call(f"{_OTHER_LETTERS}lower({{0}}) END", ("string",)),
@@ -359,6 +364,6 @@ _CONSTRUCTS: Final[Mapping[type[exp.Expr], tuple[str, _Rule]]] = {
 
 CALLED: Final = (
     "avg|cast|coalesce|concat|count|count_if|date_trunc|day|decimal|hour|if|length|lower|max|min|"
-    "month|nullif|sum|to_date|upper|year"
+    "month|nullif|sum|to_date|typeof|upper|year"
 )
 """The functions, by Spark's names: sqlglot reads others as these, which Spark does not have."""
