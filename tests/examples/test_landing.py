@@ -127,6 +127,7 @@ def test_each_landed_hour_is_one_iceberg_snapshot_of_one_partition(
     assert all(f"{d:%Y%m%d}T{h:02d}" == batch for d, h, batch in by_hour)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams_are_v2_partitioned_by_landing_and_declare_what_they_are_valid_to(
     lake: SqlCatalog, name: str

@@ -79,6 +79,7 @@ def run_ticks(first: datetime, count: int, cost: Cost | None = None) -> Seen:
     return seen
 
 
+@pytest.mark.full
 def test_every_table_is_as_from_scratch_after_each_of_36_hours() -> None:
     seen = run_ticks(START + timedelta(hours=8), 36)
     assert seen.late

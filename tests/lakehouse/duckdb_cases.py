@@ -139,8 +139,8 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 _OF_ONE: Final = _listed("""
-{a};-{a};not {a};{a} is null;{a} is not null;{a} is true;length({a});upper({a});lower({a});typeof({a})
-year({a});month({a});day({a});hour({a});to_date({a});date_trunc('week', {a})
+{a};-{a};not {a};{a} is null;{a} is not null;{a} is true;length({a});upper({a});lower({a})
+year({a});month({a});day({a});hour({a});to_date({a});date_trunc('week', {a});typeof({a})
 date_trunc('hour', {a});{a} = 1;{a} > 1.5;{a} >= '2013-01-01';{a} < timestamp '2023-01-01 00:00:00'
 cast({a} as smallint);cast({a} as int);cast({a} as bigint);cast({a} as double);cast({a} as string)
 cast({a} as decimal(12,4));cast({a} as date);cast({a} as timestamp);cast({a} as timestamp_ntz)

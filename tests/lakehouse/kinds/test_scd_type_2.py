@@ -255,7 +255,7 @@ def test_after_an_empty_first_load_a_row_is_valid_from_its_own_time(
     assert ordered(lake.rows()) == [(1, day(2), day(2), None), (2, None, day(4), None)]
 
 
-@pytest.mark.parametrize("metrics", ["default", "none"])
+@pytest.mark.parametrize("metrics", ["default", pytest.param("none", marks=pytest.mark.full)])
 def test_it_is_known_whether_a_history_ends(lake: Lake, metrics: str) -> None:
     """By the metadata of its files, or by its rows where that says nothing."""
     columns = ("id", "updated_at")
