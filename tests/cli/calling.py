@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import demo
 from click.testing import CliRunner, Result
 
 from vde_dagster.cli.commands import vde
@@ -26,12 +25,6 @@ def call(*arguments: str | Path) -> Result:
     return CliRunner(env=without).invoke(vde, [str(each) for each in arguments], prog_name="vde")
 
 
-def call_demo(*arguments: str | Path) -> Result:
-    """Run the demo in this process."""
-    without = {name: None for name in OURS if name != "VDE_DEBUG"}
-    return CliRunner(env=without).invoke(demo.command, [str(each) for each in arguments])
-
-
 def new_project(folder: Path) -> Path:
     """What `vde init` makes, without its unit test: tests that edit the model would fail it."""
     assert call("init", folder).exit_code == 0
@@ -45,17 +38,13 @@ def vde_in_a_process(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
-def run_demo(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the demo in a process of its own."""
-    return _run([sys.executable, demo.__file__, *map(str, arguments)])
-
-
 def run_vde(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `vde` in a process of its own."""
-    return _run(vde_in_a_process(*arguments), **environment)
+    return run(vde_in_a_process(*arguments), **environment)
 
 
-def _run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
     return subprocess.run(
         command,
         env={key: each for key, each in os.environ.items() if key not in OURS} | environment,

@@ -22,8 +22,9 @@ import pytest
 from dagster_graphql.schema import create_schema
 from demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR
 
-from tests.cli.calling import NO_JAVA, call, call_demo, run_demo, run_vde
+from tests.cli.calling import NO_JAVA, call, run_vde
 from tests.cli.conftest import WithoutJava
+from tests.cli.telling import call_demo, run_demo
 from tests.depth import is_full
 from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.orchestration.served import served

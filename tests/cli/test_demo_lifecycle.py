@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.calling import call_demo
+from tests.cli.telling import call_demo
 from tests.orchestration.lifecycle_landing import EXAMPLE
 from vde_dagster.cli.copying import copy_project
 
