@@ -18,6 +18,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from vde_dagster.cli.examples import EXAMPLES
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -50,11 +52,11 @@ def tracked(folder: str) -> set[str]:
 @pytest.mark.skipif(
     not (ROOT / ".git").exists(), reason="not a git checkout: no list to compare to"
 )
-def test_the_wheel_holds_the_package_and_the_example(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_and_the_examples(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    example = {f"vde_dagster/{each}" for each in tracked("examples")}
-    assert example
-    assert example | tracked("vde_dagster") <= names
+    examples = {f"vde_dagster/{each}" for name in EXAMPLES for each in tracked(f"examples/{name}")}
+    assert examples
+    assert examples | tracked("vde_dagster") <= names
     assert "vde_dagster/py.typed" in names
     assert "vde_dagster/lakehouse/log4j2.properties" in names
 
