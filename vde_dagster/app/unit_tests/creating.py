@@ -97,12 +97,7 @@ def create_test(
             f"{wanted.model} does not read {unread[0]}",
             advice=f"It reads {', '.join(map(str, needed)) or 'nothing'}.",
         )
-    types = ColumnTypes(engines=engines)
-    known = dict[ModelName, tuple[Column, ...]]()
-    for name in needed:
-        known[name] = with_types(declared_columns(graph[name]), recorded(name))
-        if is_open(known[name]):
-            known[name] = with_types(known[name], types.columns(graph, name))
+    known = _known_columns(graph, needed, engines, recorded)
     inputs = {name: _given(graph, node, name, wanted, fetch, known=known[name]) for name in needed}
     test = UnitTest(
         name=wanted.name,
@@ -146,6 +141,19 @@ def _check(
             f"was written{f': {result.error}' if result.error else ''}",
             advice="A model whose rows differ from run to run has no such test.",
         )
+
+
+def _known_columns(
+    graph: Graph, names: Sequence[ModelName], engines: Engines, recorded: Recorded
+) -> dict[ModelName, tuple[Column, ...]]:
+    """The columns of models with their types: declared or recorded, else as an engine says."""
+    types = ColumnTypes(engines=engines)
+    known = dict[ModelName, tuple[Column, ...]]()
+    for name in names:
+        known[name] = with_types(declared_columns(graph[name]), recorded(name))
+        if is_open(known[name]):
+            known[name] = with_types(known[name], types.columns(graph, name))
+    return known
 
 
 def _added_types(
