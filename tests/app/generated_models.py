@@ -120,9 +120,8 @@ _CORE: Final[Mapping[Form, str]] = {
     Form.FULL: "SELECT id, at, amount FROM {p}",
     Form.FULL_UNTIL: "SELECT id, at, amount FROM {p} WHERE at <= @end_dt",
     Form.VIEW: "SELECT id, at, amount * 2 AS amount FROM {p}",
-    Form.BY_KEY: "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} WHERE "
-    + _WITHIN
-    + " GROUP BY id % 3",
+    Form.BY_KEY: "SELECT NULLIF(id % 3, 0) AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} "
+    "WHERE " + _WITHIN + " GROUP BY NULLIF(id % 3, 0)",
     **dict.fromkeys(
         (Form.HISTORY, Form.HISTORY_BY_TIME),
         "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} GROUP BY id % 3",

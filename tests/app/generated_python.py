@@ -14,9 +14,9 @@ _ROWS: Final[Mapping[str, str]] = {
     "for at, rows in by(mine, lambda row: row['at'].replace({floor}minute=0, second=0, "
     "microsecond=0)))",
     "LOOKUP": "((row['id'], row['at'], row['amount'] + max((other['amount'] for other in last "
-    "if other['id'] == row['id']), default=0)) for row in mine)",
+    "if row['id'] is not None and other['id'] == row['id']), default=0)) for row in mine)",
     "BY_KEY": "((key, max(row['at'] for row in rows), sum(row['amount'] for row in rows)) "
-    "for key, rows in by(mine, lambda row: row['id'] % 3))",
+    "for key, rows in by(mine, lambda row: row['id'] and row['id'] % 3 or None))",
 }
 _SAME: Final = {"KEPT": "COPY"}
 IN_PYTHON: Final = frozenset({*_ROWS, *_SAME})

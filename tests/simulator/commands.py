@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any, Final
 
 from tests.app.generated_models import BY_SESSIONS, Made, project
+from tests.simulator.leftovers import TIMES
 from tests.simulator.steps import Act
 from vde_dagster.app.apply.accepting import Accepting, publish_refused
 from vde_dagster.app.apply.applying import apply_plan
@@ -22,7 +22,6 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
-from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
@@ -50,7 +49,6 @@ class Command:
 
 
 NOTHING: Final = Command(do=lambda _: None)
-_TIMES: Final = Times(grace=timedelta(minutes=5), history=timedelta(minutes=30), environment=None)
 
 
 def meant(people: People, act: Act) -> Act:
@@ -253,7 +251,7 @@ _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "catch up": _catch_up,
     "evaluate": _evaluate,
     "publish": _publish,
-    "clean up": lambda *_: Command(do=lambda services: clean_up(services, _TIMES)),
+    "clean up": lambda *_: Command(do=lambda services: clean_up(services, TIMES)),
 }
 
 

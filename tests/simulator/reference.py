@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from tests.app.generated_models import LOOKED_THROUGH, SEQUENTIAL, WHOLE_TABLES, Form, Made
 from tests.app.memory_world import START
 
-Row = tuple[int, datetime, int]
+Row = tuple[int | None, datetime, int]
 K = TypeVar("K", bound=Hashable)
 HOUR: Final = timedelta(hours=1)
 _WITHOUT_TIME: Final = {*SEQUENTIAL, Form.ADDED_LATE}
@@ -132,18 +132,23 @@ def _rows(  # noqa: PLR0912 - a case for each form
         case Form.LOOKUP:
             by_id = _grouped((row[0], row) for row in q)
             for id_, at, amount in mine:
-                yield id_, at, amount + max((row[2] for row in by_id.get(id_, ())), default=0)
+                same = () if id_ is None else by_id.get(id_, ())
+                yield id_, at, amount + max((row[2] for row in same), default=0)
         case Form.HISTORY | Form.HISTORY_BY_TIME:  # the rows that are valid now
-            for key, rows in _grouped((row[0] % 3, row) for row in p).items():
+            for key, rows in _grouped((_key(row), row) for row in p).items():
                 yield key, max(row[1] for row in rows), sum(row[2] for row in rows)
         case Form.BY_KEY:
-            last: dict[int, Row] = {}
+            last: dict[int | None, Row] = {}
             for _, rows in sorted(_grouped((_floor(model, row[1]), row) for row in mine).items()):
-                for key, found in _grouped((row[0] % 3, row) for row in rows).items():
+                for key, found in _grouped((_key(row) or None, row) for row in rows).items():
                     last[key] = key, max(row[1] for row in found), sum(row[2] for row in found)
             yield from last.values()
         case _:
             yield from mine
+
+
+def _key(row: Row) -> int | None:
+    return None if row[0] is None else row[0] % 3
 
 
 def _joined(

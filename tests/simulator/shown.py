@@ -63,7 +63,7 @@ class Comparison:
                 is_known = made.parents[0] not in TABLES or self.seen[name].issuperset(found)
                 rows = tuple(found) if is_known else rows
             has = wanted[name].has
-            right = sorted(row for row in rows if has(row))
+            right = sorted((row for row in rows if has(row)), key=_null_last)
             if found is None and not right:
                 continue  # what has no interval yet has no view either
             if found is None or [row for row in found if has(row)] != right:
@@ -104,9 +104,13 @@ def shown(world: MemoryWorld, environment: str, made: Made) -> list[Any] | None:
     if table is None:  # a physical view
         sql = f"SELECT {', '.join(SHOWN_COLUMNS)} FROM {found.name}"
         _, rows = MemoryEngine(world.catalog).fetch(sql, limit=100_000)
-        return sorted(tuple(row) for row in rows)
+        return sorted((tuple(row) for row in rows), key=_null_last)
     open_rows = [row for row in whole(table) if len(row) == len(SHOWN_COLUMNS) or row[-1] is None]
-    return sorted(row[: len(SHOWN_COLUMNS)] for row in open_rows)
+    return sorted((row[: len(SHOWN_COLUMNS)] for row in open_rows), key=_null_last)
+
+
+def _null_last(row: Any) -> tuple[object, ...]:
+    return row[0] is None, row[0] or 0, *row[1:]
 
 
 def whole(table: Table) -> list[Any]:

@@ -18,6 +18,7 @@ from tests.simulator.checks import computed_for_nothing, is_begun
 from tests.simulator.commands import NOTHING, Command, People, command, meant, run, words_of
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.faults import FAULTS, Trouble, in_trouble
+from tests.simulator.leftovers import leftovers, wrong_records
 from tests.simulator.looks import DEPTH, Looks, Wrong, right, texts_of, tried
 from tests.simulator.others import is_named, meddle
 from tests.simulator.reference import FOREVER
@@ -319,8 +320,19 @@ class Simulation(Looks):
                     right(computed_for_nothing(self.world.services(), environment))
                     self.check_digests(environment)
                 self.told[f"runs at the end: {number}"] += 1
+                self._tidy_up()
                 return
         raise Wrong("in the end: " + "\n".join(behind))
+
+    def _tidy_up(self) -> None:
+        """All records are whole, and the janitor takes what nobody needs and nothing else."""
+        right(wrong_records(self.world.services()))
+        right(leftovers(self.world, self.comparison.meddled))
+        self.check(self.people.shows)
+        for environment in self.people.shows:
+            self.check_digests(environment)
+            if left := self.behind(environment):
+                raise Wrong("after the janitor: " + "\n".join(left))
 
     def _last(self, environment: str, do: Callable[[Services], Any]) -> None:
         self.world.clock.advance(timedelta(minutes=1))

@@ -33,8 +33,7 @@ class Sources:
     _number: int = 0
 
     def __post_init__(self) -> None:
-        columns = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
-        self.world.catalog.create_table(TABLES[str(OTHERS)], columns)
+        self._create(TABLES[str(OTHERS)])
         self.let_pass(START + timedelta(hours=12))
 
     @property
@@ -77,7 +76,7 @@ class Sources:
 
     def reshape(self, step: Reshape, during: Callable[[], None]) -> None:
         """Add a column to a source, or drop it; or drop one that is read, and put it back after
-        what happens ``during`` that."""
+        what happens ``during`` that; or create the source again with the rows that it has."""
         catalog, name = self.world.catalog, TABLES[step.source]
         table = catalog.tables[name]
         has = any(column.name == SPARE.name for column in table.columns)
@@ -86,10 +85,19 @@ class Sources:
                 catalog.drop_column(name, "amount")
                 during()
                 table.put_columns_back()
+            case "create again":
+                catalog.drop_table(name)
+                self._create(name)
+                catalog.append(name, self._stored(step.source, self.rows[step.source]))
             case "drop column" if has:
                 catalog.drop_column(name, SPARE.name)
             case "add column" if not has:
                 table.widen((*table.columns, SPARE))
+
+    def _create(self, name: TableName) -> None:
+        columns = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
+        until = {VALID_TO: hour_of(self.until).isoformat()}
+        self.world.catalog.create_table(name, columns, properties=until)
 
     def _stored(self, source: str, rows: Sequence[Row]) -> list[tuple[object, ...]]:
         """Rows with the columns of a source that nobody reads."""

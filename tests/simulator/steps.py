@@ -47,7 +47,7 @@ class Tidy:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape:
     """A source gets a column that nobody reads, or loses that; or it has lost one that models read
-    while somebody plans and runs an environment."""
+    while somebody plans and runs an environment; or it is dropped and created again."""
 
     source: str
     how: str
@@ -155,7 +155,7 @@ MEDDLINGS: Final = (
     *("append", "delete", "roll back", "drop table", "drop view", "drop physical view"),
     *("compact", "expire"),
 )
-COLUMNS: Final = ("add column", "drop column", "lose column")
+COLUMNS: Final = ("add column", "drop column", "lose column", "create again")
 FAULTS: Final = ("dies", "dies", "loses an answer", "has no space", "is locked out", "sleeps")
 
 
