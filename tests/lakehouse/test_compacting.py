@@ -76,6 +76,17 @@ def test_files_are_rewritten_in_a_commit_that_changes_no_row(lake: Lake) -> None
     assert compaction(lake.catalog.data_files(name), least=2, file_size=128 * MB) is None
 
 
+def test_others_expire_nothing_of_a_table_of_ours(lake: Lake) -> None:
+    """Which Iceberg snapshots are needed stands in the state, of which Iceberg knows nothing."""
+    appended(lake, 3)
+    before = lake.table().snapshots()
+    assert len(before) == 4  # the empty table is one, too
+    procedure = f"{lake.iceberg.name}.system.expire_snapshots"
+    for older in ("", ", older_than => TIMESTAMP '2100-01-01 00:00:00'"):
+        lake.spark.sql(f"CALL {procedure}(table => '{lake.key.table}'{older})").collect()
+    assert lake.table().snapshots() == before
+
+
 def test_a_table_whose_files_are_sorted_is_sorted_again(lake: Lake) -> None:
     storage = Storage(clustered_by=("id",))
     for low in (2, 0):
