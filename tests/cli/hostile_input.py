@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -34,7 +33,7 @@ from tests.project.fuzzed_files import (
     YAML,
     edited,
 )
-from vde_dagster.cli.commands import COMMANDS
+from vde_dagster.cli.commands import COMMANDS, vde
 
 PLAN: Final = "plan.json"
 STATE: Final = "state.jsonl"
@@ -241,7 +240,8 @@ def _state_database(random: Random, folder: Path) -> Hostile:
 
 def _arguments(random: Random, folder: Path) -> Hostile:
     name = random.choice([each for each in COMMANDS if each not in _NOT_TRIED])
-    command, words = import_module(COMMANDS[name].module).command, [name]
+    command, words = vde.get_command(click.Context(vde), name), [name]
+    assert command is not None
     while isinstance(command, click.Group):
         name = random.choice(sorted(command.commands))
         command = command.commands[name]

@@ -42,10 +42,9 @@ def parameters(name: str) -> list[click.Parameter]:
     return [*found.params, *(each for inner in below for each in inner.params)]
 
 
-def test_every_command_has_a_section_and_a_summary_that_is_its_own() -> None:
+def test_every_command_has_a_section_and_can_be_imported() -> None:
     assert list(sections()) == list(COMMANDS)
-    for name, listed in COMMANDS.items():
-        assert command(name).get_short_help_str(limit=200) == listed.summary
+    assert [command(name).name for name in COMMANDS] == list(COMMANDS)
 
 
 def test_every_option_is_in_its_commands_section() -> None:

@@ -11,7 +11,7 @@ from vde_dagster.cli.plan import apply, built_facts, print_built, show
 from vde_dagster.cli.printing import print_json
 
 
-@click.command("apply", short_help="Apply a plan that was saved and reviewed.")
+@click.command("apply")
 @click.argument("file", type=click.Path(path_type=Path))
 @options.CONCURRENCY
 @options.FAIL_FAST

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ROWS: Final = 10
 
 
-@click.command("audit", short_help="Run the audits of a model on the rows that it holds.")
+@click.command("audit")
 @click.argument("model", type=options.model, metavar="MODEL")
 @options.ENVIRONMENT
 @timing.START

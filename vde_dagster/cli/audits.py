@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _OUTCOMES = {"done": "published", "abandoned": "not published"}
 
 
-@click.command("audits", short_help="Show the results of audits, with failing rows.")
+@click.command("audits")
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--limit",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
 
 
-@click.command("catch-up", short_help="Find late rows and load them exactly once.")
+@click.command("catch-up")
 @click.argument("model", type=options.model, required=False, metavar="[MODEL]")
 @click.option("--explain", is_flag=True, help="Only show what a session would do, and why.")
 @click.option(

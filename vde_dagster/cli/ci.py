@@ -44,7 +44,7 @@ def _named(of: tuple[click.Context, click.Parameter, str]) -> str:
     return options.environment(request_environment(of[2]))
 
 
-@click.group("ci", short_help="The steps of a pull request, one command each.")
+@click.group("ci")
 def command() -> None:
     """Build and show what a pull request changes, promote it when it is approved, and clean up.
 

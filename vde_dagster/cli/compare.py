@@ -10,9 +10,7 @@ from vde_dagster.cli import options
 from vde_dagster.cli.printing import console, print_json
 
 
-@click.command(
-    "compare", short_help="Compare two revisions of a project: changes and their effects."
-)
+@click.command("compare")
 @click.argument("before")
 @click.argument("after", required=False)
 @click.option(

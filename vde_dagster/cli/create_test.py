@@ -28,7 +28,7 @@ _ROWS: Final = 10
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
-@click.command("create-test", short_help="Write a unit test of a model from live rows.")
+@click.command("create-test")
 @click.argument("model", type=options.model)
 @click.option(
     "--query",

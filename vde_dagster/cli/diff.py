@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST: Final = 30
 
 
-@click.command("diff", short_help="Compare what two environments show.")
+@click.command("diff")
 @click.argument("before", type=options.environment, metavar="A")
 @click.argument("after", type=options.environment, default="prod", metavar="[B]")
 @options.FORMAT

@@ -27,7 +27,7 @@ _SECOND: Final = 18
 _INDENT: Final = " " * (_FIRST + _SECOND)
 
 
-@click.command("doctor", short_help="Try all that a project needs, and say what to mend.")
+@click.command("doctor")
 @click.option(
     "--no-spark",
     is_flag=True,

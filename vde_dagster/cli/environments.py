@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vde_dagster.ports.state import Environment
 
 
-@click.command("environments", short_help="List environments and what they show.")
+@click.command("environments")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG

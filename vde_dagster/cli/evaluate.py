@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ROWS: Final = 50
 
 
-@click.command("evaluate", short_help="Show the rows that a model would return.")
+@click.command("evaluate")
 @click.argument("model", type=options.model)
 @ENVIRONMENT
 @timing.START

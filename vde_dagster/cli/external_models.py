@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vde_dagster.project.sources.external_entries import ColumnChange
 
 
-@click.command("create-external-models", short_help="Declare sources from the catalog's metadata.")
+@click.command("create-external-models")
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if the file would change.")
 @options.FORMAT
 @options.PROJECT

@@ -25,7 +25,7 @@ _SHOWN: Final = 160
 """How much of a part is shown to a person."""
 
 
-@click.command("fingerprint", short_help="Show the fingerprints of models, and what is hashed.")
+@click.command("fingerprint")
 @click.argument("models", nargs=-1, type=options.model, metavar="[MODEL...]")
 @click.option("--parts", is_flag=True, help="Show what is hashed, by name.")
 @options.FORMAT

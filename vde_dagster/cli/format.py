@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vde_dagster.app.project_files.formatting import Formatted
 
 
-@click.command("format", short_help="Format SQL models without changing their meaning.")
+@click.command("format")
 @click.argument(
     "files", type=click.Path(exists=True, path_type=Path), nargs=-1, metavar="[FILES...]"
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NAMED: Final = 4
 
 
-@click.command("history", short_help="List what was promoted to an environment.")
+@click.command("history")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, metavar="N", help="How many, newest first."

@@ -19,7 +19,7 @@ _NAME: Final = "name: my_project"
 _QUERY: Final = "SELECT * FROM mart.revenue"
 
 
-@click.command("init", short_help="Create a small project, or copy an example.")
+@click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--example", type=click.Choice(EXAMPLES), help="Copy this example instead.")
 @options.WITH_DEBUG

@@ -28,7 +28,7 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
-@click.command("intervals", short_help="Show the loaded and the missing intervals of models.")
+@click.command("intervals")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
 @ENVIRONMENT
 @timing.START

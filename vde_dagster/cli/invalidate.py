@@ -11,7 +11,7 @@ from vde_dagster.cli.printing import print_json
 from vde_dagster.cli.spelling import vde
 
 
-@click.command("invalidate", short_help="Remove an environment with its views.")
+@click.command("invalidate")
 @click.argument("environment", type=options.environment, metavar="ENV")
 @options.FORMAT
 @options.PROJECT

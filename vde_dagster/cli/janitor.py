@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vde_dagster.ports.physical_layer import StoredFiles
 
 
-@click.command("janitor", short_help="Drop what nothing refers to any more.")
+@click.command("janitor")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
 @options.FORMAT
 @options.PROJECT

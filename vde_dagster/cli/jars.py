@@ -10,7 +10,7 @@ from vde_dagster.cli import options
 from vde_dagster.cli.printing import print_json
 
 
-@click.command("jars", short_help="Download the jars that Spark needs, and print them.")
+@click.command("jars")
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG

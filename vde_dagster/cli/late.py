@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 
 
-@click.group("late", short_help="Show high-water marks, what is pending, and past sessions.")
+@click.group("late")
 def command() -> None:
     """Show what is known of late data: high-water marks, what is pending, and past sessions."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vde_dagster.project.loading import ProjectFiles
 
 
-@click.command("lineage", short_help="Show the lineage of models and columns.")
+@click.command("lineage")
 @click.argument("of", required=False, metavar="[MODEL | MODEL.COLUMN]")
 @options.FORMAT
 @options.PROJECT

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from vde_dagster.ports.physical_layer import StoredFiles
 
 
-@click.command(
-    "maintain", short_help="Rewrite small files, and remove old Iceberg snapshots and files."
-)
+@click.command("maintain")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
 @options.FORMAT

@@ -12,7 +12,7 @@ from vde_dagster.cli.printing import print_json
 from vde_dagster.core.names import ModelName
 
 
-@click.command("pause", short_help="Stop evaluating models until they are resumed.")
+@click.command("pause")
 @click.argument("models", type=options.model, nargs=-1, required=True, metavar="MODEL...")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever asks later.")
 @options.ENVIRONMENT

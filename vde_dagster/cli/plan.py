@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import ModelChange, Plan
 
 
-@click.command("plan", short_help="Show what would change in an environment, and apply it.")
+@click.command("plan")
 @click.argument("environment", type=options.environment, required=False, metavar="[ENV]")
 @applying_flags
 @plan_flags

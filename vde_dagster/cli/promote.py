@@ -11,7 +11,7 @@ from vde_dagster.cli.plan import Asked, carry_out
 from vde_dagster.cli.plan_flags import ACCEPT_LOSS, ALLOW_EMPTY, applying_flags
 
 
-@click.command("promote", short_help="Show in one environment what another one shows.")
+@click.command("promote")
 @click.argument("source", type=options.environment, metavar="FROM")
 @click.argument("target", type=options.environment, default="prod", metavar="[TO]")
 @applying_flags

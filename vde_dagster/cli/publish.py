@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vde_dagster.app.apply.accepting import Accepted
 
 
-@click.command("publish", short_help="Publish rows that blocking audits refused.")
+@click.command("publish")
 @click.argument("work", metavar="WORK")
 @click.option(
     "--accept",

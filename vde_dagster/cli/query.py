@@ -55,7 +55,7 @@ class Answer:
         }
 
 
-@click.command("query", short_help="Run a query on the views of an environment.")
+@click.command("query")
 @click.argument("sql", metavar="SQL")
 @click.option(
     "--limit",

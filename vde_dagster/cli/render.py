@@ -34,7 +34,7 @@ def dialect_name(text: str) -> str:
     return text
 
 
-@click.command("render", short_help="Show the SQL that a model runs for a range.")
+@click.command("render")
 @click.argument("model", type=options.model)
 @ENVIRONMENT
 @timing.START

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.names import ModelName
 
 
-@click.command("repair", short_help="Repair a table that is not as recorded, without losing rows.")
+@click.command("repair")
 @click.argument("model", type=options.model)
 @options.ENVIRONMENT
 @click.option("--dry-run", is_flag=True, help="Only say what is wrong and what repairs it.")

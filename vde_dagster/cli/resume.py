@@ -12,7 +12,7 @@ from vde_dagster.cli.printing import note, print_json
 from vde_dagster.core.names import ModelName
 
 
-@click.command("resume", short_help="Evaluate paused models again.")
+@click.command("resume")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
 @options.ENVIRONMENT
 @options.FORMAT

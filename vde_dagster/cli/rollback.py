@@ -12,7 +12,7 @@ from vde_dagster.cli.plan_flags import ACCEPT_LOSS, ALLOW_EMPTY, applying_flags
 from vde_dagster.cli.printing import print_json
 
 
-@click.command("rollback", short_help="Show again what an environment showed before.")
+@click.command("rollback")
 @click.argument("environment", type=options.environment, metavar="ENV")
 @click.option(
     "--to",

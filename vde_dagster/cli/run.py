@@ -27,7 +27,7 @@ BUSY: Final = 3
 """The exit code if somebody else changes the environment, or just has: nothing was done."""
 
 
-@click.command("run", short_help="Compute what is due, and what is late or changed upstream.")
+@click.command("run")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")

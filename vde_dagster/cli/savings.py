@@ -20,7 +20,7 @@ _COLUMNS: Final = ("environment", "model", "saving", "intervals", "hours", "rows
 _UNKNOWN: Final = "unknown"
 
 
-@click.command("savings", short_help="Show how much computation was saved.")
+@click.command("savings")
 @click.argument(
     "environment", type=options.environment, required=False, default=None, metavar="[ENV]"
 )

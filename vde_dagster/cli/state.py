@@ -22,9 +22,7 @@ _LINES: Final = 20
 _FILE: Final = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
 
-@click.group(
-    "state", short_help="Check the state, move it forward, and copy it to another database."
-)
+@click.group("state")
 def command() -> None:
     """Check the state, move it forward to this release, and copy it to another database.
 

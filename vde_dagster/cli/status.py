@@ -67,7 +67,7 @@ class Looked:
         return self.command(*found.words) if found is not None else self.run()
 
 
-@click.command("status", short_help="Show what is behind or went wrong in an environment, and why.")
+@click.command("status")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--check", is_flag=True, help="Exit code 1 if something is due, stale or gone.")
 @options.FORMAT

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ROWS: Final = 10
 
 
-@click.command("table-diff", short_help="Compare the rows of a model in two environments.")
+@click.command("table-diff")
 @click.argument("before", type=options.environment, metavar="A")
 @click.argument("after", type=options.environment, metavar="B")
 @click.argument("model", type=options.model, metavar="MODEL")

@@ -13,7 +13,7 @@ from vde_dagster.cli.printing import console, print_json
 _MOST_ROWS: Final = 40
 
 
-@click.command("timeline", short_help="Show what a plan or run spent its time on.")
+@click.command("timeline")
 @click.argument("run", default="", metavar="[RUN]")
 @click.option(
     "--rows",

@@ -22,7 +22,7 @@ def address(port: int = PORT) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-@click.command("ui", short_help="Serve the project in Dagster's UI.")
+@click.command("ui")
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="Port to use."
 )

@@ -21,7 +21,7 @@ NO_TEST_RAN: Final = 5
 """The exit code of pytest for this, too: a pipeline that tests nothing is not taken as passed."""
 
 
-@click.command("test", short_help="Run the unit tests of models, on rows that they give.")
+@click.command("test")
 @click.argument("wanted", metavar="[TEST]...", nargs=-1)
 @click.option(
     "--engine",

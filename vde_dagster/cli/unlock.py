@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vde_dagster.ports.held_leases import HeldLease
 
 
-@click.command("unlock", short_help="List what processes hold, or free it from one that is gone.")
+@click.command("unlock")
 @click.argument("resource", required=False)
 @click.option(
     "--gone",

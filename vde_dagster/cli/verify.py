@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.names import ModelName
 
 
-@click.command("verify", short_help="Check the rows in storage against recorded digests.")
+@click.command("verify")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @options.ENVIRONMENT
 @options.FORMAT
