@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from vde_dagster.core.ledger.schema_changes import described
+from vde_dagster.core.listing import first
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
-from vde_dagster.core.planning.changes.reason_values import sentence
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.work_text import CHANGE_WORDS, version_text, words, work_text
 
 if TYPE_CHECKING:
@@ -46,11 +47,8 @@ def head(change: ModelChange) -> Text:
 
 def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
     """The lines under it: reasons, changes of the table in place, versions, and the work."""
-    for reason in change.reasons[:_REASONS]:
-        yield Text(sentence(reason), style="dim")
-    more = len(change.reasons) - _REASONS
-    if more > 0:
-        yield Text(f"... and {more:,} more reason{'s' if more > 1 else ''}", style="dim")
+    for reason in first(sentences(change.reasons), _REASONS, "... and {:,} more reasons"):
+        yield Text(reason, style="dim")
     for each in change.schema_changes:
         yield Text(f"in place: {described(each)}")
     for identity in change.identity_changes:

@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from vde_dagster.cli.change_text import MARKS
 from vde_dagster.cli.reason_facts import reason_facts
+from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentence
 from vde_dagster.core.planning.work_text import words
@@ -136,10 +137,8 @@ def _details(compared: ComparedModel) -> Iterator[Text]:
     difference = compared.difference
     if difference.change not in (Change.ADDED, Change.REMOVED):
         yield from (Text(sentence(reason), style="dim") for reason in difference.reasons)
-        columns = difference.columns_changed
-        if columns:
-            more = f" and {len(columns) - _MOST:,} more" if len(columns) > _MOST else ""
-            yield Text(f"columns: {', '.join(columns[:_MOST])}{more}")
+        if difference.columns_changed:
+            yield Text(f"columns: {some(difference.columns_changed, _MOST)}")
 
 
 def _versions(compared: ComparedModel) -> str:
@@ -173,7 +172,7 @@ def _totals(comparison: Comparison) -> Iterator[str]:
     sources = len(comparison.models) - len(models)
     tally = Counter(each.difference.change for each in models)
     said = ", ".join(f"{tally[each]:,} {MARKS[each][2]}" for each in MARKS if tally[each])
-    yield f"{said or 'No models'}; {sources:,} source{'s' if sources != 1 else ''}."
+    yield f"{said or 'No models'}; {plural(sources, 'source')}."
     yield _work(Counter(map(_outcome, comparison.models)))
 
 
@@ -189,4 +188,4 @@ def _work(outcomes: Counter[str]) -> str:
 
 
 def _views(number: int) -> str:
-    return f"{number:,} view{'s' if number != 1 else ''} rebuilt"
+    return f"{plural(number, 'view')} rebuilt"

@@ -11,6 +11,7 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.changes.reason_values import sentences
 
 if TYPE_CHECKING:
@@ -181,7 +182,5 @@ def _effect(plan: Plan, name: ModelName) -> str:
     if not reached:
         return f"computes nothing of it or downstream{table}"
     units = sum(count(plan.graph[each.name], each.to_evaluate) for each in reached)
-    names = [str(each.name) for each in reached]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    intervals = f"{units:,} interval{'s' if units != 1 else ''}"
-    return f"computes {intervals} of {', '.join(names[:_NAMED])}{more}{table}"
+    names = some((each.name for each in reached), _NAMED)
+    return f"computes {plural(units, 'interval')} of {names}{table}"

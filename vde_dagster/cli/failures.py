@@ -16,6 +16,7 @@ import click
 from vde_dagster.cli.options import DEBUG, FOLDER
 from vde_dagster.core.errors import Problem, ProjectInvalid, VdeError, with_advice
 from vde_dagster.core.faults import FoundFault, fault_of
+from vde_dagster.core.listing import plural
 from vde_dagster.core.secrets import without_secrets
 from vde_dagster.project.problems import WARNINGS
 
@@ -70,7 +71,7 @@ def _problems(error: ProjectInvalid, folder: Path) -> Iterator[str]:
     count = len(error.problems)
     for problem in error.problems:
         yield from _lines(problem, folder)
-    yield f"{count} problem{'s' if count != 1 else ''}; nothing was changed."
+    yield f"{plural(count, 'problem')}; nothing was changed."
 
 
 def _lines(problem: Problem, folder: Path, what: str = "") -> Iterator[str]:

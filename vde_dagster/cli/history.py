@@ -11,10 +11,10 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import console, instant, print_json
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.listing import some
 
 if TYPE_CHECKING:
     from vde_dagster.app.inspect.history import Promoted
-    from vde_dagster.core.names import ModelName
 
 _NAMED: Final = 4
 
@@ -108,9 +108,4 @@ def _changes(each: Promoted) -> Iterator[str]:
         ("preview of", each.bounded(previews=True)),
     ):
         if names:
-            yield f"{what} {_listed(names)}"
-
-
-def _listed(names: Sequence[ModelName]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(map(str, names[:_NAMED])) + more
+            yield f"{what} {some(names, _NAMED)}"

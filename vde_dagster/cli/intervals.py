@@ -14,6 +14,7 @@ from vde_dagster.cli.audits import acceptance_facts
 from vde_dagster.cli.model_choice import ENVIRONMENT, chosen
 from vde_dagster.cli.printing import console, instant, print_json
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.listing import first
 
 if TYPE_CHECKING:
     from vde_dagster.app.inspect.interval_report import ModelIntervals
@@ -223,8 +224,7 @@ def _missing(report: ModelIntervals) -> str:
 
 
 def _shortened(ranges: Sequence[str]) -> str:
-    more = f"\nand {len(ranges) - _RANGES} more" if len(ranges) > _RANGES else ""
-    return "\n".join(ranges[:_RANGES]) + more
+    return "\n".join(first(ranges, _RANGES))
 
 
 def _complete_to(report: ModelIntervals) -> str:

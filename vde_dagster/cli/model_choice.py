@@ -10,6 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.listing import some
 from vde_dagster.core.names import InvalidName, ModelName
 
 if TYPE_CHECKING:
@@ -64,9 +65,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def _list(graph: Graph, guess: str) -> str:
     if guess:
         return ""
-    names = [str(node.name) for node in graph]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{', '.join(names[:_LISTED])}{more}."
+    return f"{some((node.name for node in graph), _LISTED)}."
 
 
 _LISTED = 20

@@ -13,6 +13,7 @@ import click
 from vde_dagster.cli.printing import instant
 from vde_dagster.core.graph.ranges import count, counted
 from vde_dagster.core.ledger.schema_changes import described
+from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.stages import (
     Backfill,
     BeginAgain,
@@ -68,20 +69,22 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             at = f"still at revision {revision}" if revision else "still not there"
             yield f"Reserve {name}, if it is {at}"
         case StoreSnapshots(environment=name, models=models):
-            yield f"Store {_counted(models, 'new model snapshot')}{_listed(models)}"
+            yield f"Store {plural(len(models), 'new model snapshot')}{_listed(models)}"
             yield f"{name} becomes the owner of those versions that have none"
         case Restate(ranges=ranges):
-            yield f"Mark as outdated, in one transaction, intervals of {_counted(ranges, 'model')}"
+            models_ = plural(len(ranges), "model")
+            yield f"Mark as outdated, in one transaction, intervals of {models_}"
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
         case BeginAgain(models=models):
-            yield f"Begin {_counted(models, 'dropped table')} again, without any rows"
+            yield f"Begin {plural(len(models), 'dropped table')} again, without any rows"
             yield from map(str, models)
         case FinishWork(models=models):
-            yield f"Finish or undo what earlier processes left of {_counted(models, 'model')}"
+            yield f"Finish or undo what earlier processes left of {plural(len(models), 'model')}"
             yield from map(str, models)
         case EvolveTables(changes=changes):
-            yield f"Change the columns of {_counted(changes, 'table')} in place, without their rows"
+            tables = plural(len(changes), "table")
+            yield f"Change the columns of {tables} in place, without their rows"
             for name, each in changes:
                 yield f"{name}: {', '.join(map(described, each))}"
         case Backfill(model=name, version=version, intervals=intervals, batches=batches):
@@ -101,9 +104,9 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
         case Promote(environment=name, views=views, removed=removed):
             yield f"Let {name} show the new versions, all views in one transaction"
             if views:
-                yield f"{_counted(views, 'view')} made or moved{_listed(views)}"
+                yield f"{plural(len(views), 'view')} made or moved{_listed(views)}"
             if removed:
-                yield f"{_counted(removed, 'view')} dropped{_listed(removed)}"
+                yield f"{plural(len(removed), 'view')} dropped{_listed(removed)}"
         case ShowFilled(environment=name, models=models):
             yield f"Make the views that {name} lacks{_listed(models)}"
         case unreachable:
@@ -189,15 +192,8 @@ def _range_facts(
     ]
 
 
-def _counted(things: Sequence[object], noun: str) -> str:
-    return f"{len(things):,} {noun}{'' if len(things) == 1 else 's'}"
-
-
 def _listed(names: Sequence[ModelName]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f": {', '.join(map(str, names[:_NAMED]))}{more}"
+    return f": {some(names, _NAMED)}" if names else ""
 
 
 def _names(names: Iterable[ModelName]) -> list[str]:

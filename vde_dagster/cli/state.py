@@ -10,6 +10,7 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import console, instant, print_json
 from vde_dagster.cli.spelling import there, vde
+from vde_dagster.core.listing import first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,10 +158,8 @@ def _section(title: str, lines: Sequence[str]) -> None:
     if not lines:
         return
     console().print(f"\n{title}", style="bold", soft_wrap=True)
-    for line in lines[:_LINES]:
+    for line in first(lines, _LINES, "and {:,} more: --format json has all of them."):
         _print_line(f"  {line}")
-    if len(lines) > _LINES:
-        _print_line(f"  and {len(lines) - _LINES:,} more: --format json has all of them.")
 
 
 def _print_line(text: str) -> None:

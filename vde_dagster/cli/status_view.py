@@ -11,6 +11,7 @@ from vde_dagster.cli.spelling import whole
 from vde_dagster.cli.unlock import process_text
 from vde_dagster.core.ledger.late.decision import reloading
 from vde_dagster.core.ledger.late.pending import pending_text
+from vde_dagster.core.listing import plural
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.planning.work_text import bound_text, counted_ranges, kept_text, since_text
 from vde_dagster.core.time.intervals import format_instant, subtract
@@ -95,7 +96,7 @@ def _print_promotion(looked: Looked) -> None:
 
 
 def _looked(status: EnvironmentStatus) -> str:
-    models = f"{status.looked_at:,} model{'' if status.looked_at == 1 else 's'}"
+    models = plural(status.looked_at, "model")
     return f"(looked at {models} at {_time(status.at)})"
 
 

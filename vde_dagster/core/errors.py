@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from vde_dagster.core.listing import plural
 from vde_dagster.core.secrets import without_secrets
 
 
@@ -139,5 +140,5 @@ class ProjectInvalid(Refused):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(sorted(problems, key=lambda each: each.place))
         count = len(self.problems)
-        title = f"{count} problem{'s' if count != 1 else ''} in this project; nothing was changed."
+        title = f"{plural(count, 'problem')} in this project; nothing was changed."
         super().__init__("\n".join([title, *map(str, self.problems)]))

@@ -27,6 +27,7 @@ from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused, VdeError
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.listing import first
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
@@ -325,8 +326,7 @@ def _why_nothing(
     if not reasons:
         return nothing_to_run(plan, waits=False)
     lines = [f"{name}: {why}" for name, why in reasons.items()]
-    more = [f"and {len(lines) - _MOST_SHOWN} more models"] if len(lines) > _MOST_SHOWN else []
-    return "; ".join([*lines[:_MOST_SHOWN], *more])
+    return "; ".join(first(lines, _MOST_SHOWN, "and {:,} more models"))
 
 
 def _who(location: Location) -> str:

@@ -12,6 +12,7 @@ import dagster as dg
 from vde_dagster.app.evaluate.own_rows import shown_table
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.listing import some
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import UnresolvedAssetJob, io_manager_key
 from vde_dagster.orchestration.assets import IO_MANAGER
@@ -140,10 +141,10 @@ def _check_jobs(merged: dg.Definitions, own: Sequence[dg.Definitions]) -> None:
             if found is not None:
                 keys.setdefault(found, []).append(key.to_user_string())
         if len(keys) > 1:
-            some = "; ".join(f"{_cadence(each)}: {_some(names)}" for each, names in keys.items())
+            found = "; ".join(f"{_cadence(each)}: {some(names, 3)}" for each, names in keys.items())
             raise Refused(
                 f"the job {job.name} has assets with different partitions, and a run has those of "
-                f"one kind ({some})",
+                f"one kind ({found})",
                 advice="Define a job for each of them. `vde_automation` is a job that computes all "
                 "models that are due or stale, and `vde_plan` one for all that was edited.",
             )
@@ -153,11 +154,6 @@ def _cadence(partitions: dg.PartitionsDefinition) -> str:
     if isinstance(partitions, dg.TimeWindowPartitionsDefinition):
         return f"cron {partitions.cron_schedule} from {partitions.start.isoformat()}"
     return type(partitions).__name__
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
 
 
 def _own_tables(

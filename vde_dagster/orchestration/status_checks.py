@@ -19,6 +19,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.late.pending import loading_arguments, pending_text
+from vde_dagster.core.listing import first
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, format_instant
 from vde_dagster.orchestration.checks import CheckFacts
@@ -281,6 +282,4 @@ def _not_loaded(late: LateRows, environment: str) -> str:
 
 
 def _ranges(intervals: Iterable[Interval]) -> str:
-    every = [*intervals]
-    more = [f"and {len(every) - _MOST_SHOWN} more"] if len(every) > _MOST_SHOWN else []
-    return ", ".join([*map(str, every[:_MOST_SHOWN]), *more])
+    return ", ".join(first([*map(str, intervals)], _MOST_SHOWN))

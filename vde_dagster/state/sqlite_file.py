@@ -23,6 +23,7 @@ from sqlalchemy import func, select
 from sqlalchemy.engine import URL
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.listing import some
 from vde_dagster.state import schema
 from vde_dagster.state.versions import refuse_newer
 
@@ -72,9 +73,8 @@ def refuse_foreign(path: Path) -> None:
             advice="Restore it from a backup.",
         )
     if others:
-        more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
         raise Refused(
-            f"the database {path} is no state: it has the table {others[0]}{more} of another "
+            f"the database {path} is no state: it has the table {some(others, 1)} of another "
             f"program. {_SAFE}",
             advice="Correct `state.url` in vde.yaml: a state needs a file of its own.",
         )

@@ -13,6 +13,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
+from vde_dagster.core.listing import plural
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
@@ -98,8 +99,8 @@ def _session(session: Load, *, is_done: bool = True) -> Iterator[str]:
     for each in session.sources:
         before, rows = each.before, sum(uri.rows for uri in each.evidence)
         since = f"from Iceberg snapshot {before.iceberg_snapshot_id} " if before is not None else ""
-        partitions = _counted(len(each.evidence), "partition")
-        late = f": {_counted(rows, 'row')} in {partitions}" if each.evidence else ""
+        partitions = plural(len(each.evidence), "partition")
+        late = f": {plural(rows, 'row')} in {partitions}" if each.evidence else ""
         yield f"read {each.name} {since}to Iceberg snapshot {each.after.iceberg_snapshot_id}{late}"
     if session.rewrite:
         yield f"{'overwrote' if is_done else 'overwrite'} what is loaded, since {session.rewrite}"
@@ -118,16 +119,12 @@ def _result(node: Node, done: Evaluated) -> Iterator[str]:
         yield f"made the view{because}"
     else:
         at = f" as Iceberg snapshot {done.iceberg_snapshot_id}" * bool(done.iceberg_snapshot_id)
-        yield f"wrote {_counted(done.rows, 'row')}{at}{because}"
+        yield f"wrote {plural(done.rows, 'row')}{at}{because}"
     if done.saved is not None:
-        rows = _counted(done.saved.rows, "row")
-        yield f"kept {_counted(done.saved.intervals, 'interval')} with {rows}"
+        rows = plural(done.saved.rows, "row")
+        yield f"kept {plural(done.saved.intervals, 'interval')} with {rows}"
     if not done.reused:
         yield f"took {done.seconds:.1f} s"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _interval(interval: Interval) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from vde_dagster.app.unit_tests.running import AnsweredBy, Outcome, UnitTestResult
+from vde_dagster.core.listing import plural
 from vde_dagster.core.unit_tests.difference_text import difference_lines
 
 
@@ -33,5 +34,5 @@ def summary(results: Sequence[UnitTestResult]) -> str:
     before = sum(each.before for each in results)
     places = [f"{engines[each]} {names[each]}" for each in names if engines[each]]
     where = ", ".join([*places, *([f"{before} unchanged since then"] if before else [])])
-    tests = f"{len(results)} unit test{'' if len(results) == 1 else 's'}"
+    tests = plural(len(results), "unit test")
     return f"{tests}: {counts}{f' ({where})' if where else ''}."

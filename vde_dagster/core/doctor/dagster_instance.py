@@ -9,6 +9,7 @@ from typing import Final
 
 from vde_dagster.core.doctor.file_systems import is_shared
 from vde_dagster.core.doctor.results import CheckResult, broken, ok, warning
+from vde_dagster.core.listing import some
 from vde_dagster.core.time.intervals import format_instant
 
 _POSTGRES: Final = (
@@ -185,6 +186,4 @@ def judge_instigators(check: str, locations: Sequence[LocationFacts]) -> CheckRe
 
 
 def _few(names: Collection[str]) -> str:
-    shown = sorted(names)[:_NAMED]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return some(sorted(names), _NAMED)

@@ -12,6 +12,7 @@ from typing import Final
 
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.listing import some
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 
@@ -130,10 +131,8 @@ def _explained(
     environment: str,
 ) -> Problem:
     """A problem of a mixed graph, which is in no project, with the selection that caused it."""
-    named = ", ".join(map(str, left_out[:_NAMED]))
-    more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
     why = (
-        f"What is not selected stays as {environment} shows it ({named}{more}): select what is "
-        "read, too, with `+` in front of the model's name."
+        f"What is not selected stays as {environment} shows it ({some(left_out, _NAMED)}): select "
+        "what is read, too, with `+` in front of the model's name."
     )
     return replace(problem, advice=f"{problem.advice} {why}".strip())

@@ -14,6 +14,7 @@ from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.listing import some
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.patterns import By, ModelPattern
 from vde_dagster.core.names import ModelName
@@ -154,5 +155,4 @@ def _unknown(wanted: ModelPattern, models: Mapping[ModelName, Model]) -> str:
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{what}: {', '.join(names[:_LISTED])}{more}." if names else ""
+    return f"{what}: {some(names, _LISTED)}." if names else ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
+from vde_dagster.core.listing import plural, some
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import env_option
 
@@ -196,10 +197,8 @@ def described(key: VersionKey, damage: Damage) -> str:
         case TableDropped():
             said = f"{what} does not exist: somebody dropped it, and its rows with it"
         case FilesGone(files=files):
-            more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
-            named = ", ".join(files[:MOST_FILES])
-            count = f"{len(files):,} file{'s' if len(files) != 1 else ''}"
-            said = f"{what} lacks {count} in storage: {named}{more}"
+            count = plural(len(files), "file")
+            said = f"{what} lacks {count} in storage: {some(files, MOST_FILES)}"
         case unreachable:
             assert_never(unreachable)
     return said

@@ -19,6 +19,7 @@ from vde_dagster.core.codec import Codec
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.json_forms import NotPlain, Plain
+from vde_dagster.core.listing import some
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.reason_values import sentences
@@ -179,9 +180,8 @@ def _decoded(kind: object, plain: object, **given: object) -> object:
 def _changed(saved: SavedPlan, found: Mapping[ModelName, str]) -> str:
     names = sorted({*found, *saved.fingerprints})
     other = [str(name) for name in names if found.get(name) != saved.fingerprints.get(name)]
-    more = f" and {len(other) - _LISTED} more" if len(other) > _LISTED else ""
     return (
-        f"{', '.join(other[:_LISTED])}{more}: read from the saved plan, what is computed is not "
+        f"{some(other, _LISTED)}: read from the saved plan, what is computed is not "
         "what was reviewed. Another release of vde_dagster reads models in another way (the plan "
         f"was saved by {saved.release}), and a variable or a setting of Spark in vde.yaml that "
         "takes its value from outside may have another one now. Nothing was written; plan again."

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from vde_dagster.core.ledger.schema_changes import described
+from vde_dagster.core.listing import first
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.plan import ModelChange, Plan
@@ -53,10 +54,8 @@ def run_markdown(plan: Plan, waiting: Sequence[str] = ()) -> str:
     return _document(plan, heading(plan, "Run of"), [*said, *remarks(plan), *_most(waiting)])
 
 
-def _most(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:MOST]
-    if len(lines) > MOST:
-        yield f"and {len(lines) - MOST:,} more wait."
+def _most(lines: Sequence[str]) -> list[str]:
+    return first(lines, MOST, "and {:,} more wait.")
 
 
 def _document(plan: Plan, title: str, said: Sequence[str]) -> str:

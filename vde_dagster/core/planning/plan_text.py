@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from vde_dagster.core.graph.ranges import count, units
+from vde_dagster.core.listing import first, plural, some
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.column_checks import column_findings
 from vde_dagster.core.planning.identity_checks import identity_findings
@@ -63,11 +64,11 @@ def totals(plan: Plan) -> Iterator[str]:
     said = ", ".join(
         f"{tally[each]:,} {CHANGE_WORDS[each]}" for each in CHANGE_WORDS if tally[each]
     )
-    yield f"{said}; {sources:,} source{'s' if sources != 1 else ''}." if said else "No models."
+    yield f"{said}; {plural(sources, 'source')}." if said else "No models."
     yield from work_totals(plan)
     reused = sum(1 for each in models if each.reuse and each.version != each.previous_version)
     if reused:
-        yield f"Reused: what {reused:,} new version{'s' if reused != 1 else ''} hold already."
+        yield f"Reused: what {plural(reused, 'new version')} hold already."
     yield from remarks(plan)
 
 
@@ -116,8 +117,7 @@ def nothing_to_run(plan: Plan, *, waits: bool) -> str:
 
 
 def _bounds(changes: Sequence[ModelChange]) -> str:
-    said = [f"{each.name} ({bound_text(each.bounded)})" for each in changes if each.bounded]
-    return ", ".join(said[:MOST]) + (f" and {len(said) - MOST:,} more" if len(said) > MOST else "")
+    return listed(f"{each.name} ({bound_text(each.bounded)})" for each in changes if each.bounded)
 
 
 def _paused(paused: PausedModel) -> str:
@@ -151,27 +151,24 @@ def work_totals(plan: Plan) -> Iterator[str]:
     """What is to be computed in all."""
     stale = [each for each in plan.changes if each.staleness and each.staleness.intervals]
     if stale:
-        yield f"Late or changed upstream: {', '.join(_stale_units(plan, stale))}."
+        yield f"Late or changed upstream: {_stale_units(plan, stale)}."
     if plan.backfills:
         units, models = work_units(plan), len(plan.backfills)
         at_most = f" ({len(plan.may_adopt):,} of them at most)" if plan.may_adopt else ""
-        yield (
-            f"To compute: {units:,} interval{'s' if units != 1 else ''} "
-            f"in {models:,} model{'s' if models != 1 else ''}{at_most}."
-        )
+        yield (f"To compute: {plural(units, 'interval')} in {plural(models, 'model')}{at_most}.")
     elif plan.promotes:
         yield "Nothing to compute: only views change."
 
 
-def listed(names: Sequence[object]) -> str:
+def listed(names: Iterable[object]) -> str:
     """Names in a text; many are only counted."""
-    shown = ", ".join(map(str, names[:MOST]))
-    return f"{shown} and {len(names) - MOST:,} more" if len(names) > MOST else shown
+    return some(names, MOST)
 
 
-def _stale_units(plan: Plan, stale: Sequence[ModelChange]) -> Iterator[str]:
-    for change in stale[:MOST]:
-        intervals = change.staleness.intervals if change.staleness is not None else ()
-        yield f"{units(plan.graph[change.name], intervals)} of {change.name}"
-    if len(stale) > MOST:
-        yield f"and {len(stale) - MOST:,} more models"
+def _stale_units(plan: Plan, stale: Sequence[ModelChange]) -> str:
+    said = [
+        f"{units(plan.graph[each.name], each.staleness.intervals)} of {each.name}"
+        for each in stale
+        if each.staleness is not None
+    ]
+    return ", ".join(first(said, MOST, "and {:,} more models"))

@@ -13,6 +13,7 @@ from typing import Final
 from vde_dagster.core.codec import Codec
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.json_forms import NotPlain, Plain
+from vde_dagster.core.listing import first, plural
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import escaped, plan_markdown
 from vde_dagster.core.planning.plan_text import MOST, listed
@@ -105,15 +106,17 @@ def refuse_unbuilt(request: PullRequest) -> None:
     if not request.waits:
         return
     count = len(request.waits)
-    who = f"{count:,} models" if count > 1 else "1 model"
     waits = "wait" if count > 1 else "waits"
-    first = (
-        f"{who} of {request.environment} {waits} for what only another environment may compute, so "
-        "that nobody has seen the rows:"
+    opening = (
+        f"{plural(count, 'model')} of {request.environment} {waits} for what only another "
+        "environment may compute, so that nobody has seen the rows:"
     )
-    lines = [f"- {each.model}: {each.why}" for each in request.waits[:MOST]]
-    more = [f"- and {count - MOST:,} more"] if count > MOST else []
-    text = [first, *lines, *more, f"Nothing of it is promoted to {request.target}."]
+    lines = [f"- {each.model}: {each.why}" for each in request.waits]
+    text = [
+        opening,
+        *first(lines, MOST, "- and {:,} more"),
+        f"Nothing of it is promoted to {request.target}.",
+    ]
     raise Refused("\n".join(text), advice=_mending(request))
 
 
@@ -189,8 +192,8 @@ def _facts(request: PullRequest) -> Iterator[str]:
         rows = sum(each.rows or 0 for each in request.built)
         models = len(request.built)
         yield (
-            f"- Computed in {escaped(request.environment)}: {rows:,} rows in {models:,} "
-            f"model{'s' if models != 1 else ''}."
+            f"- Computed in {escaped(request.environment)}: {rows:,} rows in "
+            f"{plural(models, 'model')}."
         )
     elif request.is_built:
         yield f"- Computed in {escaped(request.environment)}: nothing."

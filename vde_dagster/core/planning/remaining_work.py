@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from vde_dagster.core.errors import Conflict
+from vde_dagster.core.listing import some
 from vde_dagster.core.planning.plan import ModelChange, Plan, Staleness
 from vde_dagster.core.time.intervals import common, subtract
 
@@ -108,16 +109,16 @@ def _moved(saved: Plan, current: Plan) -> Iterator[str]:
         if name not in current.snapshots or current.snapshots[name].version != each.version
     ]
     if other:
-        yield f"{_listed(other)} would get another version than the one that was reviewed."
+        yield f"{some(other, _LISTED)} would get another version than the one that was reviewed."
     if {each.name for each in saved.changes} != {each.name for each in current.changes}:
         yield f"{environment} shows other models than it did."
     elif saved.base_revision and (shown := _shown_otherwise(saved, current)):
-        yield f"{environment} shows another version of {_listed(shown)} than it did."
+        yield f"{environment} shows another version of {some(shown, _LISTED)} than it did."
     if saved.hidden != current.hidden:
         yield f"other models than those that were reviewed would have a view in {environment}."
     behind = [str(each.name) for each in current.changes if _is_further_behind(saved, each)]
     if behind:
-        yield f"what {_listed(behind)} would be computed from changed since."
+        yield f"what {some(behind, _LISTED)} would be computed from changed since."
     if current.promotes and not saved.promotes:
         yield f"views of {environment} would change, and the reviewed plan changes none."
 
@@ -139,8 +140,3 @@ def _shown_otherwise(saved: Plan, current: Plan) -> list[str]:
     return [
         str(each.name) for each in current.changes if each.previous_version != before[each.name]
     ]
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_LISTED])
-    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown

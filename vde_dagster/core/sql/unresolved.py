@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Final
 
 from sqlglot import exp
@@ -15,6 +14,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Finding
+from vde_dagster.core.listing import some
 
 Sources = Mapping[str, tuple[str, Sequence[str]]]
 """What a SELECT reads, by alias: a name for messages, and the columns."""
@@ -155,6 +155,4 @@ def _what_there_is(name: str, sources: Iterable[tuple[str, Sequence[str]]]) -> s
 def _listed(columns: Sequence[str]) -> str:
     if not columns:
         return "columns that are not known"
-    more = len(columns) - _MOST_COLUMNS
-    rest = f" and {more} more" if more > 0 else ""
-    return ", ".join(islice(columns, _MOST_COLUMNS)) + rest
+    return some(columns, _MOST_COLUMNS)

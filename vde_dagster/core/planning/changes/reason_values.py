@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Self
 
+from vde_dagster.core.listing import some
 from vde_dagster.core.names import ModelName
 
 _MOST: Final = 3
@@ -173,11 +174,11 @@ class Reason:
 def sentence(reason: Reason) -> str:
     """A reason for people: the end of a sentence about the model that changed."""
     return reason.kind.text.format(
-        columns=_listed(f"`{each}`" for each in reason.columns),
+        columns=some((f"`{each}`" for each in reason.columns), _MOST),
         them="it" if len(reason.columns) == 1 else "them",
         upstream=reason.upstream,
-        read_by=_listed(reason.read_by),
-        clauses=_listed(reason.clauses) or "what its query is made of",
+        read_by=some(reason.read_by, _MOST),
+        clauses=some(reason.clauses, _MOST) or "what its query is made of",
         function=reason.function,
         before=reason.before,
         after=reason.after,
@@ -187,10 +188,3 @@ def sentence(reason: Reason) -> str:
 def sentences(reasons: Iterable[Reason]) -> tuple[str, ...]:
     """Reasons for people."""
     return tuple(map(sentence, reasons))
-
-
-def _listed(names: Iterable[object]) -> str:
-    """Names in one text; of many only the first ones."""
-    every = [str(each) for each in names]
-    rest = len(every) - _MOST
-    return ", ".join(every[:_MOST]) + (f" and {rest} more" if rest > 0 else "")
