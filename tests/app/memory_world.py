@@ -75,7 +75,7 @@ WRITING: Final = frozenset(
         *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
         "next_view_number",
         *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
-        *("record_looks", "record_saving", "record_detected", "record_accepted"),
+        *("record_looks", "record_detected", "record_accepted"),
         *("pause", "resume"),
         *(
             "begin_removal",

@@ -24,7 +24,7 @@ DONE = Evaluated(
 )
 HOURLY = Saved(intervals=3, time=timedelta(hours=3), rows=40, seconds=1.23456)
 WHOLE = Saved(intervals=1, rows=7, seconds=30.0)
-VIEW = Saved(intervals=1, untimed=1)
+VIEW = Saved(intervals=1)
 
 
 @pytest.mark.parametrize(

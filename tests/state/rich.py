@@ -18,7 +18,6 @@ from tests.state.builders import (
     snapshot,
 )
 from tests.state.test_listing_contract import STATELESS
-from tests.state.test_savings_contract import saving
 from tests.state.test_state_contract import AUDITS
 from tests.state.test_trace_contract import TRACE
 from vde_dagster.core.clean_up.references import Times
@@ -39,7 +38,7 @@ LEFT = Pending(interval=day(5), sources=(SALES,), reason=PendingReason.BEYOND_TH
 
 
 def fill(state: State) -> None:
-    """Environments, work of every sort, late data, savings; one promotion and work are begun."""
+    """Environments, work of every sort, late data; one promotion and work are begun."""
     lease = state.acquire_lease("environment:prod", holder="plan p1", ttl=MINUTE)
     state.store_snapshots([ORDERS, SHOWN], environment="prod")
     promote(state, lease, "prod", 0, "p1", ORDERS, SHOWN)
@@ -71,7 +70,6 @@ def fill(state: State) -> None:
     state.record_intent(intent("w4"), lease=lease)
     look = LastLook(definition="d", number=3, inputs={SALES: SeenInput(table="t", number=2**62)})
     state.record_looks({KEY: look})
-    state.record_saving(saving())
     state.pause([Pause(environment="prod", model=SALES, paused_at=AT, author="ana", reason="it")])
     state.store_snapshots([UNUSED], environment="qa", shows=[SHOWN.key])
     state.record_sweep((), Times())

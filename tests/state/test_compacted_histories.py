@@ -30,7 +30,6 @@ from tests.state.builders import (
 from tests.state.conftest import Store
 from tests.state.test_acceptance_contract import RESULTS, SAID
 from tests.state.test_listing_contract import STATELESS
-from tests.state.test_savings_contract import saving
 from tests.worlds.clock import ManualClock
 from tests.worlds.state import memory_state
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, MURMUR3_128, RowSum
@@ -43,7 +42,6 @@ from vde_dagster.core.ledger.entries import (
     loaded_dsha,
 )
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
-from vde_dagster.core.ledger.savings import Saved, SavingKind
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork, UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import Interval
@@ -87,7 +85,7 @@ class Histories:
 
     def step(self) -> None:
         acts = (self.load, self.load, self.load_late, self.refuse, self.accept, self.fail)
-        more = (self.outdate, self.save, self.show_late_data, self.age, self.prune, self.end_again)
+        more = (self.outdate, self.show_late_data, self.age, self.prune, self.end_again)
         self.chance.choice((*acts, *more))()
         self.both(lambda state: _recorded_ago(state, self.ago))
 
@@ -218,22 +216,6 @@ class Histories:
 
         self.both(act)
 
-    def save(self) -> None:
-        saved = Saved(
-            intervals=self.chance.randrange(1, 4),
-            time=self.chance.choice((None, timedelta(hours=3))),
-            rows=self.chance.randrange(9),
-            seconds=self.chance.choice((None, 0.25, 1.5)),
-        )
-        what = saving(
-            self.next(),
-            saved,
-            key=self.chance.choice(KEYS),
-            environment=self.chance.choice(("prod", "dev")),
-            kind=self.chance.choice((SavingKind.REUSED, SavingKind.ADOPTED)),
-        )
-        self.both(lambda state: state.record_saving(what))
-
     def show_late_data(self) -> None:
         """The catalog's tables show all sessions that have ended."""
         self.both(lambda state: state.record_listed([e.number for e in state.unlisted(limit=99)]))
@@ -325,7 +307,7 @@ def answers(state: State) -> Mapping[str, object]:
             sorted(map(repr, named.works)),
             sorted(map(repr, named.marks)),
         ),
-        "savings": state.savings(),
+        "loaded": state.loaded(KEYS),
     }
 
 
@@ -366,7 +348,7 @@ def _leased(state: State, resource: str, run: Callable[[Lease], object]) -> obje
 def _recorded_ago(state: State, ago: timedelta) -> None:
     """What was recorded just now was recorded that long ago."""
     assert isinstance(state, SqlState)
-    columns = {schema.work: ("started_at", "finished_at"), schema.savings: ("saved_at",)}
+    columns = {schema.work: ("started_at", "finished_at")}
     lately, back = (each // timedelta(microseconds=1) for each in (LATELY, ago))
     with state._database.write() as connection:
         since = now(connection) - lately
@@ -394,7 +376,7 @@ def _rows(state: State) -> list[int]:
     """How much there is of what is compacted."""
     assert isinstance(state, SqlState)
     published = select(func.count(schema.work.c.publication_json))
-    tables = (schema.work, schema.questions, schema.savings)
+    tables = (schema.work, schema.questions)
     counts = (select(func.count()).select_from(each) for each in tables)
     with state._database.read() as connection:
         return [connection.execute(each).scalar_one() for each in (published, *counts)]

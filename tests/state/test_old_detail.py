@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import select, update
 
 from tests.state.builders import KEY, MINUTE, change, intent, mark, publication, session
 from tests.state.conftest import Store
 from tests.state.test_listing_contract import STATELESS
-from tests.state.test_savings_contract import saving
 from vde_dagster.core.clean_up.pinning import Named
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.savings import Saved, SavingKind
 from vde_dagster.ports.state import State, version_resource
-from vde_dagster.state import old_detail, schema
-from vde_dagster.state.sql_state import SqlState
+from vde_dagster.state import old_detail
 
 NOW = timedelta(0)
-HOUR = 60 * 60 * 1_000_000
-DAY = 24 * HOUR
 
 
 @pytest.fixture
@@ -128,84 +121,3 @@ def test_all_units_of_work_are_looked_at_a_part_at_a_time(
 
 def test_nothing_is_compacted_where_nothing_is_recorded(state: State) -> None:
     assert state.prune(NOW) == 0
-
-
-def days(state: State) -> list[tuple[int, int, int]]:
-    """The rows of what was reused: the day, when in it, and how many intervals."""
-    assert isinstance(state, SqlState)
-    table = schema.savings
-    query = select(table.c.saved_at, table.c.intervals).order_by(table.c.saved_at)
-    with state._database.read() as connection:
-        return [(*divmod(int(at), DAY), n) for at, n in connection.execute(query)]
-
-
-def save(state: State, occasion: str, at: int, **more: Any) -> None:
-    """What was reused at an instant in microseconds since 1970: two intervals."""
-    assert isinstance(state, SqlState)
-    state.record_saving(saving(occasion, **more))
-    table = schema.savings
-    with state._database.write() as connection:
-        named = update(table).where(table.c.occasion == occasion)
-        connection.execute(named.values(saved_at=at))
-
-
-def merge(state: State, until: int) -> int:
-    assert isinstance(state, SqlState)
-    with state._database.write() as connection:
-        every = old_detail.days_to_merge(connection, until)
-        return sum(old_detail.merge_savings(connection, each) for each in every)
-
-
-def test_savings_of_a_day_are_one_row_and_add_up_to_the_same(state: State) -> None:
-    for number in range(5):
-        save(state, f"e{number}", 7 * DAY + number)
-    save(state, "dev", 7 * DAY, environment="dev")
-    save(state, "unknown", 7 * DAY, saved=Saved(intervals=1, rows=5, untimed=1))
-    save(state, "adopted", 7 * DAY, kind=SavingKind.ADOPTED)
-    before = state.savings()
-    assert merge(state, 8 * DAY) == 0, "what was begun on that day may still be recorded"
-    assert merge(state, 8 * DAY + HOUR) == 5
-    assert state.savings() == before
-    assert merge(state, 9 * DAY) == 0
-    save(state, "later", 8 * DAY)
-    assert sum(each.saved.rows for each in state.savings()) == 30 + sum(
-        each.saved.rows for each in before
-    )
-
-
-def test_each_day_has_a_row_of_its_own(state: State) -> None:
-    for number in range(6):
-        save(state, f"e{number}", (100 + number // 2) * DAY + number)
-    assert merge(state, 102 * DAY + HOUR) == 2
-    assert days(state) == [(100, 1, 4), (101, 3, 4), (102, 4, 2), (102, 5, 2)]
-
-
-def test_what_comes_to_a_day_that_is_merged_is_merged_with_it(state: State) -> None:
-    """As after a database's clock was set back."""
-    for number in range(2):
-        save(state, f"e{number}", DAY + number)
-    assert merge(state, 3 * DAY) == 1
-    save(state, "late", DAY)
-    assert merge(state, 3 * DAY) == 1
-    assert days(state) == [(1, 1, 6)]
-
-
-def test_an_adoption_counts_once_for_each_plan_however_late_that_is_applied_again(
-    state: State,
-) -> None:
-    save(state, "plan", DAY, kind=SavingKind.ADOPTED)
-    before = state.savings()
-    merge(state, 9 * DAY)
-    state.record_saving(saving("plan", kind=SavingKind.ADOPTED))
-    assert state.savings() == before
-
-
-def test_the_janitor_merges_the_days_of_which_history_is_over(state: State) -> None:
-    """By the database's clock, which is years after these."""
-    for number in range(3):
-        save(state, f"e{number}", DAY + number)
-    state.record_saving(saving("today"))
-    before = state.savings()
-    assert state.prune(timedelta(days=7)) == 2
-    assert state.savings() == before
-    assert len(days(state)) == 2

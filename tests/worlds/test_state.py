@@ -35,7 +35,6 @@ def test_threads_find_one_database_and_lose_nothing_of_each_other() -> None:
 def test_leases_and_records_go_by_the_clock_that_was_given() -> None:
     clock = ManualClock()
     state = memory_state(clock)
-    assert state.recording_savings_since() == clock.now()
     clock.advance(timedelta(days=200, seconds=1, milliseconds=1))
     lease = state.acquire_lease(str(KEY), holder="me", ttl=MINUTE)
     state.record_intent(intent("w1"), lease=lease)

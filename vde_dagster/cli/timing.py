@@ -57,8 +57,10 @@ END: Final = click.option(
 SINCE: Final = click.option(
     "--since",
     type=past_moment,
+    default="1 day ago",
+    show_default=True,
     metavar="WHEN",
-    help="Only from this time on: an instant in UTC such as 2013-01-04, or '2 days ago'.",
+    help="Since when: an instant in UTC such as 2013-01-04, or how long ago.",
 )
 
 

@@ -16,6 +16,7 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
@@ -24,7 +25,6 @@ from vde_dagster.ports.clean_up import CleanUp
 from vde_dagster.ports.held_leases import HeldLeases
 from vde_dagster.ports.late_data_records import LateDataRecords
 from vde_dagster.ports.pauses import Pauses
-from vde_dagster.ports.savings_records import SavingsRecords
 from vde_dagster.ports.work_records import WorkRecords
 
 
@@ -84,7 +84,7 @@ class LeaseLost(Conflict):
     """Another process holds the lease by now; nothing was written."""
 
 
-class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, CleanUp, Protocol):
+class State(WorkRecords, LateDataRecords, HeldLeases, Pauses, CleanUp, Protocol):
     """Everything that has to survive a process."""
 
     # Snapshots and environments
@@ -289,6 +289,20 @@ class State(WorkRecords, LateDataRecords, HeldLeases, SavingsRecords, Pauses, Cl
         """What all entries of each of these versions add up to; absent if a version has no entry.
 
         The database sums them up, so it is much faster than reading them.
+        """
+        ...
+
+    def loaded(
+        self, keys: Iterable[VersionKey], *, before: datetime | None = None
+    ) -> Mapping[VersionKey, Mapping[str, Saved]]:
+        """The rows of these versions that count as computed, by the environment that computed them.
+
+        A version without any is absent. The time that the intervals cover is given for every kind
+        of model.
+
+        Args:
+            keys: The versions.
+            before: Only what was computed before this instant.
         """
         ...
 

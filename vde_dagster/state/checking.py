@@ -17,7 +17,6 @@ from sqlalchemy import Connection, Row, Table, func, inspect, select, text
 
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding, holding_of
-from vde_dagster.core.ledger.savings import SavingKind
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import environment_name
@@ -57,11 +56,9 @@ _BY_COLUMN: Final[Mapping[str, Decoder]] = {
     "planned_at": codec.decode_instant,
     "promoted_at": codec.decode_instant,
     "recorded_at": codec.decode_instant,
-    "saved_at": codec.decode_instant,
     "started_at": codec.decode_instant,
     "category": Category,
     "decided_by": DecidedBy,
-    "kind": SavingKind,
     "status": EntryStatus,
     "state": UnitOfWorkState,
 }

@@ -219,8 +219,8 @@ def _is_closed_before(until: int) -> Any:  # noqa: ANN401 - a condition of SQLAl
 def _forget_revisions(connection: Connection, name: str, numbers: Iterable[int]) -> None:
     """Take revisions out of the history of an environment.
 
-    Of their snapshots only those stay that are the first of their version, since savings are
-    counted from there, or that say that the version has rows of another definition.
+    Of their snapshots only the first of each version stays, and of what it was decided by: it may
+    say that the version has rows of another definition.
     """
     said = [_promoted.c[each] for each in ("model", "version", "drifted", "decided_by")]
     first = func.min(_promoted.c.revision).over(partition_by=said)

@@ -10,24 +10,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, update
 
-from vde_dagster.core.ledger.savings import SavingKind
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.state import schema
 
 _work = schema.work
 _later: Final = _work.alias("later")
 _questions = schema.questions
-_savings = schema.savings
 _SPAN: Final = 5_000
 """How many numbers of units of work a transaction is about."""
-_HOUR: Final = 60 * 60 * 1_000_000
-_DAY: Final = 24 * _HOUR
-_MERGED: Final = "day "
-"""How the occasion of a row of savings begins that stands for all of a day."""
 _IS_DONE: Final = _work.c.state == UnitOfWorkState.DONE.value
-_IS_REUSED: Final = _savings.c.kind == SavingKind.REUSED.value
 
 
 def _is_followed(*more: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -88,46 +81,3 @@ def forget_questions(connection: Connection, until: int) -> int:
         _is_followed(_later.c.is_session),
     )
     return int(connection.execute(delete(_questions).where(old)).rowcount)
-
-
-def days_to_merge(connection: Connection, until: int) -> list[int]:
-    """The days of which `merge_savings` makes something less, in microseconds since 1970.
-
-    Args:
-        connection: To the state.
-        until: They ended an hour before this instant at the latest: by then all is committed that
-            was recorded in them.
-    """
-    before = until - _HOUR
-    day = _savings.c.saved_at - _savings.c.saved_at % _DAY
-    query = select(day).where(
-        _IS_REUSED,
-        _savings.c.saved_at < before - before % _DAY,
-        ~_savings.c.occasion.startswith(_MERGED),
-    )
-    return sorted(connection.execute(query.distinct()).scalars())
-
-
-def merge_savings(connection: Connection, day: int) -> int:
-    """Let one row stand for what a version reused in a day; returns how many rows there are less.
-
-    What was adopted stays as it is: it is recorded once for each plan, and a plan may be applied
-    again after a crash. What was reused belongs to an evaluation, which is never done again.
-    """
-    is_of_day = (_IS_REUSED, _savings.c.saved_at >= day, _savings.c.saved_at < day + _DAY)
-    names = ("model", "version", "environment", "kind")
-    counts = ("intervals", "time_covered", "row_count", "seconds", "untimed")
-    by = [_savings.c[name] for name in names]
-    summed = [func.max(_savings.c.saved_at), *(func.sum(_savings.c[name]) for name in counts)]
-    merged = connection.execute(select(*by, *summed).where(*is_of_day).group_by(*by)).all()
-    rows = [
-        {
-            "occasion": f"{_MERGED}{day // _DAY} {row.environment} {row.version}",
-            **dict(zip((*names, "saved_at", *counts), row, strict=True)),
-        }
-        for row in merged
-    ]
-    gone = int(connection.execute(delete(_savings).where(*is_of_day)).rowcount)
-    if rows:
-        connection.execute(insert(_savings), rows)
-    return gone - len(rows)

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
-    Float,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -278,24 +277,6 @@ pending: Final = Table(
     Column("model", String, primary_key=True),
     Column("version", String, primary_key=True),
     Column("pending_json", Text, nullable=False),
-)
-
-# One row for each evaluation of a model that kept something, and each adoption by a plan.
-savings: Final = Table(
-    "vde_savings",
-    metadata,
-    Column("occasion", String, primary_key=True),
-    Column("model", String, primary_key=True),
-    Column("version", String, nullable=False),
-    Column("environment", String, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("saved_at", BigInteger, nullable=False),
-    Column("intervals", BigInteger, nullable=False),
-    Column("time_covered", BigInteger),  # microseconds
-    Column("row_count", BigInteger, nullable=False),
-    Column("seconds", Float),
-    Column("untimed", BigInteger, nullable=False),
-    Index("vde_savings_by_time", "saved_at"),
 )
 
 # The models that an environment does not evaluate until a person resumes them.

@@ -150,12 +150,7 @@ class SqlCleanUp:
             less = old_detail.forget_questions(connection, until)
         with self._database.read() as connection:
             spans = old_detail.spans(connection)
-            days = old_detail.days_to_merge(connection, until)
         for first in spans:
             with self._database.write() as connection:
                 old_detail.forget_publications(connection, until, first)
-        for day in days:
-            with self._database.write() as connection:
-                reference_lock.while_deciding(connection)  # nobody else merges it meanwhile
-                less += old_detail.merge_savings(connection, day)
         return less

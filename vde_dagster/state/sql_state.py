@@ -9,7 +9,7 @@ commit.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
 
@@ -19,6 +19,7 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
@@ -33,6 +34,7 @@ from vde_dagster.state import (
     ledger,
     reference_lock,
     row_sums,
+    savings,
     units_of_work,
 )
 from vde_dagster.state import snapshots as stored_snapshots
@@ -41,11 +43,10 @@ from vde_dagster.state.sql_clean_up import SqlCleanUp
 from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
 from vde_dagster.state.sql_leases import SqlLeases
 from vde_dagster.state.sql_pauses import SqlPauses
-from vde_dagster.state.sql_savings_records import SqlSavingsRecords
 from vde_dagster.state.state_database import StateDatabase
 
 
-class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlCleanUp):
+class SqlState(SqlLeases, SqlLateDataRecords, SqlPauses, SqlCleanUp):
     """The state in a database. Threads may share it; processes open their own.
 
     Args:
@@ -219,6 +220,13 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
         with self._database.read() as connection:
             return row_sums.sums(connection, keys)
 
+    def loaded(
+        self, keys: Iterable[VersionKey], *, before: datetime | None = None
+    ) -> Mapping[VersionKey, Mapping[str, Saved]]:
+        """The rows of these versions that count as computed, by who computed them."""
+        with self._database.read() as connection:
+            return savings.loaded(connection, keys, before=before)
+
     def entries_within(
         self, key: VersionKey, times: Sequence[Interval] | None
     ) -> tuple[LedgerEntry, ...]:
@@ -266,13 +274,7 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlSavingsRecords, SqlPauses, SqlC
             units_of_work.record_staged(connection, work_id, publication)
 
     def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
-        """Record a published unit of work; again changes nothing.
-
-        Raises:
-            LeaseLost: The lease was taken over.
-            LedgerMismatch: The changes do not fit the ledger.
-            Refused: The work is unknown, not staged, or abandoned.
-        """
+        """Record a published unit of work; again changes nothing."""
         with self._database.write() as connection:
             leases.check(connection, lease)
             return units_of_work.finalize(connection, work_id)

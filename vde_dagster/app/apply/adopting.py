@@ -7,17 +7,16 @@ have written meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.savings import record, saved_by
+from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.plan.adoption import given_back, has_rows_of, written_by_others
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
-from vde_dagster.core.ledger.savings import Saved, SavingKind
+from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
 from vde_dagster.core.names import ModelName
@@ -30,14 +29,10 @@ ADOPTED: Final = "all that it reads has the rows that its existing table was com
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
-    """A plan in which a model has adopted a version, and what to say about it.
-
-    ``is_shared`` says that another environment owns the version, and this one only shows it.
-    """
+    """A plan in which a model has adopted a version, and what to say about it."""
 
     plan: Plan
     done: Evaluated
-    is_shared: bool
 
 
 def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> Adopted | None:
@@ -67,23 +62,7 @@ def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> 
     return Adopted(
         plan=with_snapshot(plan, adopted),
         done=_kept(key, entries, head, saved),
-        is_shared=not may_write(plan.environment, owner),
     )
-
-
-def record_adopted(services: Services, plan: Plan, adopted: Iterable[Adopted]) -> None:
-    """Record what adoption saved, once the views show the adopted versions.
-
-    Versions that another environment owns are left out: these count as shared while they are shown.
-
-    Args:
-        services: The ports.
-        plan: The plan as it was promoted.
-        adopted: What the plan adopted while it was applied.
-    """
-    for each in adopted:
-        if not each.is_shared and plan.snapshots[each.done.key.model].key == each.done.key:
-            record(services, plan.environment, plan.plan_id, each.done, SavingKind.ADOPTED)
 
 
 def compared_again(services: Services, plan: Plan, planned: Plan) -> frozenset[ModelName]:

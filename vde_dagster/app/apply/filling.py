@@ -10,7 +10,7 @@ from vde_dagster.app.catch_up.sessions import load
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.evaluate.reuse import UNCHANGED
-from vde_dagster.app.evaluate.savings import record, saved_by
+from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import stale_now
 from vde_dagster.app.staleness.pace import pace_of
@@ -141,7 +141,7 @@ class Filling:
 
     def _unchanged(self, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
         """The report of entries that might have been stale and are fresh: an early cutoff."""
-        done = Evaluated(
+        return Evaluated(
             work_id=fresh[-1].work_id,
             key=self.key,
             interval=Interval(fresh[0].interval.start, fresh[-1].interval.end),
@@ -153,8 +153,6 @@ class Filling:
             reason=UNCHANGED,
             reused=True,
         )
-        record(self.services, self.plan.environment, self.services.ids.new(), done)
-        return done
 
     def _behind(self, found: tuple[Interval, ...]) -> tuple[Interval, ...]:
         """What is computed again, since some of it is stale.

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from vde_dagster.app.apply.adopting import (
-    Adopted,
     adopt,
     compared_again,
     has_to_give_back,
-    record_adopted,
     refuse_given_back,
 )
 from vde_dagster.app.apply.empty_backfill import record_empty
@@ -100,7 +98,6 @@ class Applying:
     changes: dict[ModelName, ModelChange] = field(kw_only=True)
     leases: ExitStack = field(kw_only=True)
     planned: Plan = field(init=False)
-    adopted: list[Adopted] = field(init=False, default_factory=list)
     _lease: Lease | None = None
     _promoted: bool = False
     _adopting: threading.Lock = field(init=False, default_factory=threading.Lock)
@@ -143,7 +140,6 @@ class Applying:
                 yield from self._compute_given_back()
                 promote(self.services, self.plan, self.lease)
                 self._promoted = True
-                record_adopted(self.services, self.plan, self.adopted)
                 remember_looks(self.services, self.binding)
             case ShowFilled():
                 show(self.services, stage.environment, stage.models)
@@ -286,7 +282,6 @@ class Applying:
             found = adopt(self.services, self.plan, change, stage.adopts)
             if found is not None:
                 self._follow(found.plan)
-                self.adopted.append(found)
         if found is not None:
             yield found.done
 

@@ -25,7 +25,7 @@ from vde_dagster.app.evaluate.reuse import (
     sequential_traces,
     traces_of,
 )
-from vde_dagster.app.evaluate.savings import record, saved_by
+from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.publish.foreign_writes import head_of
@@ -110,28 +110,11 @@ def fill(
     read: Read,
     force: bool,
 ) -> Evaluated:
-    """Load a range of a version: what may have changed is computed, and the rest is kept."""
-    work_id = services.ids.new()
-    done = _filled(
-        services, binding, node, interval, lease, read=read, force=force, work_id=work_id
-    )
-    record(services, binding.environment, work_id, done)
-    return done
+    """Load a range of a version: what may have changed is computed, and the rest is kept.
 
-
-def _filled(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    interval: Interval,
-    lease: Lease,
-    *,
-    read: Read,
-    force: bool,
-    work_id: str,
-) -> Evaluated:
-    """See `fill`. It is computed in batches of the model's size, in one commit."""
-    started = services.clock.now()
+    It is computed in batches of the model's size, in one commit.
+    """
+    started, work_id = services.clock.now(), services.ids.new()
     key, write = binding.key(node.name), node.write
     reading = read(interval, work_id)
     whole = write(interval, services.execution_time)

@@ -84,7 +84,7 @@ def make_view(
         entries=entries,
         iceberg_snapshot_id=None,
         seconds=(services.clock.now() - started).total_seconds(),
-        saved=Saved(intervals=1, untimed=1) if stands else None,
+        saved=Saved(intervals=1) if stands else None,
         reason=_STANDS if stands else "" if before else FIRST_BUILD,
         reused=stands,
     )

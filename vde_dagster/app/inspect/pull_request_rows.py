@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import assert_never
 
 from vde_dagster.app.inspect.environment_diff import ModelDiff, Rows, diff_environments
 from vde_dagster.app.services import Services
-from vde_dagster.core.ledger.savings import Saved
+from vde_dagster.core.ledger.entries import LedgerSum
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.planning.pull_request import ComparedRows, PullRequest
 from vde_dagster.core.planning.work_text import bound_text, counted_ranges
-
-_NOTHING: Final = Saved()
 
 
 def compared_rows(services: Services, request: PullRequest) -> tuple[ComparedRows, ...]:
@@ -26,7 +24,7 @@ def compared_rows(services: Services, request: PullRequest) -> tuple[ComparedRow
     found = diff_environments(services, request.target, request.environment)
     different = [each for each in found.models if each.rows is not Rows.SAME_TABLE]
     shown = [each for model in different for each in (model.before, model.after) if each]
-    totals = services.state.totals({each.key for each in shown})
+    totals = services.state.sums({each.key for each in shown})
     return tuple(
         ComparedRows(
             model=str(each.node.name),
@@ -39,11 +37,11 @@ def compared_rows(services: Services, request: PullRequest) -> tuple[ComparedRow
 
 
 def _rows(
-    model: ModelDiff, shown: ModelSnapshot | None, totals: Mapping[VersionKey, Saved]
+    model: ModelDiff, shown: ModelSnapshot | None, totals: Mapping[VersionKey, LedgerSum]
 ) -> int | None:
     if shown is None or not model.node.model.kind.stores_rows:
         return None
-    return totals.get(shown.key, _NOTHING).rows
+    return totals[shown.key].rows if shown.key in totals else 0
 
 
 def _said(model: ModelDiff, request: PullRequest) -> str:
