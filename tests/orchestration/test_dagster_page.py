@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import dagster as dg
 import pytest
 import yaml
 
@@ -81,3 +83,23 @@ def test_the_configuration_of_a_catch_up_run_is_what_the_job_takes() -> None:
     assert [yaml.safe_load(each) for each in examples] == [
         catch_up_config(ModelName("staging", "arrivals"))
     ]
+
+
+@pytest.mark.full
+def test_the_job_that_deletes_old_runs_leaves_the_last_one_of_each_asset(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```python\n([^`]*delete_run[^`]*)```", PAGE)
+    names: dict[str, Any] = {}
+    exec(compile(text, "dagster.md", "exec", dont_inherit=True), names)
+
+    @dg.asset
+    def rows() -> None: ...
+
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        first, last = (dg.materialize([rows], instance=instance).run_id for _ in range(2))
+        assert names["delete_runs"].execute_in_process(instance=instance).success
+        assert instance.get_run_by_id(first) is not None, "it has not ended long ago"
+        names["delete_old_runs"](instance, timedelta(0))
+        assert [run.run_id for run in instance.get_runs()] == [last]
+        assert instance.all_logs(first) == []
+        (left,) = tmp_path.glob(f"**/{first}.db")
+        assert left.parent == tmp_path / "history" / "runs"

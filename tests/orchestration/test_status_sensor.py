@@ -16,7 +16,7 @@ from dagster._core.definitions.data_version import CachingStaleStatusResolver, S
 from dagster._core.loader import LoadingContextForTest
 
 from tests.app.memory_world import PROJECT, RAW, MemoryWorld, bound, hour_of
-from tests.orchestration.automated_world import CONFIGURATION, AutomatedWorld
+from tests.orchestration.automated_world import AutomatedWorld
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.catch_up.sessions import catch_up
@@ -183,43 +183,6 @@ def test_what_a_promotion_brings_into_view_is_reported_to_production(
     assert not_fresh(made) == {}
 
 
-def keep_runs(world: AutomatedWorld, length: str) -> None:
-    """Let Dagster keep runs that long, from the next start of the code location on."""
-    text = f"{CONFIGURATION}clean_up:\n  runs: {length}\n"
-    (world.folder / "vde.yaml").write_text(text, encoding="utf-8")
-    world._locations.clear()
-
-
-def test_what_is_older_than_the_runs_that_dagster_keeps_does_not_come_back_but_for_the_newest(
-    made: AutomatedWorld,
-) -> None:
-    """What is reported without a run is never deleted."""
-    keep_runs(made, "30 minutes")
-    # an hour, a day, a table without partitions, and a view
-    assert look(made).startswith("reported 4 results")
-    assert told(made, "mart/daily") == [(DAYS[1], digests(made, DAILY)[1])]
-    keep_runs(made, "2 hours")
-    assert look(made).startswith("reported 48 results")
-    assert told(made, "mart/daily") == [*zip(DAYS[::-1], digests(made, DAILY)[::-1], strict=True)]
-    # its hours came after it, which is all that Dagster compares
-    assert not_fresh(made) == {f"mart/daily {DAYS[1]}": "STALE"}
-
-
-@pytest.mark.full
-def test_a_plan_reports_nothing_older_than_the_runs_that_dagster_keeps_but_the_newest(
-    made: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    keep_runs(made, "30 minutes")
-    project = made.project()
-    plan = plan_environment(project.services, project.files.graph, "dev")
-    run_plan(project, plan, lambda _: None)
-    home = dagster_home(project.configuration)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        made.instance = instance
-        assert [partition for partition, _ in told(made, "mart__dev/daily")] == DAYS[1:]
-
-
 @pytest.mark.full
 def test_what_dagster_shows_of_another_version_is_corrected_however_old_the_result_is(
     made: AutomatedWorld,
@@ -230,7 +193,6 @@ def test_what_dagster_shows_of_another_version_is_corrected_however_old_the_resu
     made.apply("dev")
     made.apply("prod")
     made.world.clock.advance(timedelta(hours=1))
-    keep_runs(made, "30 minutes")
     look(made)
     assert told(made, "mart/daily")[2:] == [*zip(DAYS, digests(made, DAILY), strict=True)]
 

@@ -5,10 +5,8 @@ module to change.
 """
 
 import ast
-import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,11 +21,9 @@ from dagster._core.scheduler.instigation import (
     InstigatorType,
     SensorInstigatorData,
 )
-from dagster._core.storage.event_log.sqlite import sqlite_event_log
 
 import vde_dagster
 from tests.orchestration.served import served
-from tests.postgres_server import new_database
 from vde_dagster.orchestration import _unpublished as unpublished
 
 PACKAGE = Path(vde_dagster.__file__).parent
@@ -288,7 +284,6 @@ def test_the_process_of_a_run_and_the_server_that_started_it_are_known() -> None
 def test_the_storage_and_the_daemons_of_an_instance_are_known(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         assert unpublished.keeps_files(instance.get_ref())
-        assert unpublished.home_of(instance) == tmp_path
         daemons = {name: rest for name, *rest in unpublished.daemon_statuses(instance)}
     assert daemons["SENSOR"] == [False, None, ""], "none ever said that it is alive"
 
@@ -316,162 +311,3 @@ def test_a_code_location_is_loaded_with_its_sensors_or_says_why_not(tmp_path: Pa
     assert good[1] == ""
     assert bad[0] is None
     assert "not today" in bad[1]
-
-
-@pytest.mark.full
-def test_the_runs_of_an_asset_are_that_of_its_latest_result_and_the_last_one_to_compute_it(
-    instance: dg.DagsterInstance,
-) -> None:
-    @dg.asset(partitions_def=DAYS)
-    def rows(context: dg.AssetExecutionContext) -> None:
-        if "fails" in context.run.tags:
-            raise ValueError("not today")
-
-    assert [*unpublished.asset_runs(instance)] == []
-    runs = [
-        dg.materialize(
-            [rows],
-            instance=instance,
-            partition_key=day,
-            tags={} if gives else {"fails": "yes"},
-            raise_on_error=False,
-        ).run_id
-        for day, gives in (("2024-01-03", True), ("2024-01-02", True), ("2024-01-01", False))
-    ]
-    assert [*unpublished.asset_runs(instance)] == runs[1:]
-
-
-@pytest.mark.full
-def test_nothing_is_left_of_a_run_that_is_forgotten(tmp_path: Path) -> None:
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        gone, kept = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
-        assert [*tmp_path.rglob(f"*{gone}*")], "each run has files of its own"
-        assert unpublished.run_of_newest_event(instance) == kept
-        unpublished.forget_run(instance, gone)
-        assert not [*tmp_path.rglob(f"*{gone}*")]
-        assert [each.run_id for each in instance.get_runs()] == [kept]
-        assert instance.all_logs(kept)
-        assert not instance.all_logs(gone)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "place,method",
-    [
-        ("event_log_storage", "delete_events_for_run"),
-        ("compute_log_manager", "delete_logs"),
-        ("run_storage", "delete_run"),
-    ],
-)
-def test_a_run_whose_forgetting_was_cut_off_is_found_and_forgotten_by_the_next(
-    tmp_path: Path, place: str, method: str
-) -> None:
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        gone, kept = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(getattr(instance, place), method, _cut_off)
-            with pytest.raises(KeyboardInterrupt):
-                unpublished.forget_run(instance, gone)
-        assert instance.has_run(gone)
-        assert unpublished.forget_run(instance, gone)
-        assert [each.run_id for each in instance.get_runs()] == [kept]
-        assert not [*tmp_path.rglob(f"*{gone}*")]
-        results = instance.fetch_materializations(loud.key, limit=9).records
-        assert [each.run_id for each in results] == [kept]
-
-
-def _cut_off(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt
-
-
-@pytest.mark.full
-def test_a_locked_database_leaves_a_run_to_the_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite_event_log, "SQLITE_BUSY_TIMEOUT_SECONDS", 0)
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        gone, _ = (dg.materialize([loud], instance=instance).run_id for _ in range(2))
-        with closing(sqlite3.connect(next(tmp_path.rglob("runs/index.db")))) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(unpublished.DatabaseError, match="database is locked"):
-                unpublished.forget_run(instance, gone)
-        assert instance.has_run(gone)
-        assert unpublished.forget_run(instance, gone)
-
-
-def test_a_run_of_many_partitions_is_forgotten_in_as_many_calls_as_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    @dg.asset(partitions_def=DAYS, backfill_policy=dg.BackfillPolicy.single_run())
-    def rows() -> None: ...
-
-    span = {"asset_partition_range_start": "2024-01-01", "asset_partition_range_end": "2024-01-03"}
-    tags = {f"dagster/{key}": day for key, day in span.items()}
-    monkeypatch.setattr(unpublished, "_EVENTS_AT_ONCE", 1)
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        run_id = dg.materialize([rows], instance=instance, tags=tags).run_id
-        calls = 1
-        while not unpublished.forget_run(instance, run_id, until=0):
-            assert instance.has_run(run_id)
-            calls += 1
-        assert calls > 3
-        assert not instance.has_run(run_id)
-        days = [f"2024-01-0{day}" for day in (1, 2, 3)]
-        assert sorted(instance.get_materialized_partitions(KEY)) == days
-        assert not [*tmp_path.rglob(f"*{run_id}*")]
-
-
-@pytest.mark.full
-@pytest.mark.postgres
-def test_in_postgres_a_forgotten_run_leaves_the_latest_results_of_partitions_alone(
-    tmp_path: Path, postgres_server: str
-) -> None:
-    @dg.asset(partitions_def=DAYS)
-    def rows(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        return dg.MaterializeResult(metadata={"of": context.partition_key})
-
-    url = new_database(postgres_server)
-    (tmp_path / "dagster.yaml").write_text(f"storage: {{postgres: {{postgres_url: '{url}'}}}}\n")
-    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
-
-        def run(day: str) -> str:
-            return dg.materialize([rows], instance=instance, partition_key=day).run_id
-
-        first, again, other = (run(f"2024-01-0{day}") for day in (1, 1, 2))
-        for gone in (first, again):
-            assert unpublished.forget_run(instance, gone)
-            assert not instance.has_run(gone)
-            assert not instance.all_logs(gone)
-        wanted = dg.AssetRecordsFilter(asset_key=KEY)
-        found = instance.fetch_materializations(wanted, limit=9, ascending=True).records
-        assert [(each.partition_key, each.run_id) for each in found] == [
-            ("2024-01-01", ""),
-            ("2024-01-02", other),
-        ]
-        kept = found[0].asset_materialization
-        assert kept is not None
-        assert kept.metadata["of"].value == "2024-01-01"
-        assert instance.get_materialized_partitions(KEY) == {"2024-01-01", "2024-01-02"}
-
-
-@pytest.mark.full
-def test_the_number_of_the_newest_event_is_given_again_once_its_run_is_forgotten(
-    instance: dg.DagsterInstance,
-) -> None:
-    """So that run has to stay: sensors go on after the number that they knew last."""
-    assert unpublished.run_of_newest_event(instance) is None
-    run_id = dg.materialize([loud], instance=instance).run_id
-    assert unpublished.run_of_newest_event(instance) == run_id
-    newest = instance.event_log_storage.get_maximum_record_id()
-    assert newest is not None
-    unpublished.forget_run(instance, run_id)
-    instance.report_runless_asset_event(dg.AssetMaterialization(KEY))
-    again = instance.event_log_storage.get_maximum_record_id()
-    assert again is not None
-    assert again < newest
-    assert unpublished.run_of_newest_event(instance) is None, "nobody deletes this one"
-
-
-@dg.asset
-def loud() -> None:
-    print("here")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import getpass
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 
@@ -44,8 +43,7 @@ TAKEN: Final[list[tuple[str, str, object]]] = [
     ("", "clean_up.schedule", None),
     ("clean_up: {schedule: '30 2 * * mon-fri'}", "clean_up.schedule", "30 2 * * mon-fri"),
     ("maintain: {schedule: ' @Daily '}", "maintain.schedule", "@daily"),
-    ("clean_up: {environments: never, runs: 1 day}", "times.environment", None),
-    ("clean_up: {environments: never, runs: 1 day}", "times.runs", timedelta(days=1)),
+    ("clean_up: {environments: never}", "times.environment", None),
     ("environments: {dev: {ttl: never}, b: {}}", "times.environments", {"dev": None}),
     ("maintain: {file_size: 2 GB}", "maintain.file_size", 2_000_000_000),
     ("", "late_data.sessions", TableName("vde_meta", "late_sessions")),

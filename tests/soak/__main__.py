@@ -35,7 +35,7 @@ from vde_dagster.core.names import ModelName
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 SETTINGS = """
-clean_up: {history: 0 seconds, grace: 0 seconds, environments: never, runs: 0 seconds}
+clean_up: {history: 0 seconds, grace: 0 seconds, environments: never}
 maintain: {snapshots: 0 seconds, small_files: 2}
 """
 """The wall clock passes a day in minutes, so nothing is kept for longer than its own run."""

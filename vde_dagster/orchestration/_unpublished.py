@@ -1,16 +1,33 @@
-"""All uses of Dagster's unpublished interfaces (dagster 1.13)."""
+"""All uses of Dagster's unpublished interfaces (dagster 1.13), each with what it is for.
+
+None of them writes to Dagster's storage but through its own interfaces. Dagster publishes no other
+way to
+
+- name what a run launcher answers with, the server that started a run, and the number of a run's
+  process: ``CheckRunHealthResult``, ``WorkerStatus``, ``GRPC_INFO_TAG``, ``process_of``;
+- tell jobs that a sensor's target creates, and jobs of assets that are not resolved yet:
+  ``HIDDEN_JOB``, ``UnresolvedAssetJob``;
+- find the run that a key of a run request stands for, and whether another sensor is on:
+  ``RUN_KEY_TAG``, ``is_switched_on``;
+- name the type of joined conditions, which alone can ignore assets: ``AndCondition``;
+- take a translation from a component's YAML: ``TranslationFn``, ``TranslationFnResolver``;
+- read the latest results of many partitions or checks at once: ``latest_materializations``,
+  ``latest_check_results``;
+- end a step of an asset without a materialization, so that steps downstream run:
+  ``result_without_event``;
+- learn in an IO manager whether all partitions are read, and set a data version there:
+  ``reads_by_partition``, ``set_data_version``, ``io_manager_key``;
+- look at an instance from outside, as ``vde doctor`` does: ``keeps_files``, ``daemon_statuses``,
+  ``loaded_workspace``, ``instigators``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from math import inf
-from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
-import sqlalchemy as sa
 from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
 from dagster._core.definitions.target import ANONYMOUS_ASSET_JOB_PREFIX
 from dagster._core.definitions.unresolved_asset_job_definition import (
@@ -20,7 +37,6 @@ from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType, TickStatus
 from dagster._core.storage.tags import GRPC_INFO_TAG, RUN_KEY_TAG
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
-from sqlalchemy.exc import DBAPIError as DatabaseError
 
 if TYPE_CHECKING:
     from dagster._core.definitions.declarative_automation.operators import (
@@ -28,7 +44,6 @@ if TYPE_CHECKING:
     )
     from dagster._core.instance.ref import InstanceRef
     from dagster._core.remote_representation.external import RemoteSchedule, RemoteSensor
-    from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
     from dagster_shared.error import SerializableErrorInfo
 
 __all__ = [
@@ -37,15 +52,11 @@ __all__ = [
     "RUN_KEY_TAG",
     "AndCondition",
     "CheckRunHealthResult",
-    "DatabaseError",
     "TranslationFn",
     "TranslationFnResolver",
     "UnresolvedAssetJob",
     "WorkerStatus",
-    "asset_runs",
     "daemon_statuses",
-    "forget_run",
-    "home_of",
     "instigators",
     "io_manager_key",
     "is_switched_on",
@@ -56,16 +67,11 @@ __all__ = [
     "process_of",
     "reads_by_partition",
     "result_without_event",
-    "run_of_newest_event",
     "set_data_version",
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
 """The prefix of the names of jobs that Dagster creates for a target, and does not list."""
-_EVENTS_AT_ONCE: Final = 200
-"""How many events of a run are read and deleted in one transaction."""
-_SAME_IN_ALL: Final = ("dagster/column_schema", "dagster/column_lineage")
-"""Metadata that the latest result has, too. It is most of what a materialization takes."""
 
 
 def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:
@@ -95,144 +101,6 @@ def process_of(instance: dg.DagsterInstance, run_id: str) -> tuple[int, float] |
         if number is not None and str(number.value).isdigit():
             return int(str(number.value)), entry.timestamp
     return None
-
-
-def home_of(instance: dg.DagsterInstance) -> Path:
-    """The folder of an instance: ``DAGSTER_HOME``, or that of an instance without a home."""
-    return Path(instance.root_directory)
-
-
-def asset_runs(instance: dg.DagsterInstance) -> Iterator[str]:
-    """The runs that Dagster looks at first of each asset that it has ever seen.
-
-    Those are the one that its latest materialization is from, and the one that was to compute it
-    last.
-    """
-    for each in (record.asset_entry for record in instance.get_asset_records()):
-        result = each.last_materialization
-        runs = (result.run_id if result is not None else None, each.last_run_id)
-        yield from (run for run in runs if run)
-
-
-def forget_run(instance: dg.DagsterInstance, run_id: str, *, until: float = inf) -> bool:
-    """Delete a run that has ended, with its events, its database and what its steps printed.
-
-    The latest materialization of each partition stays, at its place among all events, as one that
-    no run gave and without columns: from these events alone Dagster reads which partitions there
-    are, again after each change of a partitions definition, as of its end.
-
-    `dagster.DagsterInstance.delete_run` deletes the run first, so that its events are never found
-    again if it is cut off. It also leaves an empty database of full size where each run has one of
-    its own, and the files of compute logs. Here the run goes last.
-
-    Args:
-        instance: Has the run.
-        run_id: The run.
-        until: When to stop, by `time.monotonic`.
-
-    Returns:
-        Whether it is gone. If not, the time is over and the next call goes on; or the storage of
-        events is none of Dagster's own, and nothing was done.
-
-    Raises:
-        DatabaseError: A database is locked, or does not answer. The next call goes on.
-    """
-    from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
-
-    storage = instance.event_log_storage
-    if not isinstance(storage, SqlEventLogStorage):
-        return False
-    while _forget_some_of_assets(storage, run_id):
-        if monotonic() > until:
-            return False
-    instance.compute_log_manager.delete_logs(prefix=[run_id])
-    _forget_other_events(storage, run_id)
-    instance.run_storage.delete_run(run_id)
-    return True
-
-
-def _forget_some_of_assets(storage: SqlEventLogStorage, run_id: str) -> bool:
-    """Delete a run's next events about assets, but for what stays; whether there were any."""
-    from dagster._core.storage.event_log.schema import AssetEventTagsTable, SqlEventLogStorageTable
-
-    events, newer = SqlEventLogStorageTable, SqlEventLogStorageTable.alias()
-    same = ("asset_key", "dagster_event_type", "partition")
-    later = sa.exists().where(newer.c.id > events.c.id, *(newer.c[k] == events.c[k] for k in same))
-    is_result = events.c.dagster_event_type == dg.DagsterEventType.ASSET_MATERIALIZATION.value
-    stays = sa.and_(is_result, events.c.partition.is_not(None), ~later)
-    found = sa.select(events.c.id, sa.case((stays, events.c.event)))
-    found = found.where(events.c.run_id == run_id, events.c.asset_key.is_not(None))
-    with storage.index_connection() as connection:
-        rows = connection.execute(found.order_by(events.c.id).limit(_EVENTS_AT_ONCE)).all()
-        for number, written in rows:
-            if written is not None:
-                values = {"run_id": "", "step_key": None, "event": _without_run(written)}
-                connection.execute(events.update().where(events.c.id == number).values(**values))
-        gone = [number for number, written in rows if written is None]
-        tags = AssetEventTagsTable
-        connection.execute(tags.delete().where(tags.c.event_id.in_(gone)))
-        connection.execute(events.delete().where(events.c.id.in_(gone)))
-    return bool(rows)
-
-
-def _without_run(written: str) -> str:
-    """A materialization as `dagster.DagsterInstance.report_runless_asset_event` writes it."""
-    from dagster._core.events import DagsterEvent, StepMaterializationData
-    from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
-    from dagster._serdes import deserialize_value, serialize_value
-
-    entry = deserialize_value(written, dg.EventLogEntry)
-    result = entry.asset_materialization
-    assert result is not None
-    metadata = {key: each for key, each in result.metadata.items() if key not in _SAME_IN_ALL}
-    event = DagsterEvent(
-        event_type_value=dg.DagsterEventType.ASSET_MATERIALIZATION.value,
-        event_specific_data=StepMaterializationData(result._replace(metadata=metadata)),
-        job_name=RUNLESS_JOB_NAME,
-    )
-    return serialize_value(
-        entry._replace(
-            user_message="",
-            job_name=RUNLESS_JOB_NAME,
-            run_id=RUNLESS_RUN_ID,
-            step_key=None,
-            dagster_event=event,
-        )
-    )
-
-
-def _forget_other_events(storage: SqlEventLogStorage, run_id: str) -> None:
-    from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
-
-    if not isinstance(storage, SqliteEventLogStorage):
-        storage.delete_events(run_id)
-        return
-    with storage.index_connection() as connection:
-        storage.delete_events_for_run(connection, run_id)
-    if storage.supports_global_concurrency_limits:
-        storage.free_concurrency_slots_for_run(run_id)
-    own = Path(storage.path_for_shard(run_id))
-    for name in (own.name, f"{own.name}-wal", f"{own.name}-shm"):
-        own.with_name(name).unlink(missing_ok=True)
-    known: set[str] = storage._initialized_dbs  # noqa: SLF001 - else it makes no tables again
-    known.discard(run_id)
-
-
-def run_of_newest_event(instance: dg.DagsterInstance) -> str | None:
-    """The run that reported the newest of all events; None if no run did, or it is not known.
-
-    Sensors, conditions and results of assets remember numbers of events, to go on with later ones.
-    SQLite gives the highest number again once its row is deleted, so this run has to stay.
-    """
-    from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
-
-    storage = instance.event_log_storage
-    if not isinstance(storage, SqlEventLogStorage):
-        return None
-    newest = "SELECT run_id FROM event_logs ORDER BY id DESC LIMIT 1"
-    with storage.index_connection() as connection:
-        found = connection.exec_driver_sql(newest).scalar()
-    return str(found) if found else None
 
 
 def latest_materializations(

@@ -106,8 +106,7 @@ def _report_views(project: VdeProject, plan: Plan, keys: Mapping[ModelName, dg.A
     """Report what the moved views show and no stage of the run computed."""
     home = dagster_home(project.configuration)
     with dg.DagsterInstance.from_config(str(home)) as instance:
-        age = project.configuration.times.runs
-        report_views(instance, project.services, plan, keys, age=age)
+        report_views(instance, project.services, plan, keys)
 
 
 def run_catch_up(

@@ -227,8 +227,7 @@ def _done(
     events = plan_events(location, plan)
     if applied is not None:
         yield from events.carried_out(context, plan, applied)
-        services, age = location.project.services, location.project.configuration.times.runs
-        report_views(context.instance, services, plan, events.keys, age=age)
+        report_views(context.instance, location.project.services, plan, events.keys)
         if plan.promotes:
             context.log.info(
                 f"{plan.environment} shows this plan. Reload this code location, so that its "

@@ -53,15 +53,12 @@ class Limits:
         partitions: How many partitions of a model, the newest; older ones are never reported.
         settled: How long ago a result has to be recorded. A run reports what it records itself,
             a moment later.
-        age: How long ago a result may have been recorded that Dagster has nothing of, but for the
-            newest of a model: as long Dagster keeps what runs report. None for however long.
     """
 
     events: int = 200
     seconds: float = 10.0
     partitions: int = 300
     settled: timedelta = timedelta(minutes=1)
-    age: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +128,7 @@ class Reporter:
         """Report the results of one model; all of them, or those of ``most`` intervals."""
         state, key = self.services.state, self.binding.key(node.name)
         entries = self._entries(node, known.get(node.name), limits.partitions)
-        unknown = self._unknown(node, entries, limits.age)
+        unknown = self._unknown(node, entries)
         moving = state.unfinished([key]) or state.holdings([key]).get(key) != holding
         if moving or self._is_recent(unknown, limits.settled):
             return Reported(events=0, is_all=False)  # a run is at it, and reports it itself
@@ -155,29 +152,12 @@ class Reporter:
         found = state.changed_since(key, known[1])
         return [each for each in found if each.status is EntryStatus.COMPUTED][-limit:]
 
-    def _unknown(
-        self, node: Node, entries: Iterable[LedgerEntry], age: timedelta | None
-    ) -> list[LedgerEntry]:
-        """Those whose result is not the latest that Dagster has; see `Limits` for the age."""
+    def _unknown(self, node: Node, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+        """Those whose result is not the latest that Dagster has."""
         asset, version = self.keys[node.name], self.binding.snapshots[node.name].version
         wanted = {_partition(node, each): each for each in entries}
         latest = latest_events(self.instance, asset, wanted)
-        unknown = {at: e for at, e in wanted.items() if not _shows(latest.get(at), e, version)}
-        absent = unknown.keys() - latest.keys() - {*[*wanted][-1:]}
-        old = self._older((unknown[at] for at in absent), age)
-        return [e for at, e in unknown.items() if at not in absent or e.work_id not in old]
-
-    def _older(self, entries: Iterable[LedgerEntry], age: timedelta | None) -> frozenset[str]:
-        """The units of work of some entries that ended longer ago than this; none for None."""
-        if age is None:
-            return frozenset()
-        since = self.services.clock.now() - age
-        works = self.services.state.works({each.work_id for each in entries})
-        return frozenset(
-            work_id
-            for work_id, work in works.items()
-            if work.finished_at is not None and work.finished_at < since
-        )
+        return [e for at, e in wanted.items() if not _shows(latest.get(at), e, version)]
 
     def _is_recent(self, entries: Iterable[LedgerEntry], settled: timedelta) -> bool:
         works = self.services.state.works({each.work_id for each in entries}) if settled else {}
@@ -223,13 +203,10 @@ def report_views(
     services: Services,
     plan: Plan,
     keys: Mapping[ModelName, dg.AssetKey],
-    *,
-    age: timedelta | None,
 ) -> None:
     """Report what the views show that a plan moved, and that it did not compute.
 
-    The sensor of the environment goes on with what is more than can be reported at once. ``age`` is
-    that of `Limits`: as long as Dagster keeps runs.
+    The sensor of the environment goes on with what is more than can be reported at once.
     """
     binding = bind_environment(services, plan.environment)
     if binding is not None and plan.views:
@@ -237,7 +214,7 @@ def report_views(
         reporter = Reporter(
             instance=instance, services=services, binding=binding, keys=keys, stale=stale
         )
-        limits = Limits(events=500, settled=timedelta(0), age=age)
+        limits = Limits(events=500, settled=timedelta(0))
         reporter.report(limits, known={}, names=plan.views)
 
 

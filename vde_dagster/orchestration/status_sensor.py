@@ -22,7 +22,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import latest_check_results
 from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.old_runs import delete_old_runs
 from vde_dagster.orchestration.reporting import Known, Limits, Reported, Reporter, stale_intervals
 from vde_dagster.orchestration.status_checks import (
     Found,
@@ -41,10 +40,7 @@ _MOST_RESULTS: Final = 200
 _LOOKED_UP: Final = 500
 """How many checks are looked up in Dagster's database at once."""
 _READ_AGAIN: Final = 10
-"""After how many ticks the results that Dagster has are read again: runs give some, too.
-
-As often old runs are deleted.
-"""
+"""After how many ticks the results that Dagster has are read again: runs give some, too."""
 
 _LEAVING: Final = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 """How runs end that leave checks without a result."""
@@ -81,13 +77,12 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
             return dg.SkipReason(f"{holder} is at work on {environment}")
         try:
             reported, results = _tick(context.instance, location, memory)
-            gone = _clean_up(context.instance, location, memory)
         except VdeError as error:  # as while somebody promotes it; the next tick looks again
             return dg.SkipReason(str(error))
         if not (reported.events or results):
-            return dg.SkipReason(f"Dagster knows what {environment} shows{_more(reported)}{gone}")
+            return dg.SkipReason(f"Dagster knows what {environment} shows{_more(reported)}")
         said = f"reported {reported.events:,} results and {results:,} checks"
-        return dg.SkipReason(f"{said}{_more(reported)}{gone}")
+        return dg.SkipReason(f"{said}{_more(reported)}")
 
     return dg.SensorDefinition(
         name=f"vde_status_{location.environment}",
@@ -101,18 +96,6 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
 
 def _more(reported: Reported) -> str:
     return "" if reported.is_all else "; the rest follows"
-
-
-def _clean_up(instance: dg.DagsterInstance, location: Location, memory: _Memory) -> str:
-    """Delete some runs that are old, now and then; what was done, for people."""
-    after = location.project.configuration.times.runs
-    if after is None or memory.ticks % _READ_AGAIN != 1:
-        return ""
-    gone = delete_old_runs(instance, location, after)
-    done = f"; deleted {gone.runs} old runs" if gone.runs else ""
-    if not gone.error:
-        return done
-    return f"{done}; old runs stay until the next time, Dagster's database said: {gone.error}"
 
 
 def _tick(
@@ -129,8 +112,7 @@ def _tick(
         keys={each: spec.key for each, spec in location.specs.items()},
         stale=stale_intervals(status) if status is not None else {},
     )
-    limits = Limits(age=location.project.configuration.times.runs)
-    reported = reporter.report(limits, known=memory.known)
+    reported = reporter.report(Limits(), known=memory.known)
     found = _found(location, binding, status, memory)
     return reported, _report_checks(instance, location, found, memory)
 

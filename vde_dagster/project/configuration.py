@@ -89,7 +89,7 @@ class Configuration(WrittenConfiguration):
 
     @property
     def times(self) -> Times:
-        """How long history, environments, dropped versions and runs are kept."""
+        """How long history, environments and dropped versions are kept."""
         kept = self.clean_up
         return Times(
             history=kept.history,
@@ -100,7 +100,6 @@ class Configuration(WrittenConfiguration):
                 if settings.ttl is not None
             },
             grace=kept.grace,
-            runs=_length(kept.runs),
         )
 
     @property

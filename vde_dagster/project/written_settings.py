@@ -20,7 +20,6 @@ from vde_dagster.project.defaults import WrittenDefaults
 from vde_dagster.project.setting_types import (
     EMPTY,
     NAME_ADVICE,
-    NEVER,
     SEVERAL,
     Address,
     Age,
@@ -126,7 +125,6 @@ class CleanUpSettings:
     history: Duration = DEFAULT_TIMES.history
     environments: Age = timedelta(days=7)
     grace: Duration = DEFAULT_TIMES.grace
-    runs: Age = NEVER
     schedule: Schedule = None
 
 

@@ -20,14 +20,12 @@ class Times:
     - ``environment``: after how long an environment that is neither planned nor promoted expires;
       None for never. ``environments`` has those with a time of their own. Production never does.
     - ``grace``: between the tombstone of a version and the removal of its files.
-    - ``runs``: how long Dagster keeps runs that have ended; None for ever.
     """
 
     history: timedelta = timedelta(days=7)
     environment: timedelta | None = timedelta(days=7)
     environments: Mapping[str, timedelta | None] = field(default_factory=dict)
     grace: timedelta = timedelta(days=1)
-    runs: timedelta | None = None
 
     def of(self, environment: str) -> timedelta | None:
         """After how long an environment expires; None for never."""
