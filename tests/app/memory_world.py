@@ -279,9 +279,9 @@ class MemoryWorld:
         self.clock.advance(timedelta(minutes=10))
 
     def rows(self, view: str) -> list[tuple[object, ...]]:
-        """What a reader of a view sees."""
+        """What a reader of a view sees, sorted, with NULL first."""
         _, rows = MemoryEngine(self.catalog).fetch(f"SELECT * FROM {view}", limit=100_000)
-        return sorted(tuple(row) for row in rows)
+        return sorted(map(tuple, rows), key=lambda row: [(each is not None, each) for each in row])
 
 
 def made_once(make: Callable[P, MemoryWorld]) -> Callable[P, MemoryWorld]:
