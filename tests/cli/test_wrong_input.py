@@ -10,8 +10,7 @@ import click
 import pytest
 
 from tests.cli.calling import call
-from vde_dagster.cli import options
-from vde_dagster.cli.commands import COMMANDS
+from vde_dagster.cli import commands, options
 
 
 def test_help_lists_every_command() -> None:
@@ -114,8 +113,8 @@ def test_a_bug_is_one_message_and_a_traceback_on_request(monkeypatch: pytest.Mon
         raise ZeroDivisionError("as a bug does\nin two lines")
 
     broken.__dict__["command"] = command
-    monkeypatch.setitem(sys.modules, "vde_dagster.cli.broken", broken)
-    monkeypatch.setitem(COMMANDS, "broken", "")
+    monkeypatch.setitem(sys.modules, f"{commands.__package__}.broken", broken)
+    monkeypatch.setitem(commands.COMMANDS, "broken", "")
     short = call("broken")
     assert short.exit_code == 1
     assert "vde: unexpected ZeroDivisionError: as a bug does\n" in short.stderr

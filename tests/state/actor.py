@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.ports.state import Lease
-from vde_dagster.state import leases, units_of_work
+from vde_dagster.state import units_of_work
 from vde_dagster.state.database import Database, open_engine
 from vde_dagster.state.sql_state import SqlState
 
@@ -45,8 +45,8 @@ def hang_in_finalize(
     wait: Wait, url: str, work_id: str, resource: str, holder: str, epoch: str
 ) -> str:
     with Database(open_engine(url)).write() as connection:
-        leases.check(connection, Lease(resource=resource, holder=holder, epoch=int(epoch)))
-        units_of_work.finalize(connection, work_id)
+        lease = Lease(resource=resource, holder=holder, epoch=int(epoch))
+        units_of_work.finalize(connection, work_id, lease=lease)
         wait()
     return "committed"
 

@@ -362,14 +362,14 @@ class State(WorkRecords, LateDataRecords, HeldLeases, Pauses, CleanUp, Protocol)
     def record_detected(
         self,
         key: VersionKey,
-        marks: Sequence[HighWaterMark],
-        pending: tuple[Pending, ...],
+        moved: Sequence[HighWaterMark],
+        left: tuple[Pending, ...],
         *,
         lease: Lease,
     ) -> None:
         """Move high-water marks of a version to what was detected, if nothing of it is loaded.
 
-        ``pending`` is all that is detected and not loaded from then on, in the same transaction.
+        ``left`` is all that is detected and not loaded from then on, in the same transaction.
 
         Raises:
             LeaseLost: The lease on the version is not held any more; nothing was changed.

@@ -23,6 +23,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, now, upsert
+from vde_dagster.state.reference_lock import while_deciding
 from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, references
 
 _promotions = schema.promotions
@@ -40,6 +41,7 @@ def identity(connection: Connection) -> str:
 
 def record_sweep(connection: Connection, views: Sequence[ReadingView], times: Times) -> Sweep:
     """Decide what is unreachable, and record it."""
+    while_deciding(connection)
     found = references(connection)
     swept = sweep(found, views, times)
     for name, past in groupby(swept.forgotten, key=lambda each: each.environment):
@@ -72,14 +74,15 @@ def begin_drop(
     times: Times,
     *,
     lease: Lease,
-    uuid: str,
-    location: str,
+    uuid: str = "",
+    location: str = "",
 ) -> bool:
     """Forget a version that may still be dropped. Returns whether it may.
 
     Raises:
         LeaseLost: The lease on the version is not held any more.
     """
+    while_deciding(connection)
     leases.check(connection, lease)
     views = readers(key, by_version(views))
     # Only what may keep this version is read: thousands may be dropped in one pass.
@@ -117,24 +120,6 @@ def finish_drop(connection: Connection, key: VersionKey) -> None:
     if connection.execute(ended).rowcount:
         held = schema.leases
         connection.execute(delete(held).where(held.c.resource == version_resource(key)))
-
-
-def plan(connection: Connection, keys: Iterable[VersionKey], *, environment: str) -> None:
-    """Note the versions that a plan is to show."""
-    noted = tuple(dict.fromkeys(keys))
-    if not noted:
-        return
-    at = now(connection)
-    rows = [
-        {
-            "environment": environment,
-            "model": codec.encode_model(key.model),
-            "version": key.version,
-            "planned_at": at,
-        }
-        for key in noted
-    ]
-    upsert(connection, _planned, rows)
 
 
 def closed_before(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.model.snapshot import (
     Bounded,
     DecidedBy,
@@ -35,10 +36,12 @@ from vde_dagster.core.model.snapshot import (
     VersionKey,
 )
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.ports.state import Environment, environment_resource, version_resource
+from vde_dagster.ports.state import Environment, Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import now
+from vde_dagster.state.ledger import record_looks
 from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.reference_lock import refer, while_adding
 from vde_dagster.state.snapshots import (
     decode,
     owners_of,
@@ -148,7 +151,71 @@ def _keys_of(
     return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
 
 
-def begin(
+def begin_promotion(
+    connection: Connection,
+    name: str,
+    *,
+    expected_revision: int,
+    plan_id: str,
+    snapshots: Sequence[ModelSnapshot],
+    lease: Lease,
+    hidden: Collection[ModelName] = (),
+    author: str = "",
+    taken: Revision | None = None,
+    looks: Mapping[VersionKey, LastLook] | None = None,
+) -> Environment:
+    """Add the next revision of an environment, not finished, and store its looks.
+
+    Raises:
+        Conflict: Its revision is not the expected one.
+        LeaseLost: The lease was taken over.
+        Refused: A snapshot is not stored, a model is given twice, or production would show a
+            version that is bounded.
+    """
+    while_adding(connection)
+    leases.check(connection, lease)
+    refer(connection, [each.key for each in snapshots])
+    record_looks(connection, looks or {})
+    return _begin(
+        connection,
+        name,
+        expected_revision=expected_revision,
+        plan_id=plan_id,
+        snapshots=snapshots,
+        hidden=hidden,
+        author=author,
+        taken=taken,
+    )
+
+
+def begin_removal(
+    connection: Connection,
+    name: str,
+    *,
+    expected_revision: int,
+    plan_id: str,
+    lease: Lease,
+    author: str = "",
+) -> Environment:
+    """Add a last revision to an environment, not finished, that shows nothing.
+
+    Raises:
+        Conflict: Its revision is not the expected one.
+        LeaseLost: The lease was taken over.
+    """
+    leases.check(connection, lease)
+    return _begin(
+        connection,
+        name,
+        expected_revision=expected_revision,
+        plan_id=plan_id,
+        snapshots=(),
+        author=author,
+        removes=True,
+    )
+
+
+def _begin(
     connection: Connection,
     name: str,
     *,
@@ -160,13 +227,7 @@ def begin(
     taken: Revision | None = None,
     removes: bool = False,
 ) -> Environment:
-    """Add the next revision, not finished. An environment that was removed counts as a new one.
-
-    Raises:
-        Conflict: The environment is not at the expected revision.
-        Refused: A snapshot is not stored, a model is given twice, or production would show a
-            version that is bounded.
-    """
+    """Add the next revision. An environment that was removed counts as a new one."""
     _refuse_bounded(name, snapshots)
     row = _latest(connection, name, lock=True)
     revision = 0 if row is None else row.revision
@@ -274,12 +335,16 @@ def _settle_owners(connection: Connection, shown_now: Environment) -> None:
             set_owner(connection, (k for k in mine if version_resource(k) not in held), name)
 
 
-def release_unfilled(connection: Connection, name: str) -> None:
+def release_unfilled(connection: Connection, environment: str, *, lease: Lease) -> None:
     """Release what an environment owns, nobody shows or writes, and nothing was loaded of.
 
     Rows that an audit refused may still be accepted: they are published as long as the version's
     table is what it was, and whoever publishes first owns it.
+
+    Raises:
+        LeaseLost: The lease was taken over.
     """
+    leases.check(connection, lease)
     owners, latest = schema.owners, _revisions_now()
     is_latest = and_(*(latest.c[each] == _promoted.c[each] for each in _REVISION))
     shows = select(_promoted.c.model).join(latest, is_latest)
@@ -289,7 +354,7 @@ def release_unfilled(connection: Connection, name: str) -> None:
         select(schema.work.c.model).where(*_same_version(schema.work), schema.IS_OPEN),
     )
     unneeded = select(owners).where(
-        owners.c.environment == name, *(~exists(each.correlate(owners)) for each in needed)
+        owners.c.environment == environment, *(~exists(each.correlate(owners)) for each in needed)
     )
     found = [
         VersionKey(codec.decode_model(row.model), row.version)

@@ -14,7 +14,8 @@ from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.ports.late_data_records import Unlisted
-from vde_dagster.state import codec, schema
+from vde_dagster.ports.state import Lease
+from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, insert_absent, now, upsert
 from vde_dagster.state.ledger import of_version
 from vde_dagster.state.pairs import of_pairs, pairs
@@ -128,8 +129,15 @@ def record_detected(
     key: VersionKey,
     moved: Sequence[HighWaterMark],
     left: tuple[Pending, ...],
+    *,
+    lease: Lease,
 ) -> None:
-    """Move marks of a version to what is known of its sources, of which nothing is loaded."""
+    """Move marks of a version to what is known of its sources, of which nothing is loaded.
+
+    Raises:
+        LeaseLost: The lease was taken over.
+    """
+    leases.check(connection, lease)
     before = marks(connection, key)
     after = {**before, **{each.source: each for each in moved}}
     _write_marks(connection, key, before, after, session_id="")

@@ -15,8 +15,9 @@ from sqlalchemy import Connection, Row, bindparam, delete, select, update
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.time.intervals import format_instant
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP
 from vde_dagster.ports.held_leases import HeldLease
-from vde_dagster.ports.state import Lease, LeaseHeld, LeaseLost
+from vde_dagster.ports.state import VIEW_NUMBERS, Lease, LeaseHeld, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant
 from vde_dagster.state.database import chunks, insert_absent, now
@@ -126,24 +127,25 @@ def forget(connection: Connection, lease: Lease) -> None:
     )
 
 
-def next_number(connection: Connection, resource: str, *, apart: int, above: int = 0) -> int:
-    """A number for a resource that nobody holds: its epoch, above all that were given before.
+def next_view_number(connection: Connection, lease: Lease | None = None, *, above: int = 0) -> int:
+    """The number of a swap of views, above all that were given before; see the port.
 
-    It is at least the seconds since 2020, so that a state that is lost, or copied (which leaves
-    leases out), goes on above what it gave before. It fits into 31 bits for some decades.
+    It is that of a resource which nobody holds: its epoch. It is at least the seconds since 2020,
+    so that a state that is lost, or copied (which leaves leases out), goes on above what it gave
+    before. It fits into 31 bits for some decades.
 
-    Args:
-        connection: A transaction that writes.
-        resource: The resource.
-        apart: How far it is at least from the one before.
-        above: It is as far above this number, too.
+    Raises:
+        LeaseLost: The lease was taken over.
     """
-    free = {"resource": resource, "holder": "", "epoch": 0, "expires_at": 0}
+    if lease is not None:
+        check(connection, lease)
+    free = {"resource": VIEW_NUMBERS, "holder": "", "epoch": 0, "expires_at": 0}
     insert_absent(connection, _leases, [free])
-    row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
+    row = connection.execute(_LOCKED_LEASE, {"resource": VIEW_NUMBERS}).one()
     since = (now(connection) - _FIRST_NUMBER_AT) // _SECOND
+    apart = NUMBERS_OF_A_SWAP
     found = max(int(row.epoch) + apart, since, above + apart if above else 0)
-    connection.execute(_CHANGE, {"changed": resource, "epoch": found})
+    connection.execute(_CHANGE, {"changed": VIEW_NUMBERS, "epoch": found})
     return found
 
 

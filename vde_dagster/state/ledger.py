@@ -25,7 +25,8 @@ from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.state import codec, schema
+from vde_dagster.ports.state import Lease, version_resource
+from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, upsert
 from vde_dagster.state.pairs import of_pairs, pairs
 
@@ -188,9 +189,17 @@ def outdate(
     times: Mapping[VersionKey, Sequence[Interval]],
     *,
     reason: str,
+    lease: Lease,
     rebuilt: Collection[VersionKey] = (),
 ) -> None:
-    """Mark the entries of versions at these times as to be evaluated again."""
+    """Mark the entries of versions at these times as to be evaluated again, all or none.
+
+    Raises:
+        LeaseLost: The lease was taken over.
+        LeaseHeld: Another process writes one of the versions right now.
+    """
+    leases.check(connection, lease)
+    leases.keep_free(connection, sorted(map(version_resource, times)))
     for key, before in entries_of(connection, times).items():
         after = outdated(before, times[key], reason=reason, rebuilt=key in rebuilt)
         write_difference(connection, key, before, after)

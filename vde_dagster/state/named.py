@@ -81,7 +81,7 @@ def everything(connection: Connection, number: int) -> Named:
     )
 
 
-def since(connection: Connection, number: int, key: VersionKey | None) -> Named:
+def since(connection: Connection, number: int, key: VersionKey | None = None) -> Named:
     """What may name Iceberg snapshots of a version, or of others, since a moment ago."""
     later = connection.execute(_WORK.where(or_(_MAY_PUBLISH, _work.c.number > number)))
     found = Named(

@@ -40,7 +40,7 @@ def _postgres_seconds(element: TraceSeconds, compiler: SQLCompiler, **options: o
 
 
 def loaded(
-    connection: Connection, keys: Iterable[VersionKey], *, before: datetime | None
+    connection: Connection, keys: Iterable[VersionKey], *, before: datetime | None = None
 ) -> dict[VersionKey, dict[str, Saved]]:
     """The rows of versions that count as computed, by the environment that computed them."""
     by = (_ledger.c.model, _ledger.c.version, _work.c.environment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -13,8 +13,9 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import insert_absent, upsert
+from vde_dagster.state.database import insert_absent, now, upsert
 from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.reference_lock import refer, while_adding
 
 _snapshots = schema.snapshots
 _owners = schema.owners
@@ -61,7 +62,40 @@ def _encode_ids(ids: Iterable[SnapshotId]) -> Iterator[tuple[str, str]]:
     return ((codec.encode_model(name), digest) for name, digest in ids)
 
 
-def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment: str) -> None:
+def store_snapshots(
+    connection: Connection,
+    snapshots: Sequence[ModelSnapshot],
+    *,
+    environment: str,
+    shows: Collection[VersionKey] = (),
+) -> None:
+    """Store what is not stored yet, with the versions that a plan shows; see the port.
+
+    Raises:
+        Conflict: One of the versions is being dropped.
+    """
+    while_adding(connection)
+    refer(connection, [*(each.unbounded.key for each in snapshots), *shows])
+    _store(connection, snapshots, environment=environment)
+    if shows:
+        _note_planned(connection, shows, environment=environment)
+
+
+def _note_planned(connection: Connection, keys: Iterable[VersionKey], *, environment: str) -> None:
+    at = now(connection)
+    rows = [
+        {
+            "environment": environment,
+            "model": codec.encode_model(key.model),
+            "version": key.version,
+            "planned_at": at,
+        }
+        for key in dict.fromkeys(keys)
+    ]
+    upsert(connection, schema.planned, rows)
+
+
+def _store(connection: Connection, given: Sequence[ModelSnapshot], *, environment: str) -> None:
     """Store what is not stored yet; owners are set for the versions as they are stored.
 
     Of a bounded snapshot it is the bounded version that gets an owner, and not the one that others

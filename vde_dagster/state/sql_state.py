@@ -8,45 +8,31 @@ commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Mapping
+from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.ledger.entries import LedgerDigests, LedgerEntry, LedgerSum
-from vde_dagster.core.ledger.holdings import Holding
-from vde_dagster.core.ledger.last_look import LastLook
-from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.late.pending import Pending
-from vde_dagster.core.ledger.savings import Saved
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
+from vde_dagster.core.clean_up.pinning import Named
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
-from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.state import Environment, Lease, version_resource
-from vde_dagster.state import (
-    clean_up,
-    environments,
-    late_data,
-    leases,
-    ledger,
-    reference_lock,
-    row_sums,
-    savings,
-    units_of_work,
-)
+from vde_dagster.state import clean_up, late_data, named, old_detail, row_sums, savings
+from vde_dagster.state import environments as revisions
+from vde_dagster.state import leases as lease_rows
+from vde_dagster.state import ledger as ledgers
+from vde_dagster.state import pauses as pause_rows
+from vde_dagster.state import references as referring
 from vde_dagster.state import snapshots as stored_snapshots
-from vde_dagster.state.database import LOCK_TIMEOUT, open_engine
-from vde_dagster.state.sql_clean_up import SqlCleanUp
-from vde_dagster.state.sql_late_data_records import SqlLateDataRecords
-from vde_dagster.state.sql_leases import SqlLeases
-from vde_dagster.state.sql_pauses import SqlPauses
+from vde_dagster.state import units_of_work as work_rows
+from vde_dagster.state.database import LOCK_TIMEOUT, chunks, open_engine
+from vde_dagster.state.reference_lock import while_deciding
 from vde_dagster.state.state_database import StateDatabase
+from vde_dagster.state.transactions import reading, writing
 
 
-class SqlState(SqlLeases, SqlLateDataRecords, SqlPauses, SqlCleanUp):
+class SqlState:
     """The state in a database. Threads may share it; processes open their own.
 
     Args:
@@ -77,6 +63,18 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlPauses, SqlCleanUp):
         self._database.engine.dispose()
 
     # Snapshots and environments
+    store_snapshots = writing(stored_snapshots.store_snapshots)
+    environment = reading(revisions.shown)
+    revision = reading(revisions.revision)
+    environments = reading(revisions.names)
+    owners = reading(stored_snapshots.owners_of)
+    versions = reading(stored_snapshots.versions)
+    adopted = reading(revisions.adopted)
+    begin_promotion = writing(revisions.begin_promotion)
+    begin_removal = writing(revisions.begin_removal)
+    finish_promotion = writing(revisions.finish)
+    release_unfilled = writing(revisions.release_unfilled)
+
     def snapshots(
         self, ids: Iterable[tuple[ModelName, Fingerprint]]
     ) -> Mapping[tuple[ModelName, str], ModelSnapshot]:
@@ -84,316 +82,115 @@ class SqlState(SqlLeases, SqlLateDataRecords, SqlPauses, SqlCleanUp):
         with self._database.read() as connection:
             return stored_snapshots.stored(connection, ((name, each.digest) for name, each in ids))
 
-    def store_snapshots(
-        self,
-        snapshots: Sequence[ModelSnapshot],
-        *,
-        environment: str,
-        shows: Collection[VersionKey] = (),
-    ) -> None:
-        """Store what is not stored yet; versions without an owner get this one.
-
-        Raises:
-            Conflict: One of the versions is being dropped.
-        """
-        with self._database.write() as connection:
-            reference_lock.while_adding(connection)
-            stored = (each.unbounded.key for each in snapshots)
-            reference_lock.refer(connection, [*stored, *shows])
-            stored_snapshots.store(connection, snapshots, environment=environment)
-            clean_up.plan(connection, shows, environment=environment)
-
-    def environment(self, name: str, *, revision: int | None = None) -> Environment | None:
-        """The latest revision of an environment, or the given one."""
-        with self._database.read() as connection:
-            return environments.shown(connection, name, revision=revision)
-
-    def revision(self, name: str) -> int:
-        """The revision of what an environment shows; 0 if there is none."""
-        with self._database.read() as connection:
-            return environments.revision(connection, name)
-
-    def environments(self) -> Sequence[str]:
-        """The names of all environments, sorted."""
-        with self._database.read() as connection:
-            return environments.names(connection)
-
-    def owners(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, str]:
-        """The owner of each of these versions that has one."""
-        with self._database.read() as connection:
-            return stored_snapshots.owners_of(connection, keys)
-
-    def versions(
-        self, definitions: Iterable[tuple[ModelName, Fingerprint]]
-    ) -> Mapping[VersionKey, tuple[VersionKey, ...]]:
-        """The versions of stored snapshots of equal definitions that did not drift."""
-        with self._database.read() as connection:
-            return stored_snapshots.versions(connection, definitions)
-
     def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
         """Those of these versions that may hold rows of another definition than their own."""
         wanted = tuple(keys)
         with self._database.read() as connection:
-            promoted = environments.drifted(connection, wanted)
-            return promoted | units_of_work.drifted(connection, wanted)
+            return revisions.drifted(connection, wanted) | work_rows.drifted(connection, wanted)
 
-    def adopted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that production or their owner adopted for another definition."""
-        with self._database.read() as connection:
-            return environments.adopted(connection, keys)
+    # Leases
+    acquire_lease = writing(lease_rows.acquire)
+    renew_lease = writing(lease_rows.renew)
+    release_lease = writing(lease_rows.release)
+    lease_holder = reading(lease_rows.holder)
+    next_view_number = writing(lease_rows.next_view_number)
+    leases = reading(lease_rows.held)
+    free_lease = writing(lease_rows.free)
 
-    def begin_promotion(
-        self,
-        name: str,
-        *,
-        expected_revision: int,
-        plan_id: str,
-        snapshots: Sequence[ModelSnapshot],
-        lease: Lease,
-        hidden: Collection[ModelName] = (),
-        author: str = "",
-        taken: Revision | None = None,
-        looks: Mapping[VersionKey, LastLook] | None = None,
-    ) -> Environment:
-        """Add the next revision of an environment, not finished, and store its looks.
+    # The ledger
+    ledger = reading(ledgers.entries_of)
+    holdings = reading(ledgers.holdings)
+    changed_since = reading(ledgers.changed_since)
+    digests = reading(ledgers.digests)
+    newest_computed = reading(ledgers.newest_computed)
+    sums = reading(row_sums.sums)
+    loaded = reading(savings.loaded)
+    entries_within = reading(ledgers.entries_within)
+    last_looks = reading(ledgers.last_looks)
+    record_looks = writing(ledgers.record_looks)
+    heads = reading(work_rows.heads)
+    outdate = writing(ledgers.outdate)
 
-        Raises:
-            Conflict: Its revision is not the expected one.
-            LeaseLost: The lease was taken over.
-            Refused: A snapshot is not stored, a model is given twice, or production would show a
-                version that is bounded.
-        """
-        with self._database.write() as connection:
-            reference_lock.while_adding(connection)
-            leases.check(connection, lease)
-            reference_lock.refer(connection, [each.key for each in snapshots])
-            ledger.record_looks(connection, looks or {})
-            return environments.begin(
-                connection,
-                name,
-                expected_revision=expected_revision,
-                plan_id=plan_id,
-                snapshots=snapshots,
-                hidden=hidden,
-                author=author,
-                taken=taken,
-            )
-
-    def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
-        """Mark a begun promotion as finished; production becomes the owner of what it shows.
-
-        Raises:
-            Refused: No promotion of this plan was begun.
-            Conflict: A later promotion began before this one was finished.
-        """
-        with self._database.write() as connection:
-            return environments.finish(connection, name, plan_id=plan_id)
-
-    # The ledger and work
-    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
-        """The entries of each of these versions, sorted by interval."""
-        with self._database.read() as connection:
-            return ledger.entries_of(connection, keys)
-
-    def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
-        """The summary of each of these ledgers."""
-        with self._database.read() as connection:
-            return ledger.holdings(connection, keys)
-
-    def changed_since(self, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
-        """The entries that were written after a change of a version, sorted by interval."""
-        with self._database.read() as connection:
-            return ledger.changed_since(connection, key, number)
-
-    def digests(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LedgerDigests]:
-        """The D-SHAs of all entries of each of these versions."""
-        with self._database.read() as connection:
-            return ledger.digests(connection, keys)
-
-    def newest_computed(self, key: VersionKey, *, limit: int) -> tuple[LedgerEntry, ...]:
-        """The last computed entries of a version, sorted by interval."""
-        with self._database.read() as connection:
-            return ledger.newest_computed(connection, key, limit=limit)
-
-    def sums(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LedgerSum]:
-        """What all entries of each of these versions add up to."""
-        with self._database.read() as connection:
-            return row_sums.sums(connection, keys)
-
-    def loaded(
-        self, keys: Iterable[VersionKey], *, before: datetime | None = None
-    ) -> Mapping[VersionKey, Mapping[str, Saved]]:
-        """The rows of these versions that count as computed, by who computed them."""
-        with self._database.read() as connection:
-            return savings.loaded(connection, keys, before=before)
-
-    def entries_within(
-        self, key: VersionKey, times: Sequence[Interval] | None
-    ) -> tuple[LedgerEntry, ...]:
-        """The entries of a version that overlap some times, sorted by interval."""
-        with self._database.read() as connection:
-            return ledger.entries_within(connection, key, times)
-
-    def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
-        """The last comparison of each of these versions with its inputs."""
-        with self._database.read() as connection:
-            return ledger.last_looks(connection, keys)
-
-    def record_looks(self, looks: Mapping[VersionKey, LastLook]) -> None:
-        """Store looks at versions."""
-        with self._database.write() as connection:
-            ledger.record_looks(connection, looks)
-
-    def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
-        """The Iceberg snapshot at which each version's ledger is true."""
-        with self._database.read() as connection:
-            return units_of_work.heads(connection, keys)
-
-    def record_intent(self, intent: Intent, *, lease: Lease) -> None:
-        """Record a unit of work; the same one again changes nothing.
-
-        Raises:
-            LeaseLost: The lease was taken over.
-            Refused: Another unit of work has this id.
-        """
-        with self._database.write() as connection:
-            reference_lock.while_adding(connection)
-            leases.check(connection, lease)
-            reference_lock.refer(connection, [intent.key])
-            units_of_work.record_intent(connection, intent)
-
-    def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:
-        """Record what a unit of work is about to publish; staging again replaces it.
-
-        Raises:
-            LeaseLost: The lease was taken over.
-            Refused: The work is unknown, abandoned, or done with another publication.
-        """
-        with self._database.write() as connection:
-            leases.check(connection, lease)
-            units_of_work.record_staged(connection, work_id, publication)
-
-    def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
-        """Record a published unit of work; again changes nothing."""
-        with self._database.write() as connection:
-            leases.check(connection, lease)
-            return units_of_work.finalize(connection, work_id)
-
-    def outdate(
-        self,
-        times: Mapping[VersionKey, Sequence[Interval]],
-        *,
-        reason: str,
-        lease: Lease,
-        rebuilt: Collection[VersionKey] = (),
-    ) -> None:
-        """Mark the entries of versions at these times as to be evaluated again, all or none.
-
-        Raises:
-            LeaseLost: The lease was taken over.
-            Conflict: Another process writes one of the versions right now.
-        """
-        with self._database.write() as connection:
-            leases.check(connection, lease)
-            leases.keep_free(connection, sorted(map(version_resource, times)))
-            ledger.outdate(connection, times, reason=reason, rebuilt=rebuilt)
-
-    def abandon(
-        self, work_id: str, *, reason: str, lease: Lease, refused: Publication | None = None
-    ) -> None:
-        """Record that a unit of work will not be published; again changes nothing.
-
-        Raises:
-            LeaseLost: The lease was taken over.
-            Refused: The work is unknown or done.
-        """
-        with self._database.write() as connection:
-            leases.check(connection, lease)
-            units_of_work.abandon(connection, work_id, reason=reason, refused=refused)
-
-    def record_accepted(
-        self,
-        intent: Intent,
-        results: Sequence[AuditResult],
-        publication: Publication,
-        *,
-        lease: Lease,
-    ) -> None:
-        """Record a unit of work as staged, with its intent and what its audits found.
-
-        Raises:
-            Conflict: The version is being dropped.
-            LeaseLost: The lease was taken over.
-            Refused: Another unit of work has this id.
-        """
-        with self._database.write() as connection:
-            reference_lock.while_adding(connection)
-            leases.check(connection, lease)
-            reference_lock.refer(connection, [intent.key])
-            units_of_work.record_intent(connection, intent)
-            units_of_work.record_audits(connection, intent.work_id, results)
-            units_of_work.record_staged(connection, intent.work_id, publication)
-
-    def open_work(self, key: VersionKey) -> Sequence[UnitOfWork]:
-        """Units of work that are neither done nor abandoned, oldest first."""
-        with self._database.read() as connection:
-            return units_of_work.open_work(connection, key)
-
-    def unfinished(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions with work that is neither done nor abandoned."""
-        with self._database.read() as connection:
-            return units_of_work.unfinished(connection).intersection(keys)
-
-    def failed(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, UnitOfWork]:
-        """The newest unit of work of each of these versions, where it was abandoned."""
-        with self._database.read() as connection:
-            return units_of_work.failed(connection, keys)
+    # Units of work
+    record_intent = writing(work_rows.record_intent)
+    record_staged = writing(work_rows.record_staged)
+    finalize = writing(work_rows.finalize)
+    abandon = writing(work_rows.abandon)
+    record_accepted = writing(work_rows.record_accepted)
+    open_work = reading(work_rows.open_work)
+    unfinished = reading(work_rows.unfinished)
+    failed = reading(work_rows.failed)
+    works = reading(work_rows.find)
+    record_audits = writing(work_rows.record_audits)
+    audited = reading(work_rows.audited)
+    accepted = reading(work_rows.accepted)
 
     def work(self, work_id: str) -> UnitOfWork | None:
         """One unit of work."""
+        return self.works([work_id]).get(work_id)
+
+    # Late data, and paused models
+    marks = reading(late_data.marks)
+    pending = reading(late_data.pending)
+    mark_moves = reading(late_data.mark_moves)
+    question = reading(late_data.question)
+    unlisted = reading(late_data.unlisted)
+    record_listed = writing(late_data.record_listed)
+    record_detected = writing(late_data.record_detected)
+    sessions = reading(work_rows.sessions)
+    pauses = reading(pause_rows.pauses)
+    pause = writing(pause_rows.pause)
+    resume = writing(pause_rows.resume)
+
+    # Removing what nothing refers to
+    references = reading(referring.references)
+    used = reading(referring.used)
+    record_sweep = writing(clean_up.record_sweep)
+    begin_drop = writing(clean_up.begin_drop)
+    drops = reading(referring.drops)
+    finish_drop = writing(clean_up.finish_drop)
+    named_since = reading(named.since)
+    closed_before = reading(clean_up.closed_before)
+
+    def identity(self) -> str:
+        """The id of this state, which is made if there is none."""
+        self._database.make()
         with self._database.read() as connection:
-            return units_of_work.find(connection, [work_id]).get(work_id)
+            return clean_up.identity(connection)
 
-    def works(self, work_ids: Iterable[str]) -> Mapping[str, UnitOfWork]:
-        """Units of work by their ids; ids that were never recorded are absent."""
-        with self._database.read() as connection:
-            return units_of_work.find(connection, work_ids)
-
-    def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
-        """Record what audits found among the rows of a unit of work.
-
-        Raises:
-            LeaseLost: The lease was taken over.
-            Refused: The work is unknown.
-        """
+    def named_snapshots(self) -> Named:
+        """Everything that names Iceberg snapshots now."""
         with self._database.write() as connection:
-            leases.check(connection, lease)
-            units_of_work.record_audits(connection, work_id, results)
-
-    def audited(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
-        """Units of work of a version whose rows were audited, newest first."""
+            # No unit of work of a lower number is recorded after this.
+            while_deciding(connection)
+            number = named.newest_number(connection)
         with self._database.read() as connection:
-            return units_of_work.audited(connection, key, limit=limit)
+            return named.everything(connection, number)
 
-    def accepted(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[UnitOfWork, ...]]:
-        """Published units of work of these versions whose rows a person accepted, oldest first."""
-        with self._database.read() as connection:
-            return units_of_work.accepted(connection, keys)
+    def prune(self, ttl: timedelta, *, branches: Collection[str] = ()) -> int:
+        """Delete what was closed longer ago than this and nothing needs.
 
-    # Late data (see also `SqlLateDataRecords`)
-    def record_detected(
-        self,
-        key: VersionKey,
-        marks: Sequence[HighWaterMark],
-        pending: tuple[Pending, ...],
-        *,
-        lease: Lease,
-    ) -> None:
-        """Move high-water marks of a version without loading anything.
-
-        Raises:
-            LeaseLost: The lease was taken over; nothing was changed.
+        What is large is read apart from writing, and written part by part, so that nobody waits for
+        it. Each part is left as it is or is done, so it does no harm to stop in between.
         """
+        with self._database.read() as connection:
+            until = clean_up.ago(connection, ttl)
+            gone = sorted(clean_up.old_work(connection, until) - {*branches})
+        for some in chunks(gone):
+            with self._database.write() as connection:
+                clean_up.delete_work(connection, some)
         with self._database.write() as connection:
-            leases.check(connection, lease)
-            late_data.record_detected(connection, key, marks, pending)
+            while_deciding(connection)
+            less = clean_up.prune(connection, until)
+        return len(gone) + less + self._compact(until)
+
+    def _compact(self, until: int) -> int:
+        """Compact what is older than an instant; returns how many rows there are less."""
+        with self._database.write() as connection:
+            less = old_detail.forget_questions(connection, until)
+        with self._database.read() as connection:
+            spans = old_detail.spans(connection)
+        for first in spans:
+            with self._database.write() as connection:
+                old_detail.forget_publications(connection, until, first)
+        return less

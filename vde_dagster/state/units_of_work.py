@@ -36,11 +36,13 @@ from vde_dagster.core.ledger.unit_of_work import (
     ending_of,
 )
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.state import codec, schema
+from vde_dagster.ports.state import Lease
+from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, insert_absent, now
 from vde_dagster.state.late_data import list_later, move_marks, record_question
 from vde_dagster.state.ledger import entries_within, of_version, write_difference
 from vde_dagster.state.pairs import given, of_pairs
+from vde_dagster.state.reference_lock import refer, while_adding
 
 _work = schema.work
 _OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
@@ -135,12 +137,17 @@ def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[Ver
     )
 
 
-def record_intent(connection: Connection, intent: Intent) -> None:
+def record_intent(connection: Connection, intent: Intent, *, lease: Lease) -> None:
     """Record a unit of work. The same one again changes nothing.
 
     Raises:
+        Conflict: The version is being dropped.
+        LeaseLost: The lease was taken over.
         Refused: Another unit of work has this id.
     """
+    while_adding(connection)
+    leases.check(connection, lease)
+    refer(connection, [intent.key])
     row = {
         "work_id": intent.work_id,
         "model": codec.encode_model(intent.key.model),
@@ -164,14 +171,18 @@ def record_intent(connection: Connection, intent: Intent) -> None:
         )
 
 
-def record_staged(connection: Connection, work_id: str, publication: Publication) -> None:
+def record_staged(
+    connection: Connection, work_id: str, publication: Publication, *, lease: Lease
+) -> None:
     """Record what a unit of work is about to publish; staging again replaces it.
 
     Whoever writes a version that nobody owns by now owns it (rule R9).
 
     Raises:
+        LeaseLost: The lease was taken over.
         Refused: The work is unknown, abandoned, or done with another publication.
     """
+    leases.check(connection, lease)
     row = _known(connection, work_id)
     encoded = codec.encode_publication(publication)
     if row.state == UnitOfWorkState.DONE.value and _is_published(row, publication, encoded):
@@ -196,13 +207,15 @@ def _is_published(row: Row[Any], publication: Publication, encoded: str) -> bool
     return bool(row.publication_json == encoded)
 
 
-def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
+def finalize(connection: Connection, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
     """Record a published unit of work, once; what the ledger has of it then.
 
     Raises:
+        LeaseLost: The lease was taken over.
         Refused: The work is unknown, not staged, or abandoned.
         LedgerMismatch: The changes do not fit the ledger.
     """
+    leases.check(connection, lease)
     row = _known(connection, work_id)
     key = VersionKey(codec.decode_model(row.model), row.version)
     if row.state not in _WRITTEN:
@@ -232,13 +245,20 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
 
 
 def abandon(
-    connection: Connection, work_id: str, *, reason: str, refused: Publication | None = None
+    connection: Connection,
+    work_id: str,
+    *,
+    reason: str,
+    lease: Lease,
+    refused: Publication | None = None,
 ) -> None:
     """Record that a unit of work will not be published. Doing it again is no error.
 
     Raises:
+        LeaseLost: The lease was taken over.
         Refused: The work is unknown or done.
     """
+    leases.check(connection, lease)
     row = _known(connection, work_id)
     if row.state == UnitOfWorkState.ABANDONED.value:
         return
@@ -258,14 +278,38 @@ def abandon(
         list_later(connection, key, work_id)
 
 
-def record_audits(connection: Connection, work_id: str, results: Sequence[AuditResult]) -> None:
+def record_audits(
+    connection: Connection, work_id: str, results: Sequence[AuditResult], *, lease: Lease
+) -> None:
     """Record what audits found among the rows of a unit of work; doing it again replaces it.
 
     Raises:
+        LeaseLost: The lease was taken over.
         Refused: The work is unknown.
     """
+    leases.check(connection, lease)
     _known(connection, work_id)
     _set(connection, work_id, audits_json=codec.encode_audits(results))
+
+
+def record_accepted(
+    connection: Connection,
+    intent: Intent,
+    results: Sequence[AuditResult],
+    publication: Publication,
+    *,
+    lease: Lease,
+) -> None:
+    """Record a unit of work as staged, with its intent and what its audits found.
+
+    Raises:
+        Conflict: The version is being dropped.
+        LeaseLost: The lease was taken over.
+        Refused: Another unit of work has this id.
+    """
+    record_intent(connection, intent, lease=lease)
+    record_audits(connection, intent.work_id, results, lease=lease)
+    record_staged(connection, intent.work_id, publication, lease=lease)
 
 
 def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[UnitOfWork, ...]:
@@ -301,10 +345,11 @@ def open_work(connection: Connection, key: VersionKey) -> tuple[UnitOfWork, ...]
     return tuple(_decode_work(row) for row in connection.execute(_OPEN_WORK, of_version(key)))
 
 
-def unfinished(connection: Connection) -> frozenset[VersionKey]:
-    """All versions with work that is neither done nor abandoned, from an index alone."""
+def unfinished(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+    """Those of these versions with work that is neither done nor abandoned, from an index alone."""
     rows = connection.execute(_UNFINISHED).all()
-    return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    every = {VersionKey(codec.decode_model(row.model), row.version) for row in rows}
+    return frozenset(every.intersection(keys))
 
 
 def failed(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, UnitOfWork]:
