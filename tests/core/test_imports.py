@@ -15,6 +15,7 @@ import vde_dagster
 PACKAGE = Path(vde_dagster.__file__).parent
 ROOMS = (
     ("version",),
+    ("runtime",),
     ("core",),
     ("core.time",),
     ("core.sql",),

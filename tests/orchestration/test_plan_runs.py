@@ -256,9 +256,7 @@ def test_a_step_that_is_not_begun_after_a_failure_says_so(project: VdeProject, m
 
 
 @pytest.mark.full
-def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
-    tmp_path: Path,
-) -> None:
+def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began() -> None:
     """Of one that this plan reports later than that, it is what the plan reports."""
     world = landed()
     both = "SELECT a.amount + b.amount AS amount FROM mart.a AS a CROSS JOIN mart.b AS b"
@@ -266,7 +264,7 @@ def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
     done = apply_plan(world.services(), plan(world.services(), graph), lambda _: None)
     (last,) = [each for each in done if each.key.model.name == "c"]
     keys = {node.name: dg.AssetKey([node.name.schema, node.name.name]) for node in graph}
-    events = PlanEvents(services=world.services(), home=tmp_path, keys=keys)
+    events = PlanEvents(services=world.services(), keys=keys)
     a, b, c = (ModelName("mart", name) for name in "abc")
     with dg.DagsterInstance.ephemeral() as instance:
 
@@ -286,12 +284,12 @@ def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
 
 
 def test_a_model_began_when_its_thread_did_and_not_when_its_result_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What happens while the thread that reports is busy elsewhere was not there to be read."""
     world, reports = landed(), threading.current_thread()
     asked = plan(world.services(), models(a=full("a"), b=full("b")))
-    events = PlanEvents(services=world.services(), home=tmp_path, keys={})
+    events = PlanEvents(services=world.services(), keys={})
     late, early = 9_000_000.0, 1_000_000.0
 
     def now() -> float:

@@ -49,7 +49,6 @@ COMMANDS: Final = {
     "maintain": "Rewrite small files, and remove old Iceberg snapshots and files.",
     "state": "Check the state, move it forward, and copy it to another database.",
     "savings": "Show how much computation was saved.",
-    "timeline": "Show what a plan or run spent its time on.",
     "ui": "Serve the project in Dagster's UI.",
     "doctor": "Try all that a project needs, and say what to mend.",
     "jars": "Download the jars that Spark needs, and print them.",

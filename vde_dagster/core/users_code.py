@@ -13,7 +13,7 @@ from itertools import count
 from types import CodeType, ModuleType
 from typing import Final, NoReturn, TextIO
 
-from vde_dagster.core.spans import Kind, span
+from vde_dagster.runtime.spans import span
 
 
 class ProcessEnded(SystemExit):
@@ -73,7 +73,7 @@ def running_users_code() -> Iterator[None]:
     _RUNNING.process = os.getpid()
     _GUARD.begin()
     try:
-        with span(Kind.USER):
+        with span("users' code"):
             yield
     finally:
         _GUARD.end()

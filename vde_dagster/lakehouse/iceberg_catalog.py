@@ -27,7 +27,6 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.spans import Kind, spent_on
 from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.catalog_properties import (
@@ -50,6 +49,7 @@ from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
+from vde_dagster.runtime.spans import spent_on
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
@@ -177,7 +177,7 @@ def _make_database(file: Path) -> None:
         connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
 
 
-@spent_on(Kind.CATALOG)
+@spent_on("catalog")
 class IcebergCatalog(IcebergMaintenance):
     """Implements `vde_dagster.ports.catalog.Catalog` over pyiceberg.
 

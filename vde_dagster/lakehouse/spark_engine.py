@@ -25,13 +25,13 @@ from vde_dagster.core.ledger.unit_of_work import (
     Staging,
 )
 from vde_dagster.core.names import TableName
-from vde_dagster.core.spans import Kind, span
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.question import FunctionOverRows, Question
 from vde_dagster.lakehouse.lanes import Lane, Lanes
 from vde_dagster.lakehouse.session import add_catalog, restore, result_settings, settle
 from vde_dagster.ports.engine import Compacted, EngineProgress, Sought, TableRows
+from vde_dagster.runtime.spans import span
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -244,9 +244,9 @@ class SparkEngine:
         share = self._lanes.share
         if share is not None:
             share.stop_if_interrupted()  # before Spark is started for nobody
-        with span(Kind.START):  # or another thread is at it
+        with span("start Spark"):  # or another thread is at it
             main = self._spark()
-        with span(Kind.SPARK):
+        with span("Spark"):
             if share is None:
                 with self._using_main:
                     restore(main, self._settings)
@@ -269,7 +269,7 @@ class SparkEngine:
             return self._session_now
 
     def _load(self, name: TableName) -> Table:
-        with span(Kind.CATALOG):
+        with span("catalog load"):
             with self._opening:
                 if self._metadata is None:
                     self._metadata = self._open_metadata()

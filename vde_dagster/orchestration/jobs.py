@@ -11,12 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from typing import Final, TextIO, cast
-from uuid import uuid4
 
 import dagster as dg
 
 from vde_dagster.app.apply.applying import Report, Walk, walking
-from vde_dagster.app.apply.timelines import kept_timeline
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -80,22 +78,13 @@ def run_plan(
     planned = bind_plan(plan)  # a translator that fails stops nothing half-way
     keys = asset_keys(ours, project, planned, naming)
     names = check_names(ours, project, planned, naming, keys)
-    home, run_id = project.configuration.home, str(uuid4())
-    events = PlanEvents(services=project.services, home=home, keys=keys, names=names)
-    with (
-        kept_timeline(home, plan, concurrency, run_id=run_id) as recording,
-        walking(
-            project.services,
-            plan,
-            events.visit,
-            concurrency=concurrency,
-            report=report,
-            recording=recording,
-        ) as walk,
-    ):
+    events = PlanEvents(services=project.services, keys=keys, names=names)
+    with walking(
+        project.services, plan, events.visit, concurrency=concurrency, report=report
+    ) as walk:
         run = _PlanRun.of(walk, events)
         tags = {**run_tags(project.configuration.name, plan.environment), PLAN: plan.plan_id}
-        _execute(project, run.job(), run.errors, tags, run_id=run_id)
+        _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
         events.done.extend(walk.end())  # views that are missing are made, also if ops failed
     _report_views(project, plan, keys)
@@ -157,8 +146,6 @@ def _execute(
     job: dg.JobDefinition,
     errors: "_Errors",
     tags: Mapping[str, str],
-    *,
-    run_id: str | None = None,
 ) -> None:
     """Run a job in this process on the project's instance; what its ops raise is kept.
 
@@ -172,7 +159,6 @@ def _execute(
             instance=instance,
             tags={**tags, PROCESS: this_process().as_json()},
             raise_on_error=False,
-            run_id=run_id,
         )
     if not (result.success or errors.raised):
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")

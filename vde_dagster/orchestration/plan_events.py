@@ -6,12 +6,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import dagster as dg
 
 from vde_dagster.app.apply.applying import Walk, walking
-from vde_dagster.app.apply.timelines import kept_timeline
 from vde_dagster.app.apply.visitor import Applying
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -37,7 +35,6 @@ class PlanEvents:
 
     Args:
         services: The ports.
-        home: The folder of the project's own state and caches.
         keys: The asset keys of the plan's models and sources.
         names: What the checks of models are called where a translator changes that.
         timed: The models whose assets have a freshness policy of a translator.
@@ -45,7 +42,6 @@ class PlanEvents:
     """
 
     services: Services
-    home: Path
     keys: Keys
     names: CheckNames = field(default_factory=dict)
     timed: frozenset[ModelName] = frozenset()
@@ -63,14 +59,7 @@ class PlanEvents:
         """
         models = [each.name for each in plan.backfills]
         with (
-            kept_timeline(self.home, plan, concurrency, run_id=context.run_id) as recording,
-            walking(
-                self.services,
-                plan,
-                self.visit,
-                concurrency=concurrency,
-                recording=recording,
-            ) as walk,
+            walking(self.services, plan, self.visit, concurrency=concurrency) as walk,
             closing(walk.rest()) as steps,
         ):
             yield from self.of(context, walk, steps, self.watched(walk, models))
@@ -149,7 +138,6 @@ def plan_events(location: Location, plan: Plan) -> PlanEvents:
     binding = bind_plan(plan)
     return PlanEvents(
         services=location.project.services,
-        home=location.project.configuration.home,
         keys=location.keys(binding),
         names=location.names(binding),
         timed=location.timed,

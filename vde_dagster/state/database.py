@@ -32,7 +32,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError, as_sentence
 from vde_dagster.core.secrets import remember, secrets_in, without_secrets
-from vde_dagster.core.spans import Kind, span
+from vde_dagster.runtime.spans import span
 from vde_dagster.state.sqlite_file import damaged, path_of, refuse_foreign, whole_at_exit
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class Database:
             options["isolation_level"] = "REPEATABLE READ"
         try:
             with (
-                span(Kind.STATE),
+                span("state"),
                 self.engine.connect().execution_options(**options) as connection,
                 connection.begin(),
             ):
@@ -260,7 +260,7 @@ class Database:
         committing = False
         try:
             with (
-                span(Kind.STATE),
+                span("state"),
                 self.engine.connect().execution_options(**{_WRITE: True}) as connection,
                 connection.begin(),
             ):

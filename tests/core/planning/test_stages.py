@@ -16,7 +16,7 @@ from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Behind, Plan, Workload
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
 from vde_dagster.core.planning.resolution import Shown, resolve_snapshots
-from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency, schedule_of
+from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, schedule_of
 from vde_dagster.core.planning.stages import (
     Backfill,
     CatchUp,
@@ -32,8 +32,6 @@ from vde_dagster.core.planning.stages import (
     left_out,
     stages_of,
 )
-from vde_dagster.core.planning.timeline import row_name, timeline_of
-from vde_dagster.core.spans import Recording
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
 
 Build = Callable[[Mapping[str, str]], Graph]
@@ -174,10 +172,6 @@ def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(
     [
         pytest.param(lambda plan: schedule_of(plan, ONE_AT_A_TIME), id="the schedule"),
         pytest.param(lambda plan: left_out(plan, [ModelName("m", "c0")]), id="what is left out"),
-        pytest.param(
-            lambda plan: timeline_of(plan, *recorded(plan), started_at=utc(WEEK[:10])),
-            id="the timeline",
-        ),
     ],
 )
 def test_what_a_plan_fills_is_made_as_often_for_many_models_as_for_few(
@@ -214,13 +208,6 @@ def count_backfills(patch: pytest.MonkeyPatch) -> list[Plan]:
 
     patch.setattr(Plan, "backfills", property(counted))
     return asks
-
-
-def recorded(plan: Plan) -> tuple[Recording, Concurrency]:
-    recording = Recording(lambda: 0.0)
-    for stage in stages_of(plan):
-        list(recording.of(row_name(stage), iter(()), str))
-    return recording, ONE_AT_A_TIME
 
 
 def test_a_session_awaits_what_its_model_depends_on_and_is_filled(graph_of: Build) -> None:

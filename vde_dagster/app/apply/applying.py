@@ -38,9 +38,8 @@ from vde_dagster.core.planning.stages import (
     left_out,
     stages_of,
 )
-from vde_dagster.core.planning.timeline import row_name
-from vde_dagster.core.spans import Recording
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
+from vde_dagster.runtime.spans import Context, each_in_span, span_of_threads
 
 Report = Callable[[Evaluated], None]
 RunStage = Callable[[Applying, Stage], Iterator[Evaluated]]
@@ -91,7 +90,6 @@ def walking(
     *,
     concurrency: Concurrency = ONE_AT_A_TIME,
     report: Report = lambda _: None,
-    recording: Recording | None = None,
 ) -> Iterator[Walk]:
     """The walk over the stages of a plan; the opening stages are done when it is entered.
 
@@ -104,7 +102,6 @@ def walking(
         run_stage: What a stage does.
         concurrency: How many models are evaluated at once, and what a failure ends.
         report: Called with each unit of work when it is done, by the thread that walks.
-        recording: Where it is recorded what the time of each stage goes to; None for nowhere.
 
     Raises:
         Conflict: The environment changed since the plan was made, or another process is changing
@@ -115,13 +112,16 @@ def walking(
     """
     with _not_collecting(plan):
         check_plan(services, plan)
-    if recording is not None:
-        run_stage = _recorded(run_stage, recording)
     clock = StoppableClock(services.clock)
     services = replace(services, asked_at=services.clock.now())
     if concurrency.models > 1:
         services = replace(services, clock=clock)
-    with _not_collecting(plan), applying(services, plan) as work:
+    with (
+        _not_collecting(plan),
+        span_of_threads("apply", plan_id=plan.plan_id, environment=plan.environment) as context,
+        applying(services, plan) as work,
+    ):
+        run_stage = _in_spans(run_stage, context)
         stages: list[WorkStage | Closing] = []
         for stage in stages_of(plan):
             if isinstance(stage, Opening):
@@ -151,11 +151,12 @@ def _not_collecting(plan: Plan) -> AbstractContextManager[None]:
     return nullcontext() if plan.backfills else looking_at_new_values_only()
 
 
-def _recorded(run_stage: RunStage, recording: Recording) -> RunStage:
-    """What a stage does; what its time goes to is recorded."""
+def _in_spans(run_stage: RunStage, context: Context) -> RunStage:
+    """What a stage does, each unit of work in a span."""
 
     def run(work: Applying, stage: Stage) -> Iterator[Evaluated]:
-        return recording.of(row_name(stage), run_stage(work, stage), lambda done: done.work_id)
+        name = str(stage.model) if isinstance(stage, WorkStage) else type(stage).__name__
+        return each_in_span(name, run_stage(work, stage), lambda unit: unit.work_id, context)
 
     return run
 
