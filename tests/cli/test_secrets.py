@@ -20,8 +20,8 @@ from typing import Final
 import pytest
 
 from tests.cli.calling import OURS, call
-from vde_dagster.core.secrets import STARS, without_secrets
 from vde_dagster.project.configuration import read_configuration
+from vde_dagster.runtime.secrets import STARS, without_secrets
 
 CANARIES: Final = {
     f"CANARY_{name}": f"canary-{name.lower()}-4711"

@@ -56,6 +56,7 @@ ONLY = {
     "dagster": {"orchestration"},
     "duckdb": {"lakehouse"},
     "dagster_pyspark": {"orchestration"},
+    "opentelemetry": {"runtime"},
 }
 
 
@@ -135,6 +136,8 @@ def test_imports_point_downward(path: Path) -> None:
                 continue  # a name of the package itself
             lower = FLOORS[other] < FLOORS[room] or other == room
             assert lower, f"{room} imports {name}, which is no lower layer"
+            if other == "runtime" and room.split(".")[0] == PURE:
+                assert module_of(path) == "vde_dagster.core.errors", f"{room} imports {name}"
         elif not for_types_only:
             folder = room.split(".")[0]
             assert folder in ONLY.get(top, {folder}), f"{room} imports {name}"

@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).parents[2]
 PATIENCE: Final = 120.0
 CODE: Final = """
 import sys, threading
-from vde_dagster.core.secrets import remember
+from vde_dagster.runtime.secrets import remember
 from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, open_session
 conf = {

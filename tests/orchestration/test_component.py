@@ -27,9 +27,9 @@ import vde_dagster
 from tests.cli.calling import call
 from vde_dagster import VdeIcebergIOManager, VdeProjectComponent, VdeTranslatorData
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.secrets import Secret
 from vde_dagster.orchestration._unpublished import TranslationFn, TranslationFnResolver
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
+from vde_dagster.runtime.secrets import Secret
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "component.md").read_text("utf-8")

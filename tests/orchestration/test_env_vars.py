@@ -12,9 +12,9 @@ from dagster._core.remote_representation.external_data import RepositorySnap
 from tests.cli.calling import call
 from vde_dagster import VdeIcebergIOManager, VdeProject, build_definitions
 from vde_dagster.core.errors import ProjectInvalid, Refused
-from vde_dagster.core.secrets import Secret
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
 from vde_dagster.project.configuration import Configuration
+from vde_dagster.runtime.secrets import Secret
 
 DOCS: Final = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
 KEY: Final = "spark.hadoop.fs.s3a.secret.key"

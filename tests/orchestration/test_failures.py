@@ -8,8 +8,8 @@ import traceback
 import dagster as dg
 import pytest
 
-from vde_dagster.core.secrets import STARS, remember
 from vde_dagster.orchestration.failures import HiddenError, failures, secrets_hidden
+from vde_dagster.runtime.secrets import STARS, remember
 
 SECRET = "canary-of-failures-7c1f2e9ab"
 

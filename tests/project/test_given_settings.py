@@ -10,8 +10,8 @@ import pytest
 
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.secrets import STARS, Secret, without_secrets
 from vde_dagster.project.configuration import Configuration, read_configuration
+from vde_dagster.runtime.secrets import STARS, Secret, without_secrets
 
 FILE: Final = """\
 name: shop

@@ -15,10 +15,10 @@ from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.ledger.traces import why_nondeterministic
 from vde_dagster.core.planning.decisions import Mode
-from vde_dagster.core.secrets import Secret
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.loading import load_files, load_for_comparison, load_project
 from vde_dagster.project.model_files import read_model
+from vde_dagster.runtime.secrets import Secret
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "nyc_flights"
 YAML = "name: shop\ndefaults:\n  start: 2024-01-01\n"

@@ -15,10 +15,10 @@ from pyiceberg.catalog import CatalogType
 
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import TableName
-from vde_dagster.core.secrets import STARS, without_secrets
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.machine import author, user
 from vde_dagster.project.written_settings import WrittenConfiguration
+from vde_dagster.runtime.secrets import STARS, without_secrets
 
 DOCS: Final = Path(__file__).parents[2] / "docs" / "configuration.md"
 TOKEN: Final = "0123456789abcdef"

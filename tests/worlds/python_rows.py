@@ -9,7 +9,7 @@ from tests.worlds.frames import Frame, UserRows
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.core.model.module_texts import importable
-from vde_dagster.core.users_code import run_code, running_users_code, users_module
+from vde_dagster.runtime.users_code import run_code, running_users_code, users_module
 
 
 def python_rows(rows: PythonRows, tables: Mapping[str, Frame]) -> Frame:

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import Lease, LeaseLost, State
+from vde_dagster.runtime.secrets import without_secrets
 
 TTL = timedelta(minutes=2)
 _LOG = logging.getLogger(__name__)

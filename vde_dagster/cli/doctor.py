@@ -114,6 +114,6 @@ def _facts(result: CheckResult) -> dict[str, object]:
 
 
 def _print_traceback(error: Exception) -> None:
-    from vde_dagster.core.secrets import without_secrets
+    from vde_dagster.runtime.secrets import without_secrets
 
     note(without_secrets("".join(traceback.format_exception(error))))

@@ -17,8 +17,8 @@ from vde_dagster.cli.options import DEBUG, FOLDER
 from vde_dagster.core.errors import Problem, ProjectInvalid, VdeError, with_advice
 from vde_dagster.core.faults import FoundFault, fault_of
 from vde_dagster.core.listing import plural
-from vde_dagster.core.secrets import without_secrets
 from vde_dagster.project.problems import WARNINGS
+from vde_dagster.runtime.secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from vde_dagster.core.listing import plural
-from vde_dagster.core.secrets import without_secrets
+from vde_dagster.runtime.secrets import without_secrets
 
 
 class VdeError(Exception):
@@ -24,7 +24,7 @@ class VdeError(Exception):
         advice: What to do next; empty where that follows from the message, or nothing can be done.
             It begins in lower case where it goes on with the message's last sentence.
 
-    Stars stand for secrets in both (`core/secrets.py`).
+    Stars stand for secrets in both (`runtime/secrets.py`).
     """
 
     def __init__(self, message: str, *, advice: str = "") -> None:

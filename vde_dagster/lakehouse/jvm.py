@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.core.secrets import without_secrets
 from vde_dagster.lakehouse.private_files import PrivateFiles, private_files, properties_text
+from vde_dagster.runtime.secrets import without_secrets
 
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 """The setting with the driver's Java options: the launcher puts them on the command line."""

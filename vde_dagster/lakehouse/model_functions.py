@@ -23,7 +23,7 @@ from uuid import uuid4
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.core.model.module_texts import importable, install
-from vde_dagster.core.users_code import run_code, running_users_code, users_module
+from vde_dagster.runtime.users_code import run_code, running_users_code, users_module
 
 if TYPE_CHECKING:
     from vde_dagster.lakehouse.evaluation import ModelContext

@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 from pyspark.errors import PySparkException
 from sqlglot import exp
 
-from vde_dagster.core.secrets import without_secrets
 from vde_dagster.lakehouse.connect import (
     end,
     end_with_this_process,
@@ -26,6 +25,7 @@ from vde_dagster.lakehouse.connect import (
     tried_once,
 )
 from vde_dagster.lakehouse.session import settings_of, settle
+from vde_dagster.runtime.secrets import without_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
-from vde_dagster.core.secrets import PATTERN
 from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.connect import is_remote, open_remote
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS, jars_cache, log_settings, spark_home
@@ -24,6 +23,7 @@ from vde_dagster.lakehouse.java import Java, find_java
 from vde_dagster.lakehouse.java_home import environment_for
 from vde_dagster.lakehouse.jvm import JAVA_OPTIONS, start_jvm
 from vde_dagster.lakehouse.spark_log import level_option, prepare_pyspark
+from vde_dagster.runtime.secrets import PATTERN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

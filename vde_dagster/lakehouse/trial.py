@@ -23,10 +23,10 @@ from pyiceberg.exceptions import (
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
-from vde_dagster.core.secrets import without_secrets
 from vde_dagster.lakehouse.folders import Folder
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
 from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
+from vde_dagster.runtime.secrets import without_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

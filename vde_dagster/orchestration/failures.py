@@ -14,8 +14,8 @@ import dagster as dg
 
 from vde_dagster.core.errors import AuditFailed, Refused, VdeError, as_sentence, with_advice
 from vde_dagster.core.faults import FoundFault, fault_of
-from vde_dagster.core.secrets import without_secrets
 from vde_dagster.ports.state import LeaseLost
+from vde_dagster.runtime.secrets import without_secrets
 
 
 @contextmanager

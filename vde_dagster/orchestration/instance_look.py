@@ -16,13 +16,13 @@ import dagster as dg
 
 from vde_dagster.core.doctor.dagster_instance import DaemonFacts, InstanceFacts, LocationFacts
 from vde_dagster.core.doctor.file_systems import file_system_of
-from vde_dagster.core.secrets import without_secrets
 from vde_dagster.orchestration._unpublished import (
     daemon_statuses,
     instigators,
     keeps_files,
     loaded_workspace,
 )
+from vde_dagster.runtime.secrets import without_secrets
 
 MOUNTS: Final = Path("/proc/mounts")
 """What is mounted where, on Linux."""

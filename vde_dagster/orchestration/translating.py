@@ -22,7 +22,6 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid, Refused, VdeError
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.planning.pauses import Pause
-from vde_dagster.core.users_code import error_text
 from vde_dagster.orchestration.checks import CheckNames, check_specs
 from vde_dagster.orchestration.translator import (
     VdeTranslator,
@@ -32,6 +31,7 @@ from vde_dagster.orchestration.translator import (
 )
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.modules import ModuleFailed, line_in, parse_module, run_module
+from vde_dagster.runtime.users_code import error_text
 
 _ADVICE = "Write it like `dagster: {translator: translator.OurTranslator}` for translator.py."
 _PACKAGE: Final = Path(__file__).parents[1]

@@ -16,14 +16,6 @@ from vde_dagster.core.model.patterns import ModelPattern
 from vde_dagster.core.model.session_settings import changing_results
 from vde_dagster.core.names import PRODUCTION, SuffixTarget, ViewNaming, why_no_suffix
 from vde_dagster.core.planning.decisions import Mode
-from vde_dagster.core.secrets import (
-    PrivateSettings,
-    Secret,
-    is_secret,
-    remember,
-    secrets_in,
-    secrets_of,
-)
 from vde_dagster.project.defaults import Defaults, WrittenDefaults
 from vde_dagster.project.given_settings import as_named, with_given
 from vde_dagster.project.local_places import address_in, catalog_in
@@ -37,6 +29,14 @@ from vde_dagster.project.written_settings import (
     WrittenConfiguration,
 )
 from vde_dagster.project.yaml_document import Entry, Reader
+from vde_dagster.runtime.secrets import (
+    PrivateSettings,
+    Secret,
+    is_secret,
+    remember,
+    secrets_in,
+    secrets_of,
+)
 
 _PATTERNS: Final = "a name (mart.revenue), a pattern (mart.*), tag:NAME, path:FILE or '*' for all"
 _STATES: Final = re.compile(r"(sqlite|postgresql)(\+\w+)?:")

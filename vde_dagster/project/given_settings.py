@@ -15,8 +15,8 @@ from typing import Final
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.model.session_settings import changing_results
-from vde_dagster.core.secrets import is_secret, secrets_in
 from vde_dagster.project.yaml_document import VARIABLE, Entry, Reader
+from vde_dagster.runtime.secrets import is_secret, secrets_in
 
 _SHOWN: Final = "settings"
 """What problems call these settings."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.users_code import error_text, run_code, running_users_code, users_module
 from vde_dagster.project.from_sqlmesh import wrong_import
+from vde_dagster.runtime.users_code import error_text, run_code, running_users_code, users_module
 
 NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """What can have a decorator."""

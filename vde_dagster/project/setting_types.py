@@ -14,10 +14,10 @@ from vde_dagster.core.connect_address import ConnectAddress
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.dsha import ALGORITHMS
 from vde_dagster.core.names import ModelName, environment_name
-from vde_dagster.core.secrets import Secret
 from vde_dagster.core.time.cron import Cron
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
 from vde_dagster.project.machine import user
+from vde_dagster.runtime.secrets import Secret
 
 T = TypeVar("T")
 NEVER: Final = "never"

@@ -20,10 +20,10 @@ from sqlglot import exp
 from vde_dagster.core.errors import EvaluationFailed, Place, Problem, Refused
 from vde_dagster.core.model.model import SIGNALS_FOLDER, Call, Model
 from vde_dagster.core.time.intervals import Interval, merge
-from vde_dagster.core.users_code import error_text, running_users_code
 from vde_dagster.project.modules import MarkedFunction, marked_functions
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.unread import declared_names
+from vde_dagster.runtime.users_code import error_text, running_users_code
 
 F = TypeVar("F", bound=Callable[..., object])
 FOLDER: Final = SIGNALS_FOLDER

@@ -15,7 +15,6 @@ from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM
 from vde_dagster.core.model.room import DEFAULT_MODELS, MOST_MODELS
 from vde_dagster.core.names import PRODUCTION, ModelName, SuffixTarget, TableName
 from vde_dagster.core.planning.decisions import Mode
-from vde_dagster.core.secrets import PrivateSettings
 from vde_dagster.project.defaults import WrittenDefaults
 from vde_dagster.project.setting_types import (
     EMPTY,
@@ -38,6 +37,7 @@ from vde_dagster.project.setting_types import (
     Text,
     section,
 )
+from vde_dagster.runtime.secrets import PrivateSettings
 
 Private: TypeAlias = Annotated[Mapping[str, Text], EMPTY, AfterValidator(PrivateSettings)]
 """Settings with credentials among them: a mapping of names to texts."""

@@ -1,1 +1,4 @@
-"""What concerns the process itself, and is no decision: spans of what its time goes to."""
+"""What concerns the process itself, and is no decision.
+
+Spans of what time goes to, secrets that are hidden in texts from then on, and running users' code.
+"""

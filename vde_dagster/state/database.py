@@ -31,7 +31,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError, as_sentence
-from vde_dagster.core.secrets import remember, secrets_in, without_secrets
+from vde_dagster.runtime.secrets import remember, secrets_in, without_secrets
 from vde_dagster.runtime.spans import span
 from vde_dagster.state.sqlite_file import damaged, path_of, refuse_foreign, whole_at_exit
 

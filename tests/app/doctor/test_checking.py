@@ -9,7 +9,7 @@ import pytest
 from vde_dagster.app.doctor.checking import Check, run_checks
 from vde_dagster.core.doctor.results import CheckResult, Outcome, ok, warning
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.secrets import remember
+from vde_dagster.runtime.secrets import remember
 
 
 def fails(error: Exception) -> Callable[[], CheckResult]:

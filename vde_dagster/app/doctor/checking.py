@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from vde_dagster.core.doctor.results import CheckResult, broken, not_tried
 from vde_dagster.core.errors import VdeError, as_sentence
 from vde_dagster.core.faults import fault_of
-from vde_dagster.core.secrets import without_secrets
+from vde_dagster.runtime.secrets import without_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.users_code import error_text, running_users_code
 from vde_dagster.project.macros.evaluator import MacroEvaluator
 from vde_dagster.project.macros.tokens import MOST_PARTS, TOO_LARGE, MacroError, Tokens, keyword_of
 from vde_dagster.project.macros.values import names_of
 from vde_dagster.project.modules import line_in
+from vde_dagster.runtime.users_code import error_text, running_users_code
 
 Expand = Callable[[Tokens], list[exp.Expr]]
 

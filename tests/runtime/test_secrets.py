@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.core import secrets
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid, Refused
-from vde_dagster.core.secrets import (
+from vde_dagster.runtime import secrets
+from vde_dagster.runtime.secrets import (
     PrivateSettings,
     Secret,
     remember,

@@ -9,8 +9,8 @@ from threading import Event, Thread
 
 import pytest
 
-from vde_dagster.core import users_code
-from vde_dagster.core.users_code import (
+from vde_dagster.runtime import users_code
+from vde_dagster.runtime.users_code import (
     ProcessEnded,
     error_text,
     run_code,
