@@ -125,8 +125,8 @@ def command(
         facts: dict[str, object] = {"project": str(folder), "environment": _ENVIRONMENT}
         facts |= {"until": instant(until), "sources": source_facts(project)}
         late = [each for chapter in chapters[3:4] for each in chapter.computed]
-        facts["late"] = [each.as_json() for each in late]
-        facts["chapters"] = [each.as_json() for each in chapters]
+        facts["late"] = late
+        facts["chapters"] = chapters
         print_json(facts | _facts(folder, models, shown, phases))
     else:
         _print_end(folder, phases)
@@ -215,7 +215,7 @@ def _facts(
     from vde_dagster.cli.ui import address
 
     return {
-        "models": [each.as_json() for each in models],
+        "models": models,
         "queries": [
             {"file": each.file, "title": each.title, **each.answer.as_json()} for each in shown
         ],

@@ -63,10 +63,6 @@ class Told:
     intervals: tuple[str, ...]
     rows: int
 
-    def as_json(self) -> dict[str, object]:
-        """For `--format json`."""
-        return {"model": self.model, "intervals": list(self.intervals), "rows": self.rows}
-
 
 def tell(folder: Path, output: str) -> None:
     """Copy the example, land its deliveries one after the other, and load each."""
@@ -86,10 +82,7 @@ def tell(folder: Path, output: str) -> None:
             click.echo("\n".join(map(_line, done)) or "  nothing to load")
             click.echo()
     if output == "json":
-        chapters = [
-            {"delivery": each.delivery, "sessions": [one.as_json() for one in done]}
-            for each, done in told
-        ]
+        chapters = [{"delivery": each.delivery, "sessions": done} for each, done in told]
         print_json({"project": str(folder), "environment": _ENVIRONMENT, "chapters": chapters})
     else:
         _print_end(project, folder)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Final
 import click
 from demo_sources import land
 
+from vde_dagster.cli.built import Built
 from vde_dagster.cli.printing import console
 
 if TYPE_CHECKING:
     from vde_dagster.app.evaluate.evaluated import Evaluated
-    from vde_dagster.cli.built import Built
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.plan import Plan
 
@@ -80,16 +80,6 @@ class Chapter:
     seconds: float
     computed: tuple[Built, ...]
     skipped: bool = False
-
-    def as_json(self) -> dict[str, object]:
-        """For `--format json`."""
-        return {
-            "title": self.title,
-            "commands": list(self.commands),
-            "seconds": round(self.seconds, 3),
-            "computed": [each.as_json() for each in self.computed],
-            "skipped": self.skipped,
-        }
 
 
 def tell(folder: Path, until: datetime, output: str) -> tuple[Chapter, ...]:

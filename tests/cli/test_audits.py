@@ -74,7 +74,7 @@ def test_the_contract(project: Path, refused: str) -> None:
     ]
     assert work["audits"][1] == {
         "name": "accepted_range",
-        "arguments": {"column": "revenue", "min_v": "0"},
+        "arguments": [["column", "revenue"], ["min_v", "0"]],
         "blocking": True,
         "passed": False,
         "failing": 2,

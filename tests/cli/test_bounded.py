@@ -66,9 +66,11 @@ def test_a_plan_says_what_begins_later(bounded: Path) -> None:
     assert f"{said} (bounded from 2024-01-03)." in text
     changes = {each["name"]: each for each in facts(*words)["changes"]}
     total, sales = changes["mart.total"], changes["mart.sales"]
-    assert (total["bounded_from"], total["preview"]) == ("2024-01-03T00:00:00+00:00", False)
-    assert total["reasons"] == ["bounded: it begins at 2024-01-03, and is never promoted"]
-    assert (sales["bounded_from"], sales["preview"]) == (None, False)
+    bounded_from = total["bounded"]["since"], total["bounded"]["is_preview"]
+    assert bounded_from == ("2024-01-03T00:00:00+00:00", False)
+    (reason,) = total["reasons"]
+    assert reason["sentence"] == "bounded: it begins at 2024-01-03, and is never promoted"
+    assert sales["bounded"] is None
 
 
 def test_a_promotion_says_what_it_does_not_take(bounded: Path) -> None:
@@ -82,7 +84,7 @@ def test_status_names_what_begins_later_and_the_command_that_shows_all_of_it(
     text = call("status", "dev", "--project", bounded).stdout
     (line,) = [each for each in text.splitlines() if BOUNDED in each]
     (found,) = facts("status", "dev", "--project", bounded)["bounded"]
-    assert (found["model"], found["bounded_from"]) == ("mart.total", DAY)
+    assert (found["name"], found["bounded"]["since"]) == ("mart.total", DAY)
     carried_out = call(*advised(line), "--auto-apply")
     assert carried_out.exit_code == 0, carried_out.output
     assert facts("status", "dev", "--project", bounded)["bounded"] == []
@@ -92,13 +94,16 @@ def test_status_names_a_preview_and_the_command_that_promotes_its_change(preview
     text = call("status", "dev", "--project", previewed).stdout
     (line,) = [each for each in text.splitlines() if PREVIEW in each]
     (found,) = facts("status", "dev", "--project", previewed)["bounded"]
-    assert (found["model"], found["preview"]) == ("mart.sales", True)
+    assert (found["name"], found["bounded"]["is_preview"]) == ("mart.sales", True)
     carried_out = call(*advised(line), "--auto-apply")
     assert carried_out.exit_code == 0, carried_out.output
     rows = facts("diff", "dev", "prod", "--project", previewed)["models"]
-    (sales,) = (each for each in rows if each["name"] == "mart.sales")
-    assert sales["bounded_before"] == {"bounded_from": DAY, "preview": True}
-    assert (sales["bounded_after"], sales["change"], sales["rows"]) == (None, "none", "equal")
+    (sales,) = (each for each in rows if each["node"]["name"] == "mart.sales")
+    assert (sales["before"]["bounded"]["since"], sales["before"]["bounded"]["is_preview"]) == (
+        *(DAY, True),
+    )
+    assert sales["after"]["bounded"] is None
+    assert (sales["difference"]["change"], sales["rows"]) == ("none", "equal rows")
 
 
 @pytest.mark.full

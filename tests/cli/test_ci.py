@@ -60,7 +60,7 @@ def test_a_request_is_built_summarized_promoted_and_cleaned_up(changing: InMemor
     planned = ci("plan", changing)
     assert (planned["environment"], planned["target"], planned["failure"]) == (
         *("pr_42", "prod"),
-        None,
+        "",
     )
     assert {each["model"] for each in planned["built"]} == {"mart.daily", "mart.best"}
     assert shares(changing) == [30, 60], "production shows what it showed"
@@ -177,7 +177,7 @@ def test_steps_on_two_machines_hand_over_a_folder(changing: InMemory, tmp_path: 
     assert "its files have to be carried from one step of CI to the next" in missing.stderr
     assert advised(missing.stderr) == [["ci", "plan", "42"]]
     found = ci("comment", changing, "--files", str(tmp_path / "artifact"))
-    assert found["promotion"]["taken"] == {"environment": "pr_42", "revision": 1}
+    assert found["promotion"]["taken"] == {"environment": "pr_42", "number": 1}
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", json.dumps({"environment": 42})])

@@ -51,10 +51,23 @@ def facts(*arguments: str | Path) -> dict[str, Any]:
 
 
 def models(*arguments: str | Path) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in facts(*arguments)["models"]}
+    return _by_name(facts(*arguments))
 
 
-def changes(found: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str, bool]]:
+def _by_name(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {each["difference"]["name"]: _flat(each) for each in found["models"]}
+
+
+def _flat(model: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's difference, with its kind, and fingerprint and version of both sides."""
+    flat = {**model["difference"], "kind": model["model"]["kind"]}
+    for side in ("before", "after"):
+        for part in ("fingerprint", "version"):
+            flat[f"{part}_{side}"] = model[side][part] if model[side] is not None else None
+    return flat
+
+
+def changes(found: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str | None, bool]]:
     return {
         name: (each["change"], each["category"], each["rebuild"]) for name, each in found.items()
     }
@@ -70,19 +83,12 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
     write(changed, {"models/mart/few.sql": "SELECT customer FROM mart.revenue"})
     write(changed, {BEST: None})
     found = facts(project, changed)
-    assert " ".join(found) == ("version before after strict_columns counts models")
-    assert found["before"] == {"name": str(project), "folder": str(project), "commit": None}
-    assert found["after"]["folder"] == str(changed)
+    assert " ".join(found) == ("version before after strict_columns models counts")
+    assert found["before"] == {"name": str(project), "commit": None}
+    assert found["after"]["name"] == str(changed)
     assert (found["version"], found["strict_columns"]) == (1, False)
-    assert found["counts"] == {
-        "added": 1,
-        "removed": 1,
-        "direct": 1,
-        "indirect": 0,
-        "metadata": 0,
-        "none": 1,
-    }
-    by_name = {each["name"]: each for each in found["models"]}
+    assert found["counts"] == {"added": 1, "removed": 1, "direct": 1, "none": 1}
+    by_name = _by_name(found)
     assert " ".join(by_name) == "staging.orders mart.revenue mart.few mart.best_customers"
     before, after = fingerprints(project), fingerprints(changed)
     revenue = by_name["mart.revenue"]
@@ -94,9 +100,9 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
         "decided_by": "automatic",
         "undecidable": False,
         "reasons": revenue["reasons"],
-        "reason_fields": revenue["reason_fields"],
         "rebuild": True,
         "columns_changed": ["revenue"],
+        "drifted": False,
         "fingerprint_before": before["mart.revenue"]["fingerprint"],
         "fingerprint_after": after["mart.revenue"]["fingerprint"],
         "version_before": before["mart.revenue"]["version"],
@@ -108,19 +114,20 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
         "metadata",
         "parent_metadata",
     ]
-    assert any(
-        "revenue" in reason and "no model reads it" in reason for reason in revenue["reasons"]
-    )
-    assert revenue["reason_fields"] == [
+    (reason,) = revenue["reasons"]
+    said = reason.pop("sentence")
+    assert "revenue" in said
+    assert "no model reads it" in said
+    assert revenue["reasons"] == [
         {
             "kind": "unread_columns_changed",
             "columns": ["revenue"],
             "upstream": None,
             "read_by": [],
             "clauses": [],
-            "function": None,
-            "before": None,
-            "after": None,
+            "function": "",
+            "before": "",
+            "after": "",
         }
     ]
 
@@ -132,11 +139,11 @@ def test_models_that_one_side_lacks_or_both_share_in_the_json_document(
     write(changed, {BEST: None})
     by_name = models(project, changed)
     few, best, orders = (by_name[f] for f in ("mart.few", "mart.best_customers", "staging.orders"))
-    assert (few["change"], few["category"]) == ("added", "none")
+    assert (few["change"], few["category"]) == ("added", None)
     assert (few["fingerprint_before"], few["version_before"]) == (None, None)
-    assert (best["change"], best["category"]) == ("removed", "none")
+    assert (best["change"], best["category"]) == ("removed", None)
     assert (best["fingerprint_after"], best["version_after"]) == (None, None)
-    assert (orders["change"], orders["category"], orders["rebuild"]) == ("none", "none", False)
+    assert (orders["change"], orders["category"], orders["rebuild"]) == ("none", None, False)
     assert orders["fingerprint_before"] == orders["fingerprint_after"]
     assert orders["version_before"] == orders["version_after"] is not None
 
@@ -147,7 +154,7 @@ def test_a_column_reaches_what_reads_it_and_nothing_else(project: Path, changed:
     replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
     found = models(project, changed)
     assert changes(found) == {
-        "staging.orders": ("none", "none", False),
+        "staging.orders": ("none", None, False),
         "mart.revenue": ("direct", "breaking", True),
         "mart.best_customers": ("indirect", "indirect_breaking", True),
         "mart.days": ("indirect", "indirect_non_breaking", False),
@@ -155,8 +162,8 @@ def test_a_column_reaches_what_reads_it_and_nothing_else(project: Path, changed:
     assert found["mart.days"]["version_before"] == found["mart.days"]["version_after"]
     assert found["mart.revenue"]["version_before"] != found["mart.revenue"]["version_after"]
     (reason,) = found["mart.revenue"]["reasons"]
-    assert "`revenue`" in reason
-    assert "mart.best_customers" in reason
+    assert "`revenue`" in reason["sentence"]
+    assert "mart.best_customers" in reason["sentence"]
 
 
 DAYS = "SELECT ordered_on, SUM(orders) AS orders FROM mart.revenue GROUP BY ordered_on"
@@ -176,8 +183,8 @@ def test_layout_is_no_change_and_a_description_one_of_metadata(
     replaced(changed, REVENUE, "SELECT\n  ordered_on", "select   ordered_on")
     replaced(changed, BEST, "Customers by revenue", "Customers by what they paid")
     assert changes(models(project, changed)) == {
-        "staging.orders": ("none", "none", False),
-        "mart.revenue": ("none", "none", False),
+        "staging.orders": ("none", None, False),
+        "mart.revenue": ("none", None, False),
         "mart.best_customers": ("metadata", "metadata", False),
     }
 
@@ -193,10 +200,12 @@ def test_revisions_of_a_project_in_a_folder_of_a_repository(tmp_path: Path) -> N
     second = commit(top)
     replaced(shop, REVENUE, "MAX(amount)", "MIN(amount)")  # not committed
     found = facts("v1", "HEAD", "--project", shop)
-    assert found["before"] == {"name": "v1", "folder": None, "commit": first}
-    assert found["after"] == {"name": "HEAD", "folder": None, "commit": second}
+    assert found["before"] == {"name": "v1", "commit": first}
+    assert found["after"] == {"name": "HEAD", "commit": second}
     versions = [
-        {each["name"]: each["version_after"] for each in found["models"]}["mart.revenue"],
+        {each["difference"]["name"]: _flat(each) for each in found["models"]}["mart.revenue"][
+            "version_after"
+        ],
         models("v1", "--project", shop)["mart.revenue"]["version_after"],
         models("HEAD", shop, "--project", shop)["mart.revenue"]["version_after"],
     ]
@@ -213,7 +222,7 @@ def test_the_project_of_the_present_folder_is_meant_by_default(
     replaced(project, REVENUE, "SUM(amount)", "MAX(amount)")
     monkeypatch.chdir(project)
     found = facts("HEAD")
-    assert found["after"] == {"name": "the work tree", "folder": ".", "commit": None}
+    assert found["after"] == {"name": "the work tree", "commit": None}
     assert found["counts"]["direct"] == 1
 
 
@@ -237,7 +246,7 @@ def test_what_a_person_sees(project: Path, changed: Path) -> None:
     assert f"~ mart.days  indirect non-breaking  {kept} stays  kept" in lines
     for heading in ("Changed (1)", "Changed upstream (2)", "New (1)"):
         assert heading in lines
-    assert all(reason in done.stdout for reason in found["mart.revenue"]["reasons"])
+    assert all(each["sentence"] in done.stdout for each in found["mart.revenue"]["reasons"])
     assert lines[-2] == "1 new, 1 changed, 2 changed upstream, 1 unchanged; 0 sources."
     assert lines[-1] == (
         "What a plan would make of them: 1 rebuilt, 1 built new, 1 view rebuilt, 2 kept."
@@ -284,7 +293,9 @@ def test_columns_that_nobody_reads_are_strict_where_the_later_side_says_so(
     replaced(changed, BEST, "SUM(orders) AS orders", "MAX(orders) AS orders")
     found = facts(*arguments, project, changed)
     assert found["strict_columns"] is (category == "breaking")
-    best = {each["name"]: each for each in found["models"]}["mart.best_customers"]
+    best = {each["difference"]["name"]: _flat(each) for each in found["models"]}[
+        "mart.best_customers"
+    ]
     assert (best["change"], best["category"]) == ("direct", category)
 
 

@@ -213,9 +213,9 @@ def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, without_java: Wit
     done = without_java("catch-up", "--format", "json", "--project", demo.folder)
     assert done.returncode == 0, done.stderr
     sessions = json.loads(done.stdout)["sessions"]
-    assert {each["model"]: each["decision"] for each in sessions} == {
-        "staging.arrivals": "nothing",
-        "staging.departures": "nothing",
+    assert {each["model"]: each["decision"]["is"] for each in sessions} == {
+        "staging.arrivals": "NothingToLoad",
+        "staging.departures": "NothingToLoad",
     }
 
 

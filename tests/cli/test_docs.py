@@ -177,7 +177,7 @@ def test_what_the_json_of_commands_has_is_in_the_table(project: Path) -> None:
         fields = {*facts} | {field for each in models for field in each}
         named = set(re.findall(r"`([a-z_]+)`", rows[name]))
         # Of the models, a version is in the table; the first field of all documents is not.
-        assert fields - named <= ({"version"} if name in ("compare", "render") else set())
+        assert fields - named <= {"version"}
 
 
 def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Path) -> None:

@@ -80,7 +80,7 @@ def checked(folder: Path, *arguments: str) -> Found:
     is_broken = any(each["outcome"] == "broken" for each in found.values())
     assert (facts["healthy"], done.exit_code) == (not is_broken, int(is_broken))
     for each in found.values():
-        assert (each["advice"] is not None) == (each["outcome"] in ("warning", "broken"))
+        assert bool(each["advice"]) == (each["outcome"] in ("warning", "broken"))
     return found
 
 

@@ -47,7 +47,7 @@ def shown(folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def models(folder: Path, *arguments: str) -> dict[str, Any]:
-    return {each["model"]: each for each in shown(folder, *arguments)["models"]}
+    return {each["node"]["name"]: each for each in shown(folder, *arguments)["models"]}
 
 
 @pytest.mark.full
@@ -56,7 +56,7 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
     assert list(facts) == ["version", "environment", "now", "models"]
     assert (facts["version"], facts["environment"]) == (1, "prod")
     assert facts["now"] == at("04T06")
-    assert [each["model"] for each in facts["models"]] == [
+    assert [each["node"]["name"] for each in facts["models"]] == [
         "staging.events",
         "mart.daily",
         "mart.people",
@@ -65,28 +65,30 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
     events = facts["models"][0]
     assert len(events["version"]) == 32
     assert events == {
-        "model": "staging.events",
-        "kind": "INCREMENTAL_BY_TIME_RANGE",
+        "node": {
+            "name": "staging.events",
+            "kind": "INCREMENTAL_BY_TIME_RANGE",
+            "unit": "hour",
+            "cron": "@hourly",
+            "cron_tz": "UTC",
+            "start": at("01T00"),
+            "end": None,
+        },
         "version": events["version"],
-        "unit": "hour",
-        "cron": "@hourly",
-        "cron_tz": "UTC",
-        "start": at("01T00"),
-        "end": None,
         "loaded": [{"start": at("01T00"), "end": at("03T00")}],
         "empty": [],
-        "missing": [{"start": at("03T00"), "end": at("04T06"), "intervals": 30}],
+        "missing": [{"start": at("03T00"), "end": at("04T06")}],
         "complete_to": at("04T06"),
         "next_due": at("04T07"),
-        "waits": None,
-        "waits_for": [],
+        "waits": [],
         "accepted": [],
+        "intervals": 30,
     }
 
 
 def test_each_kind_counts_in_its_own_way(landed: Path) -> None:
     found = models(landed)
-    day = [{"start": at("03T00"), "end": at("04T00"), "intervals": 1}]
+    day = [{"start": at("03T00"), "end": at("04T00")}]
     assert found["mart.daily"]["missing"] == day
     assert found["mart.people"]["loaded"] == [ALWAYS]
     assert found["mart.people"]["missing"] == []
@@ -113,9 +115,9 @@ def test_every_incremental_kind_is_counted_by_interval_as_a_plan_counts_it(tmp_p
         )
     make_source(folder)
     complete_until(folder, 16 * 24)
-    sixteen_days = [{"start": at("01T00"), "end": at("17T00"), "intervals": 16}]
+    sixteen_days = [{"start": at("01T00"), "end": at("17T00")}]
     planned = json.loads(call("plan", "--no-apply", "--project", folder, "--format", "json").stdout)
-    to_compute = {each["name"]: each["missing_intervals"] for each in planned["changes"]}
+    to_compute = {each["name"]: each["missing"] for each in planned["changes"]}
     reported = models(folder)
     for name in INCREMENTAL:
         assert reported[f"mart.{name}"]["missing"] == sixteen_days
@@ -125,14 +127,14 @@ def test_every_incremental_kind_is_counted_by_interval_as_a_plan_counts_it(tmp_p
             (line,) = (each for each in text.splitlines() if f"mart.{name} " in each)
             assert "16 days, 2024-01-01 to" in line
     # A FULL table is made at once, and so is one interval.
-    assert reported["mart.totals"]["missing"] == [{**sixteen_days[0], "intervals": 1}]
+    assert reported["mart.totals"]["missing"] == sixteen_days
 
 
 @pytest.mark.full
 def test_what_is_made_at_once_is_shown_whole_where_a_range_overlaps_it(landed: Path) -> None:
     totals = models(landed, "--start", "2024-01-02", "--end", "2024-01-02")["mart.totals"]
     assert totals["loaded"] == [{"start": at("01T00"), "end": at("03T00")}]
-    assert totals["missing"] == [{"start": at("01T00"), "end": at("04T00"), "intervals": 1}]
+    assert totals["missing"] == [{"start": at("01T00"), "end": at("04T00")}]
     later = models(landed, "--start", "2024-01-04", "--end", "2024-01-05")["mart.totals"]
     assert (later["loaded"], later["missing"]) == ([], [])
 
@@ -141,9 +143,7 @@ def test_what_is_made_at_once_is_shown_whole_where_a_range_overlaps_it(landed: P
 def test_start_and_end_limit_what_is_shown(landed: Path) -> None:
     found = models(landed, "--start", "2024-01-02T20:00", "--end", "2024-01-03")
     assert found["staging.events"]["loaded"] == [{"start": at("02T20"), "end": at("03T00")}]
-    assert found["staging.events"]["missing"] == [
-        {"start": at("03T00"), "end": at("04T00"), "intervals": 24}
-    ]
+    assert found["staging.events"]["missing"] == [{"start": at("03T00"), "end": at("04T00")}]
     assert found["mart.people"]["loaded"] == [ALWAYS]
     exclusive = models(landed, "--end", "2024-01-03T00:00")["staging.events"]
     assert exclusive["missing"] == []
@@ -152,13 +152,11 @@ def test_start_and_end_limit_what_is_shown(landed: Path) -> None:
 @pytest.mark.full
 def test_a_range_that_cuts_an_interval_shows_it_whole(landed: Path) -> None:
     found = models(landed, "mart.daily", "--start", "2024-01-03T12:00")
-    assert found["mart.daily"]["missing"] == [
-        {"start": at("03T00"), "end": at("04T00"), "intervals": 1}
-    ]
+    assert found["mart.daily"]["missing"] == [{"start": at("03T00"), "end": at("04T00")}]
     noon_to_noon = ("--start", "2024-01-02T12:00", "--end", "2024-01-03T12:00")
     daily = models(landed, "mart.daily", *noon_to_noon)["mart.daily"]
     assert daily["loaded"] == [{"start": at("02T00"), "end": at("03T00")}]
-    assert daily["missing"] == [{"start": at("03T00"), "end": at("04T00"), "intervals": 1}]
+    assert daily["missing"] == [{"start": at("03T00"), "end": at("04T00")}]
     # A range ends before its end: what starts there does not overlap it.
     before = ("--start", "2024-01-02T12:00", "--end", "2024-01-03T00:00")
     assert models(landed, "mart.daily", *before)["mart.daily"]["missing"] == []
@@ -172,7 +170,7 @@ def test_an_edited_file_holds_nothing_yet_and_what_the_environment_shows_still_d
     (landed / EVENTS).write_text(text.replace("amount AS amount", "amount * 2 AS amount"))
     edited, promoted = models(landed)["staging.events"], models(landed, "--env", "prod")
     assert edited["loaded"] == []
-    assert edited["missing"] == [{"start": at("01T00"), "end": at("04T06"), "intervals": 78}]
+    assert edited["missing"] == [{"start": at("01T00"), "end": at("04T06")}]
     assert promoted["staging.events"]["loaded"] == [{"start": at("01T00"), "end": at("03T00")}]
     assert promoted["staging.events"]["version"] != edited["version"]
 
@@ -236,28 +234,26 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
     said = "Intervals of the files, planned for prod (the project's clock has no time yet)"
     assert said in " ".join(text.split())
     found = models(folder)
-    assert found["staging.events"]["waits"] == (
-        "the project's clock has no time yet: raw.events says none"
-    )
-    assert found["staging.events"]["waits_for"] == [
+    assert found["staging.events"]["waits"] == [
         {
             "reason": "clock",
             "name": "raw.events",
             "start": None,
             "end": None,
             "certain": True,
-            "command": None,
+            "filler": None,
+            "text": "the project's clock has no time yet: raw.events says none",
         }
     ]
-    assert found["mart.people"]["waits"] == "mart.daily lacks 2024-01-01 to 2024-01-02"
-    assert found["mart.people"]["waits_for"] == [
+    assert found["mart.people"]["waits"] == [
         {
             "reason": "model",
             "name": "mart.daily",
             "start": at("01T00"),
             "end": at("02T00"),
             "certain": True,
-            "command": None,
+            "filler": None,
+            "text": "mart.daily lacks 2024-01-01 to 2024-01-02",
         }
     ]
     assert "waits: mart.daily lacks 2024-01-01 to" in text
@@ -306,7 +302,7 @@ def test_a_zone_moves_only_the_moment_of_being_due(
     make_source(folder)
     complete_until(folder, (datetime.fromisoformat(now) - datetime(2024, 1, 1)) / HOUR)
     found = models(folder)[f"mart.{name}"]
-    assert (found["cron"], found["cron_tz"]) == (cron, "Europe/Berlin")
+    assert (found["node"]["cron"], found["node"]["cron_tz"]) == (cron, "Europe/Berlin")
     (whole,) = found["missing"]
     assert (whole["start"], whole["end"]) == (
         "2024-03-28T00:00:00+00:00",
@@ -318,10 +314,9 @@ def test_a_zone_moves_only_the_moment_of_being_due(
 def test_a_version_that_another_environment_fills_says_so(landed: Path) -> None:
     facts = models(landed, "--env", "dev")
     assert facts["staging.events"]["missing"] == []
-    assert facts["staging.events"]["waits"] == (
-        "the environment prod fills this version, with `vde run prod`"
-    )
-    assert [each["name"] for each in facts["staging.events"]["waits_for"]] == ["prod"]
+    (wait,) = facts["staging.events"]["waits"]
+    assert wait["text"] == "the environment prod fills this version, with `vde run prod`"
+    assert (wait["name"], wait["filler"]["words"]) == ("prod", ["run", "prod"])
 
 
 @pytest.mark.full
@@ -331,19 +326,17 @@ def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: 
     make_source(folder)
     complete_until(folder, 30)
     found = models(folder)
-    assert found["staging.events"]["missing"] == [
-        {"start": at("01T00"), "end": at("02T06"), "intervals": 30}
-    ]
+    assert found["staging.events"]["missing"] == [{"start": at("01T00"), "end": at("02T06")}]
     for waiting in ("staging.events", "mart.daily", "mart.totals"):
-        assert found[waiting]["waits"] == "raw.events is complete only to 2024-01-02 06:00"
-        assert found[waiting]["waits_for"] == [
+        assert found[waiting]["waits"] == [
             {
                 "reason": "source",
                 "name": "raw.events",
                 "start": at("02T06"),
                 "end": None,
                 "certain": True,
-                "command": None,
+                "filler": None,
+                "text": "raw.events is complete only to 2024-01-02 06:00",
             }
         ]
 

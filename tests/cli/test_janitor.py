@@ -108,7 +108,7 @@ def test_a_rollback_to_what_is_not_kept_is_refused(shop: Path) -> None:
     assert done.exit_code == 1
     assert "revision 1 of prod is not kept any more" in done.stderr
     newest, oldest = facts("history", "prod", "--project", shop)["revisions"]
-    assert (newest["kept"], oldest["kept"]) == (True, False)
+    assert (newest["shown"]["is_forgotten"], oldest["shown"]["is_forgotten"]) == (False, True)
     assert "not kept any more" in call("history", "prod", "--project", shop).stdout
 
 

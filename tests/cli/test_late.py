@@ -68,7 +68,7 @@ def asked(*arguments: str | Path) -> dict[str, Any]:
 def test_each_model_with_late_data_has_its_marks_what_is_pending_and_a_decision(
     life: Path,
 ) -> None:
-    models = {each["model"]: each for each in asked("status", "--project", life)["models"]}
+    models = {each["name"]: each for each in asked("status", "--project", life)["models"]}
     assert {name: each["mode"] for name, each in models.items()} == {
         "lifecycle.signups": "stateless",
         "lifecycle.account_plans": "stateless",
@@ -76,18 +76,17 @@ def test_each_model_with_late_data_has_its_marks_what_is_pending_and_a_decision(
         "lifecycle.cancels": "stateful",
         "lifecycle.account_state": "stateful",
     }
-    assert models["lifecycle.signups"]["decision"] == "load"
+    assert models["lifecycle.signups"]["decision"]["is"] == "Load"
     state = models["lifecycle.account_state"]
     (mark,) = state["marks"]
     assert (mark["source"], mark["iceberg_snapshot_id"]) == ("lifecycle.signups", 4711)
     (left,) = state["pending"]
     assert left == {
-        "start": "2023-09-14T07:00:00+00:00",
-        "end": "2023-09-14T08:00:00+00:00",
+        "interval": {"start": "2023-09-14T07:00:00+00:00", "end": "2023-09-14T08:00:00+00:00"},
         "sources": ["lifecycle.signups"],
         "reason": "incomplete",
-        "command": None,
     }
+    assert state["commands"] == [None]
 
 
 @pytest.mark.full
@@ -144,12 +143,11 @@ def recorded_session(folder: Path) -> str:
 
 def test_the_next_decision_is_explained_with_its_evidence(life: Path) -> None:
     found = asked("explain", "lifecycle.signups", "--project", life)
-    assert (found["decision"], found["session_id"]) == ("load", None)
+    assert (found["decision"]["is"], found["work"]) == ("Load", None)
     question = found["question"]
-    assert (question["mode"], question["loaded"]) == ("stateless", [])
-    (source,) = question["sources"]
-    assert (source["source"], source["status"], source["mark"]) == ("raw.signups", "initial", None)
-    assert source["complete_to"] == "2023-09-14T06:00:00+00:00"
+    assert (question["is"], question["loaded"]) == ("StatelessQuestion", [])
+    assert (question["history"]["status"], question["mark"]) == ("initial", None)
+    assert question["history"]["head"]["complete_to"] == "2023-09-14T06:00:00+00:00"
     done = call("late", "explain", "lifecycle.signups", "--project", life)
     assert "source raw.signups: initial; no mark" in done.stdout
     assert "so these are loaded whole: [2023-09-14, 2023-09-14 06:00)" in done.stdout
@@ -157,7 +155,7 @@ def test_the_next_decision_is_explained_with_its_evidence(life: Path) -> None:
 
 def test_a_stateful_decision_is_explained_with_the_limit_of_each_source(life: Path) -> None:
     found = asked("explain", "lifecycle.cancels", "--project", life)
-    sources = {each["source"]: each["complete_to"] for each in found["question"]["sources"]}
+    sources = {each["name"]: each["complete_to"] for each in found["question"]["sources"]}
     assert sources.keys() == {"raw.cancels", "lifecycle.cancel_requests"}
     done = call("late", "explain", "lifecycle.cancels", "--project", life)
     assert "mode stateful; on_source_rewrite overwrite; load_type changed" in done.stdout
@@ -167,7 +165,7 @@ def test_a_stateful_decision_is_explained_with_the_limit_of_each_source(life: Pa
 def test_a_past_session_is_explained_from_the_store(life: Path) -> None:
     session = recorded_session(life)
     found = asked("explain", "lifecycle.signups", "--session", session, "--project", life)
-    assert (found["decision"], found["session_id"]) == ("load", "w1")
+    assert (found["decision"]["is"], found["work"]["intent"]["work_id"]) == ("Load", "w1")
     done = call("late", "explain", "lifecycle.signups", "--session", "w1", "--project", life)
     assert "session w1, begun" in done.stdout
 

@@ -63,7 +63,7 @@ def test_it_says_why(life: Path) -> None:
     asked = call("late", "init", "lifecycle.cancels", "--project", life, "--format", "json")
     facts = json.loads(asked.stdout)
     assert facts["late_data"] == done.stdout.strip()
-    assert [each["source"] for each in facts["sources"]] == [
+    assert [each["name"] for each in facts["proposal"]["sources"]] == [
         "raw.cancels",
         "lifecycle.cancel_requests",
     ]

@@ -95,7 +95,7 @@ def test_a_model_of_the_request_itself_waits_for_what_it_reads(changing: InMemor
     waits = {each["model"]: each for each in planned["waits"]}
     assert waits.keys() == {"mart.daily", "mart.best"}
     assert waits["mart.best"]["why"].startswith("mart.daily ")
-    assert (waits["mart.best"]["environment"], waits["mart.best"]["command"]) == (None, None)
+    assert (waits["mart.best"]["environment"], waits["mart.best"]["command"]) == ("", "")
 
 
 def test_what_production_is_behind_with_keeps_no_request_back(changing: InMemory) -> None:
@@ -105,7 +105,7 @@ def test_what_production_is_behind_with_keeps_no_request_back(changing: InMemory
     changing.land((50.5, 10), until=72)
     edit(changing.folder / "models" / "best.sql", "MAX(shares)", "MAX(shares) + 1")
     planned = document(changing, "ci", "plan", "7")
-    assert (planned["failure"], planned["waits"]) == (None, [])
+    assert (planned["failure"], planned["waits"]) == ("", [])
 
 
 @pytest.mark.full
@@ -115,7 +115,7 @@ def test_production_fills_what_a_request_waits_for(changing: InMemory) -> None:
     assert shares(changing) == [60, 120]
     assert ["ci", "plan", "7"] in advised(refused)
     planned = document(changing, "ci", "plan", "7")
-    assert (planned["failure"], planned["waits"]) == (None, [])
+    assert (planned["failure"], planned["waits"]) == ("", [])
 
 
 @pytest.mark.full

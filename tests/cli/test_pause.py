@@ -39,7 +39,9 @@ def test_what_is_paused_is_in_the_json_of_both_and_of_plans(shown: Path) -> None
     assert (paused["model"], paused["reason"]) == (REVENUE, "")
     plan = json.loads(call("plan", "--project", shown, "--format", "json").stdout)
     (found,) = plan["pauses"]
-    assert found == {**paused, "waiting": []}, "all that is due is loaded, so that nothing waits"
+    assert found == {"pause": paused, "waiting": []}, (
+        "all that is due is loaded, so that nothing waits"
+    )
     assert json.loads(call("resume", *words).stdout)["resumed"] == [paused]
 
 

@@ -28,9 +28,10 @@ ADDED: dict[str, object] = {
     "upstream": None,
     "read_by": [],
     "clauses": [],
-    "function": None,
-    "before": None,
-    "after": None,
+    "function": "",
+    "before": "",
+    "after": "",
+    "sentence": "new model",
 }
 """The one reason of a new model."""
 
@@ -129,24 +130,24 @@ def test_no_apply_only_shows(project: Path) -> None:
 
 
 FIELDS: Final = """
-version environment plan_id base_revision taken now empty promotes options changes
-views removed_views hidden left_out not_restated gaps dropped_views lost_tables rebuilt_tables
-unfinished pauses effective_from
+version plan_id environment base_revision now changes promotes options views removed hidden
+left_out not_restated gaps dropped_views lost_tables unfinished paced taken pauses effective_from
+is_empty rebuilds warnings refused
 missing_clock_sources undecided saved waits tests applied built
 """
 """What the document has, in this order."""
 ALWAYS: Final = {
-    "start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00", "intervals": 1,
+    "start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00",
 }  # fmt: skip
 NEW_SEED: Final = {
     "name": "staging.orders", "kind": "SEED", "change": "added",
     "category": None, "decided_by": "automatic", "undecidable": False,
-    "reasons": ["new model"], "reason_fields": [ADDED],
+    "reasons": [ADDED],
     "columns_changed": ["order_id", "ordered_on", "customer", "amount"],
     "previous_version": None,
-    "missing_intervals": [ALWAYS], "restatements": [], "skipped": [],
-    "reused": None, "may_adopt": False, "behind": None, "stale": None,
-    "schema_changes": [], "identity_changes": [], "bounded_from": None, "preview": False,
+    "missing": [ALWAYS], "restated": [], "skipped": [], "intervals": 1,
+    "reuse": None, "may_adopt": False, "behind": None, "staleness": None,
+    "schema_changes": [], "identity_changes": [], "bounded": None,
 }  # fmt: skip
 """What it says of a new model, but for its version and the time."""
 
@@ -155,7 +156,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
     facts = planned(project, "dev")
     assert list(facts) == FIELDS.split()
     assert (facts["version"], facts["environment"], facts["base_revision"]) == (1, "dev", 0)
-    assert (facts["empty"], facts["promotes"], facts["applied"]) == (False, True, False)
+    assert (facts["is_empty"], facts["promotes"], facts["applied"]) == (False, True, False)
     assert (facts["missing_clock_sources"], facts["built"]) == ([], [])
     assert (facts["undecided"], facts["saved"]) == ([], None)
     seed = facts["changes"][0]
@@ -221,12 +222,13 @@ def test_missing_intervals_are_counted_ranges(
     weather = flights / "models" / "staging" / "weather.sql"
     weather.write_text(weather.read_text().replace("@hourly", cron))
     changes = {each["name"]: each for each in planned(flights)["changes"]}
-    (missing,) = changes["staging.weather"]["missing_intervals"]
+    (missing,) = changes["staging.weather"]["missing"]
     assert missing["start"] == "2013-01-01T00:00:00+00:00"
     days = datetime.fromisoformat(missing["end"]) - datetime(2013, 1, 1, tzinfo=UTC)
-    assert days // timedelta(days=1) == missing["intervals"] // length > 4000
+    count = changes["staging.weather"]["intervals"]
+    assert days // timedelta(days=1) == count // length > 4000
     text = call("plan", "--no-apply", "--project", flights).stdout
-    assert f"{missing['intervals']:,} {noun}, 2013-01-01 to " in text
+    assert f"{count:,} {noun}, 2013-01-01 to " in text
 
 
 @pytest.mark.full

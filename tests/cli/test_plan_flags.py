@@ -11,9 +11,9 @@ from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
 from vde_dagster.cli.deciding import decisions_of
 from vde_dagster.cli.plan import command
-from vde_dagster.cli.plan_flags import flags_of
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.option_table import words_of
 from vde_dagster.core.planning.options import PlanOptions
 
 OPTIONS = {
@@ -57,7 +57,7 @@ def test_each_option_of_a_plan_is_asked_for_in_one_of_these() -> None:
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_the_words_for_options_are_understood_as_these_options(options: PlanOptions) -> None:
-    assert read(flags_of(options)) == options
+    assert read(words_of(options)) == options
 
 
 def test_what_is_advised_applies_what_was_shown(project: Path) -> None:

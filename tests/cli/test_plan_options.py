@@ -126,7 +126,7 @@ def test_what_cannot_be_restated_is_said_where_nothing_is_to_be_done(project: Pa
 
 def test_skipping_computes_nothing_and_says_so(project: Path) -> None:
     facts = planned(project, "dev", "--skip-backfill")
-    assert all(each["missing_intervals"] == [] for each in facts["changes"])
+    assert all(each["missing"] == [] for each in facts["changes"])
     skipped = {each["name"] for each in facts["changes"] if each["skipped"]}
     assert skipped == {"staging.orders", "mart.revenue", "mart.best_customers"}
 
@@ -152,21 +152,17 @@ def test_the_stages_as_json(project: Path) -> None:
     facts = planned(project, "dev", "--explain")
     assert facts["applied"] is False
     stages = facts["stages"]
-    assert [each["stage"] for each in stages] == [
-        "reserve",
-        "store_snapshots",
-        "backfill",
-        "backfill",
-        "make_view",
-        "promote",
+    assert [each["is"] for each in stages] == [
+        "Reserve",
+        "StoreSnapshots",
+        "Backfill",
+        "Backfill",
+        "MakeView",
+        "Promote",
     ]
-    assert stages[0] == {"stage": "reserve", "environment": "dev", "base_revision": 0}
+    assert stages[0] == {"is": "Reserve", "environment": "dev", "base_revision": 0}
     assert stages[2]["model"] == "staging.orders"
-    whole = {
-        "start": "1970-01-01T00:00:00+00:00",
-        "end": "9999-01-01T00:00:00+00:00",
-        "intervals": 1,
-    }
+    whole = {"start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00"}
     assert stages[2]["intervals"] == stages[2]["batches"] == [whole]
     assert stages[5]["views"] == ["staging.orders", "mart.revenue", "mart.best_customers"]
     assert "stages" not in planned(project, "dev")
@@ -175,7 +171,7 @@ def test_the_stages_as_json(project: Path) -> None:
 def test_an_empty_backfill_is_explained_as_such(project: Path) -> None:
     stages = planned(project, "dev", "--explain", "--empty-backfill")["stages"]
     # A seed's rows are in the project and a view has none of its own: both are made.
-    assert [each["stage"] for each in stages[2:-1]] == ["backfill", "empty_backfill", "make_view"]
+    assert [each["is"] for each in stages[2:-1]] == ["Backfill", "EmptyBackfill", "MakeView"]
     text = call("plan", "dev", "--explain", "--empty-backfill", "--project", project).stdout
     assert "Record mart.revenue" in text
 

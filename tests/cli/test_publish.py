@@ -79,4 +79,4 @@ def test_audits_whose_rows_a_person_accepted_say_that_these_are_published(
     assert "vde publish" not in both
     newer, older = facts("audits", "mart.daily", "--limit", "2", *there)["work"]
     assert (older["work_id"], older["branch"]) == (refused["work_id"], None)
-    assert newer["accepted"]["refused_work_id"] == refused["work_id"]
+    assert newer["accepted"]["work_id"] == refused["work_id"]

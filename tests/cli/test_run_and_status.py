@@ -91,8 +91,8 @@ def at(hours: float) -> str:
     return (datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=hours)).isoformat()
 
 
-def stretch(first: float, last: float, intervals: int) -> list[dict[str, object]]:
-    return [{"start": at(first), "end": at(last), "intervals": intervals}]
+def stretch(first: float, last: float) -> list[dict[str, object]]:
+    return [{"start": at(first), "end": at(last)}]
 
 
 def status(folder: Path, *arguments: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def status(folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def behind(folder: Path) -> dict[str, Any]:
-    return {each["model"]: each for each in status(folder)["models"]}
+    return {each["node"]["name"]: each for each in status(folder)["models"]}
 
 
 def run(folder: Path, *arguments: str, exit_code: int = 0) -> dict[str, Any]:
@@ -133,16 +133,16 @@ def test_nothing_to_be_done_is_said_without_java(
 def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None:
     before = datetime.now(UTC)
     found = status(loaded)
-    assert before <= datetime.fromisoformat(found.pop("looked_at")) <= datetime.now(UTC)
+    assert before <= datetime.fromisoformat(found.pop("at")) <= datetime.now(UTC)
     promotion = found.pop("promotion")
     assert (promotion["revision"], promotion["taken"]) == (1, None)
     assert datetime.fromisoformat(found.pop("now")) <= datetime.now(UTC)
     assert found == {
         "version": 1,
         "environment": "prod",
-        "looked_at_models": 1,
-        "up_to_date": True,
-        "behind": False,
+        "looked_at": 1,
+        "is_up_to_date": True,
+        "is_behind": False,
         "dropped_views": [],
         "models": [],
         "pauses": [],
@@ -213,21 +213,21 @@ def test_a_view_that_another_program_replaced_is_known_as_long_as_it_is_there(
 def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None:
     """A third day is due, and the sixth hour of the first one was changed ``after`` a time."""
     found = behind(changing.folder)
-    since = found["staging.events"]["stale"].pop("since")
+    since = found["staging.events"]["staleness"].pop("since")
     assert after <= datetime.fromisoformat(since) <= datetime.now(UTC)
-    assert found["staging.events"]["stale"] == {
-        "intervals": stretch(5, 6, 1),
+    assert found["staging.events"]["staleness"] == {
+        "intervals": stretch(5, 6),
         "reason": "what it reads of raw.events has changed since",
         "kept": [],
         "why_kept": "",
         "following": [],
         "session": False,
     }
-    assert found["staging.events"]["due"] == stretch(48, 72, 24)
+    assert found["staging.events"]["due"] == stretch(48, 72)
     daily = found["mart.daily"]
-    assert (daily["due"], daily["stale"]["intervals"]) == (stretch(48, 72, 1), stretch(0, 24, 1))
-    assert daily["stale"]["following"] == stretch(0, 24, 1)
-    assert daily["stale"]["since"] is None
+    assert (daily["due"], daily["staleness"]["intervals"]) == (stretch(48, 72), stretch(0, 24))
+    assert daily["staleness"]["following"] == stretch(0, 24)
+    assert daily["staleness"]["since"] is None
     assert call("status", "--check", "--project", changing.folder).exit_code == 1
 
     text = " ".join(call("status", "--project", changing.folder).stdout.split())
@@ -245,7 +245,7 @@ def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None
 @pytest.mark.full
 @pytest.mark.spark
 def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing: Changing) -> None:
-    assert status(changing.folder)["up_to_date"]
+    assert status(changing.folder)["is_up_to_date"]
     changing.land((50.5, 10), until=72)
     before = datetime.now(UTC).replace(microsecond=0)
     changing.land((5.25, 4), until=72)
@@ -263,7 +263,7 @@ def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing
         "mart.best": 1,
     }
     left = behind(changing.folder)
-    assert left["staging.events"]["stale"]["intervals"] == stretch(5, 6, 1)
+    assert left["staging.events"]["staleness"]["intervals"] == stretch(5, 6)
     assert [each for each in left.values() if each["due"]] == []
 
     changing.land((72.5, 1), until=73)
@@ -275,12 +275,12 @@ def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing
     }
     left = behind(changing.folder)
     assert left.keys() == {"staging.events", "mart.total"}
-    assert left["staging.events"]["due"] == stretch(72, 73, 1)
-    assert left["mart.total"]["stale"]["reason"] == "it is downstream of staging.events"
+    assert left["staging.events"]["due"] == stretch(72, 73)
+    assert left["mart.total"]["staleness"]["reason"] == "it is downstream of staging.events"
     assert built(changing.folder) == {"staging.events": 1, "mart.total": 1}
     again = run(changing.folder)
     assert (again["built"], again["up_to_date"], again["busy"]) == ([], True, None)
-    assert status(changing.folder)["up_to_date"]
+    assert status(changing.folder)["is_up_to_date"]
     assert changing.rows("mart.daily") == [
         ["2024-01-01", 55],
         ["2024-01-02", 60],
@@ -305,14 +305,14 @@ def test_what_fails_is_reported_and_leaves_what_reads_it_stale_and_the_rest_goes
     ]
     left = behind(changing.folder)
     assert left.keys() == {"mart.daily", "mart.best"}
-    assert left["mart.daily"]["stale"]["intervals"] == stretch(0, 24, 1)
-    assert left["mart.daily"]["stale"]["since"] is not None
-    assert left["mart.best"]["stale"]["reason"] == "it is downstream of mart.daily"
+    assert left["mart.daily"]["staleness"]["intervals"] == stretch(0, 24)
+    assert left["mart.daily"]["staleness"]["since"] is not None
+    assert left["mart.best"]["staleness"]["reason"] == "it is downstream of mart.daily"
 
     changing.remove(0)
     again = built(changing.folder)
     assert again == {"staging.events": 1, "mart.daily": 0, "mart.total": 1, "mart.best": 0}
-    assert status(changing.folder)["up_to_date"]
+    assert status(changing.folder)["is_up_to_date"]
     assert changing.rows("mart.total") == [[4, 10]]
 
 
@@ -351,7 +351,7 @@ def test_a_model_that_another_process_writes_fails_a_run_that_computes_the_other
     assert behind(changing.folder).keys() == {"mart.total"}
     state.release_lease(lease)
     assert built(changing.folder) == {"mart.total": 1}
-    assert status(changing.folder)["up_to_date"]
+    assert status(changing.folder)["is_up_to_date"]
 
 
 @pytest.mark.full
@@ -392,8 +392,8 @@ def test_a_table_that_somebody_dropped_is_computed_again_by_the_run_that_the_sta
     said = " ".join(call("status", "--project", changing.folder).stdout.split())
     run_it = f"`vde run prod --project {changing.folder}`"
     assert f"its table {dropped} is not there: {run_it} computes its rows again" in said
-    assert behind(changing.folder)["mart.daily"]["lost_table"] == str(dropped)
+    assert behind(changing.folder)["mart.daily"]["lost"]["table"] == str(dropped)
     done = call("run", "prod", "--project", changing.folder)
     assert done.exit_code == 0, done.stderr
     assert changing.rows("mart.daily") == before
-    assert status(changing.folder)["up_to_date"]
+    assert status(changing.folder)["is_up_to_date"]

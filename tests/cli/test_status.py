@@ -148,8 +148,9 @@ def test_what_failed_is_reported_with_interval_and_reason_until_it_is_mended(nig
     assert "mart.shares  " in failed
     assert "none" in failed  # what the engine could not cast
     (work,) = night.facts()["failed"]
-    assert (work["model"], work["environment"], work["session"]) == ("mart.shares", "prod", False)
-    assert work["refused_by"] == []
+    intent = work["intent"]
+    assert (intent["key"]["model"], intent["environment"]) == ("mart.shares", "prod")
+    assert (intent["session"], work["audits"]) == (None, [])
     assert "none" in work["reason"]
     assert call("status", "--check", "--project", night.folder).exit_code == 1
 
@@ -163,10 +164,11 @@ def test_rows_that_an_audit_refused_are_reported_with_work_and_audit(night: Nigh
     night.run()
     refused = group(night.text(), "Refused by an audit")
     (work,) = night.facts()["failed"]
-    assert (work["model"], work["refused_by"]) == ("mart.small", ["accepted_range"])
-    assert work["branch"].endswith(work["work_id"])
+    failed = [each["name"] for each in work["audits"] if not each["passed"]]
+    assert (work["intent"]["key"]["model"], failed) == ("mart.small", ["accepted_range"])
+    assert work["refused_rows"].endswith(work["intent"]["work_id"])
     assert "2024-01-01 10:00 to 2024-01-01 11:00" in refused
-    assert f"by accepted_range (work {work['work_id']})" in refused
+    assert f"by accepted_range (work {work['intent']['work_id']})" in refused
     audits, _, run = advised(refused)
     carry_out([audits])
     assert "100" in call(*audits).stdout
@@ -210,13 +212,13 @@ def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: N
     assert "further back than catchup_threshold" in pending
     (found,) = late.facts()["pending"]
     assert [each["reason"] for each in found["pending"]] == ["beyond threshold"]
-    assert late.facts()["up_to_date"] is False
+    assert late.facts()["is_up_to_date"] is False
     carry_out(advised(pending))
 
     late.remove(13)
     stopped = group(late.text(), "Late rows that no session can load")
     (fact,) = late.facts()["stopped"]
-    assert fact["model"] == "staging.events"
+    assert fact["name"] == "staging.events"
     (reload,) = advised(stopped)
     assert reload[:2] == ["catch-up", "staging.events"]
     carry_out([reload])
@@ -233,11 +235,11 @@ def test_a_paused_model_is_not_called_up_to_date_and_the_named_command_ends_that
     paused = group(text, "Paused, so that nothing of it is computed or looked at")
     assert "mart.shares  paused" in paused
     assert ": looked at. `vde resume mart.shares" in paused
-    assert facts["up_to_date"] is False
-    assert [each["model"] for each in facts["pauses"]] == ["mart.shares"]
+    assert facts["is_up_to_date"] is False
+    assert [each["pause"]["model"] for each in facts["pauses"]] == ["mart.shares"]
     carry_out(advised(paused))
     assert night.text().startswith("prod is up to date")
-    assert night.facts()["up_to_date"] is True
+    assert night.facts()["is_up_to_date"] is True
 
 
 def test_what_was_marked_is_named_once_and_then_computed(night: Night) -> None:
@@ -252,7 +254,7 @@ def test_what_was_marked_is_named_once_and_then_computed(night: Night) -> None:
     assert "mart.shares" in marked
     assert "\nDue" not in text
     (found,) = night.facts()["outdated"]
-    assert (found["model"], found["owner"]) == ("mart.shares", "prod")
+    assert (found["key"]["model"], found["owner"]) == ("mart.shares", "prod")
     carry_out(advised(marked))
     assert night.text().startswith("prod is up to date")
 
@@ -314,7 +316,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is(
     assert [f"mart.m{n:02}" in due for n in range(15)] == [True] * 12 + [False] * 3
     (every, _) = advised(due)
     assert "and 3 more: `vde status prod --format json" in due
-    names = [each["model"] for each in json.loads(call(*every).stdout)["models"]]
+    names = [each["node"]["name"] for each in json.loads(call(*every).stdout)["models"]]
     assert len(names) == 15
 
 
@@ -349,7 +351,7 @@ def test_what_a_run_refused_is_shown_with_its_advice_and_not_with_another_run(
     assert advice[-2:] == ["--project", str(night.folder)]
     others = [each for each in text.split("\n\n") if each != refused]
     assert not any("mart.copy" in each for each in others)
-    assert [each["refused"] for each in night.facts()["failed"]] == [True]
+    assert [bool(each["refusal"]) for each in night.facts()["failed"]] == [True]
     carry_out([advice])
     assert night.facts()["failed"] == []
 

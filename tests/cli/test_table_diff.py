@@ -61,11 +61,12 @@ def test_the_same_as_json(two: Path, without_java: WithoutJava) -> None:
         "--format", "json",
     )  # fmt: skip
     found = json.loads(done.stdout)
-    assert (found["equal"], found["engines"], found["columns"]) == (False, ["duckdb"], [])
-    rows = found["rows"]
+    assert (found["is_equal"], found["engines"]) == (False, ["duckdb"])
+    assert found["diff"]["columns"] == []
+    rows = found["diff"]["rows"]
     assert (rows["keys"], rows["added"], rows["removed"], rows["changed"]) == (["id"], 1, 0, 1)
     assert rows["added_rows"] == [[3, None]]
-    assert rows["changed_rows"] == [{"key": [2], "values": {"name": {"old": "b", "new": "c"}}}]
+    assert rows["changed_rows"] == [{"key": [2], "values": {"name": ["b", "c"]}}]
 
 
 def test_an_environment_with_itself_is_equal(two: Path, without_java: WithoutJava) -> None:

@@ -58,7 +58,7 @@ def test_a_person_sees_what_is_taken_and_how_to_apply_it(edited: Path) -> None:
 @pytest.mark.full
 def test_what_is_taken_is_in_the_json(edited: Path) -> None:
     found = facts("promote", "dev", "--no-apply", project=edited)
-    assert found["taken"] == {"environment": "dev", "revision": 1}
+    assert found["taken"] == {"environment": "dev", "number": 1}
     assert found["applied"] is False
     changed = {each["name"]: each["version"] for each in found["changes"]}
     assert changed == versions(edited, "dev")
@@ -99,8 +99,8 @@ def test_history_says_who_when_and_what(edited: Path) -> None:
     assert re.match(r"\s+2 +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d +not known +[0-9a-f]{8} ", lines[0])
     assert "another version of mart.best_customers, mart.revenue" in lines[0]
     (newest,) = facts("history", "--limit", "1", project=edited)["revisions"]
-    assert newest["other_version"] == ["mart.best_customers", "mart.revenue"]
-    assert (newest["revision"], newest["author"], newest["taken"]) == (2, "", None)
+    assert newest["versions"] == ["mart.best_customers", "mart.revenue"]
+    assert tuple(newest["shown"][key] for key in ("revision", "author", "taken")) == (2, "", None)
 
 
 @pytest.mark.full
@@ -112,10 +112,10 @@ def test_two_environments_are_compared(edited: Path) -> None:
     assert "~ mart.revenue  breaking" in lines
     assert lines[-1] == "2 differ, 1 are the same."
     found = facts("diff", "prod", "dev", project=edited)["models"]
-    assert {each["name"]: each["rows"] for each in found} == {
-        "staging.orders": "same_table",
-        "mart.revenue": "not_compared",
-        "mart.best_customers": "not_compared",
+    assert {each["node"]["name"]: each["rows"] for each in found} == {
+        "staging.orders": "one table",
+        "mart.revenue": "rows not compared",
+        "mart.best_customers": "rows not compared",
     }
 
 

@@ -45,7 +45,7 @@ def test_nobody_holds_anything_in_a_new_project(project: Path) -> None:
 def test_who_holds_what_is_listed_with_the_process(project: Path) -> None:
     (found,) = json.loads(call("unlock", "--project", project, "--format", "json").stdout)["leases"]
     assert found["runs_here"] is True
-    assert (found["resource"], found["holder"], found["over"]) == (HELD, "plan 12ab", False)
+    assert (found["resource"], found["holder"], found["is_over"]) == (HELD, "plan 12ab", False)
     assert f"{found['pid']}@{found['host']}" == me()
     assert HELD in call("unlock", "--project", project).stdout
 

@@ -197,23 +197,25 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     assert (found["environment"], found["holds"]) == ("prod", False)
     assert found["models"] == [
         {
-            "model": "staging.days",
-            "version": version,
-            "holds": False,
-            "table_exists": True,
+            "key": found["models"][0]["key"],
             "rows": 2,
             "entries": 2,
             "mismatches": [
                 {
-                    "start": "2024-01-01T00:00:00+00:00",
-                    "end": "2024-01-02T00:00:00+00:00",
-                    "rows_recorded": 2,
-                    "rows_found": 1,
+                    "interval": {
+                        "start": "2024-01-01T00:00:00+00:00",
+                        "end": "2024-01-02T00:00:00+00:00",
+                    },
+                    "recorded": {"rows": 2},
+                    "found": {"rows": 1},
                 }
             ],
-            "foreign_write": None,
+            "missing_table": False,
+            "foreign_write": "",
+            "holds": False,
         }
     ]
+    assert found["models"][0]["key"]["version"] == version
     options = ("--restate-model", "staging.days", "--auto-apply")
     done = call("plan", "prod", *options, "--project", days)
     assert done.exit_code == 0, done.stderr
@@ -244,7 +246,7 @@ def test_a_table_that_is_gone_is_reported_with_what_to_do(project: Path) -> None
         f"`vde plan prod --project {project}` computes its rows again, or says why" in done.stdout
     )
     (first, *_) = facts(project)["models"]
-    assert (first["holds"], first["table_exists"], first["rows"]) == (False, False, 0)
+    assert (first["holds"], first["missing_table"], first["rows"]) == (False, True, 0)
 
 
 @pytest.mark.full
@@ -263,7 +265,7 @@ def test_where_nothing_is_loaded_nothing_is_started(
 @pytest.mark.parametrize(
     "arguments, reported",
     [
-        (("--env", "dev"), "There is no environment dev yet; `vde plan dev --project "),
+        (("--env", "dev"), "there is no environment dev; `vde environments` lists them."),
         (("mart.revenu",), "prod has no model mart.revenu. Did you mean mart.revenue?"),
         (("a.b.c.d",), "'a.b.c.d' is no name of a model"),
     ],

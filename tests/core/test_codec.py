@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
@@ -19,6 +20,7 @@ from vde_dagster.core.json_forms import NotPlain, form
 from vde_dagster.core.ledger.schema_changes import SchemaChange
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_file import CODEC
@@ -185,3 +187,9 @@ def test_a_field_that_was_not_there_yet_has_its_default() -> None:
 def test_what_has_no_plain_form_is_no_silent_loss(kind: object) -> None:
     with pytest.raises(TypeError, match="no plain form"):
         Codec().form_of(kind)
+
+
+def test_properties_that_are_asked_for_are_written_like_fields() -> None:
+    codec = Codec(derived={Reason: ("sentence",)})
+    written = codec.write(Sequence[Reason], [Reason(kind=ReasonKind.STORAGE)])
+    assert json.dumps(written).endswith('"sentence": "only how its table is stored changed"}]')

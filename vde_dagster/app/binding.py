@@ -90,6 +90,20 @@ def bind_environment(services: Services, environment: str) -> Binding | None:
     )
 
 
+def shown_binding(services: Services, environment: str) -> Binding:
+    """What an environment runs by the state.
+
+    Raises:
+        Refused: Nothing was ever promoted to it.
+    """
+    binding = bind_environment(services, environment)
+    if binding is None:
+        raise Refused(
+            f"there is no environment {environment}", advice="`vde environments` lists them."
+        )
+    return binding
+
+
 def bind_plan(plan: Plan) -> Binding:
     """What a plan's environment will run once the plan is applied."""
     return Binding(

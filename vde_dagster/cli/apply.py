@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.plan import apply, built_facts, print_built, show
+from vde_dagster.cli.plan import apply, built, print_built, show
 from vde_dagster.cli.printing import print_json
 
 
@@ -15,9 +15,7 @@ from vde_dagster.cli.printing import print_json
 @click.argument("file", type=click.Path(path_type=Path))
 @options.CONCURRENCY
 @options.FAIL_FAST
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(file: Path, *, models: int | None, fail_fast: bool, output: str, folder: Path) -> None:
     """Apply the plan that `vde plan ENV --save FILE` wrote, without asking.
 
@@ -29,7 +27,7 @@ def command(file: Path, *, models: int | None, fail_fast: bool, output: str, fol
     from vde_dagster.app.apply.plan_files import load_plan
     from vde_dagster.app.apply.saved_plans import left_of
     from vde_dagster.app.inspect.interval_report import left_by_plan
-    from vde_dagster.cli.plan_facts import plan_facts
+    from vde_dagster.cli.facts import plan_facts
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
@@ -41,7 +39,7 @@ def command(file: Path, *, models: int | None, fail_fast: bool, output: str, fol
         show(plan, left_by_plan(project.services, plan))
     done = apply(project, plan, models=models, fail_fast=fail_fast)
     if output == "json":
-        facts = plan_facts(plan) | {"already_applied": before, "applied": not plan.is_empty}
-        print_json(facts | {"built": built_facts(project, plan, done)})
+        more = {"already_applied": before, "applied": not plan.is_empty}
+        print_json(plan_facts(plan) | more | {"built": built(project, plan, done)})
     elif not plan.is_empty:
         print_built(project, plan, done, shows="the saved plan")

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options, timing
-from vde_dagster.cli.audits import audit_facts, print_result
+from vde_dagster.cli.audits import print_result
 from vde_dagster.cli.model_choice import chosen
-from vde_dagster.cli.printing import instant, note, print_json
+from vde_dagster.cli.printing import note, print_json
 from vde_dagster.cli.query import answer_on_views
-from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.cli.query import Engine
@@ -42,9 +41,7 @@ _ROWS: Final = 10
     show_default=True,
     help="Who reads rows, as for `vde query`.",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -63,17 +60,13 @@ def command(
     Writes nothing. Exit code 1 if a blocking audit finds bad rows. With --start or --end only rows
     of that time are audited.
     """
-    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.inspect.held_audits import audit_held
     from vde_dagster.app.inspect.rendering import whole_units
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
-    binding = bind_environment(project.services, environment)
-    if binding is None:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
+    binding = shown_binding(project.services, environment)
     catalog = project.configuration.catalog.name
     node = chosen(binding.graph, model, catalog=catalog, where=environment)
     asked = None
@@ -93,10 +86,10 @@ def command(
             {
                 "model": str(node.name),
                 "environment": environment,
-                "start": instant(found.interval.start),
-                "end": instant(found.interval.end),
+                "start": found.interval.start,
+                "end": found.interval.end,
                 "passed": not found.stops,
-                "audits": [audit_facts(each) for each in found.results],
+                "audits": found.results,
             }
         )
     else:

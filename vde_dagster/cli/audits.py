@@ -10,7 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen, parsed
-from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.printing import console, note, print_json, table
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
@@ -18,7 +18,7 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.audits.values import AuditResult
-    from vde_dagster.core.ledger.unit_of_work import Acceptance, UnitOfWork
+    from vde_dagster.core.ledger.unit_of_work import UnitOfWork
     from vde_dagster.core.model.snapshot import VersionKey
     from vde_dagster.core.names import ModelName
 
@@ -35,9 +35,7 @@ _OUTCOMES = {"done": "published", "abandoned": "not published"}
     help="Show the audits of this many commits to the table, newest first.",
 )
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(*, model: str, limit: int, environment: str, output: str, folder: Path) -> None:
     """Show what the audits of MODEL found at its latest evaluation, with failing rows.
 
@@ -54,8 +52,8 @@ def command(*, model: str, limit: int, environment: str, output: str, folder: Pa
     works = _audited(project, name, environment, limit)
     gone = _no_longer_refused(works)
     if output == "json":
-        facts = [_facts(each, gone) for each in works]
-        print_json({"model": str(name), "environment": environment, "work": facts})
+        found = [_document(each, gone) for each in works]
+        print_json({"model": str(name), "environment": environment, "work": found})
     elif not works:
         note(f"No audit of {name} was run yet in {environment}.")
     for each in works if output == "text" else ():
@@ -100,45 +98,15 @@ def _audited(
     return sorted(works, key=lambda work: work.started_at, reverse=True)[:limit]
 
 
-def _facts(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> dict[str, object]:
+def _document(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> dict[str, object]:
     return {
         "work_id": work.intent.work_id,
-        "started_at": instant(work.started_at),
+        "started_at": work.started_at,
         "state": work.state.value,
         "branch": None if work.intent.work_id in gone else work.refused_rows,
-        "intervals": [
-            {"start": instant(each.start), "end": instant(each.end)}
-            for each in work.intent.intervals
-        ],
-        "audits": [audit_facts(each) for each in work.audits],
-        "accepted": None
-        if work.intent.accepted is None
-        else acceptance_facts(work.intent.accepted),
-    }
-
-
-def acceptance_facts(acceptance: Acceptance) -> dict[str, object]:
-    """Who accepted rows that audits refused, as JSON has it."""
-    return {
-        "refused_work_id": acceptance.work_id,
-        "audits": list(acceptance.audits),
-        "author": acceptance.author,
-        "accepted_at": instant(acceptance.accepted_at),
-        "reason": acceptance.reason,
-    }
-
-
-def audit_facts(result: AuditResult) -> dict[str, object]:
-    """The fields of one audit's result in the JSON contract."""
-    return {
-        "name": result.name,
-        "arguments": dict(result.arguments),
-        "blocking": result.blocking,
-        "passed": result.passed,
-        "failing": result.failing,
-        "message": result.message,
-        "columns": list(result.columns),
-        "sample": [list(row) for row in result.sample],
+        "intervals": work.intent.intervals,
+        "audits": work.audits,
+        "accepted": work.intent.accepted,
     }
 
 
@@ -167,17 +135,12 @@ def _print(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> None:
 
 def print_result(result: AuditResult) -> None:
     """One audit's result for people, with the first of its failing rows."""
-    from rich import box
-    from rich.table import Table
-
     if result.passed:
         console().print(f"  {result.name}: passed")
         return
     console().print(f"  {result.message}", style="red" if result.blocking else "yellow")
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in result.columns:
-        table.add_column(column)
+    rows = table(*result.columns)
     for row in result.sample:
-        table.add_row(*("NULL" if each is None else str(each) for each in row))
+        rows.add_row(*("NULL" if each is None else str(each) for each in row))
     if result.sample:
-        console().print(table)
+        console().print(rows)

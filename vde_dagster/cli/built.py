@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vde_dagster.cli.printing import as_text, instant
+from vde_dagster.cli.printing import as_text, table
 from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
-    from rich.box import Box
     from rich.table import Table
 
     from vde_dagster.app.binding import Binding
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 class Built:
     """One model's version.
 
-    ``intervals`` is None for a kind without intervals, ``rows`` for a view, ``digest`` (the D-SHA
+    ``intervals`` is None for a kind without intervals, ``rows`` for a view, ``dsha`` (the D-SHA
     of all that is loaded) for a version without loaded data. ``loaded`` is empty if ``intervals``
     is None. ``seconds`` is None if no unit of work is known. ``kept`` counts the intervals that a
     run did not compute again.
@@ -36,26 +35,10 @@ class Built:
     version: str
     intervals: int | None
     rows: int | None
-    digest: str | None
+    dsha: str | None
     seconds: float | None
     loaded: tuple[Interval, ...] = ()
     kept: int = 0
-
-    def as_json(self) -> dict[str, object]:
-        """The fields of the JSON contract."""
-        return {
-            "model": self.model,
-            "kind": self.kind,
-            "version": self.version,
-            "intervals": self.intervals,
-            "rows": self.rows,
-            "dsha": self.digest,
-            "seconds": None if self.seconds is None else round(self.seconds, 3),
-            "kept": self.kept,
-            "loaded": [
-                {"start": instant(each.start), "end": instant(each.end)} for each in self.loaded
-            ],
-        }
 
 
 def built_by_environment(services: Services, binding: Binding) -> tuple[Built, ...]:
@@ -90,30 +73,22 @@ def built_by(services: Services, binding: Binding, done: Iterable[Evaluated]) ->
 
 def as_table(models: Sequence[Built], *, title: str) -> Table:
     """The models for people, a row each."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=_box())
-    for column in ("model", "version", "intervals", "rows", "D-SHA", "seconds"):
-        right = column in ("intervals", "rows", "seconds")
-        table.add_column(column, justify="right" if right else "left", no_wrap=True)
+    columns = ("model", "version", "intervals", "rows", "D-SHA", "seconds")
+    numbers = ("intervals", "rows", "seconds")
+    shown = table(*columns, title=title, right=numbers, whole=columns)
     for each in models:
         whole = "view" if each.kind == "VIEW" else "whole"
-        table.add_row(
+        shown.add_row(
             each.model,
             Text(each.version[:8], style="cyan"),
             whole if each.intervals is None else as_text(each.intervals),
             as_text(each.rows),
-            Text((each.digest or "")[:12], style="green"),
+            Text((each.dsha or "")[:12], style="green"),
             "" if each.seconds is None else f"{each.seconds:.1f}",
         )
-    return table
-
-
-def _box() -> Box:
-    from rich import box
-
-    return box.SIMPLE_HEAD
+    return shown
 
 
 def _loaded(binding: Binding, node: Node, found: LedgerSum | None, holding: Holding) -> Built:
@@ -124,7 +99,7 @@ def _loaded(binding: Binding, node: Node, found: LedgerSum | None, holding: Hold
         version=binding.key(node.name).version,
         intervals=(found.entries if found else 0) if rules.is_partitioned else None,
         rows=(found.rows if found else 0) if rules.stores_rows else None,
-        digest=_digest(found, has_rows=rules.stores_rows),
+        dsha=_digest(found, has_rows=rules.stores_rows),
         seconds=None,
         loaded=holding.computed if rules.is_partitioned else (),
     )
@@ -138,8 +113,8 @@ def _of_run(loaded: Built, units: Sequence[Evaluated]) -> Built:
         version=loaded.version,
         intervals=None if loaded.intervals is None else len(cells),
         rows=None if loaded.rows is None else sum(unit.rows for unit in units),
-        digest=loaded.digest,
-        seconds=sum(unit.seconds for unit in units),
+        dsha=loaded.dsha,
+        seconds=round(sum(unit.seconds for unit in units), 3),
         loaded=loaded.loaded,
         kept=sum(unit.saved.intervals for unit in units if unit.saved is not None),
     )
@@ -159,4 +134,4 @@ def _seconds(services: Services, entries: Iterable[LedgerEntry]) -> float | None
         for work in works
         if work.finished_at is not None
     ]
-    return sum(took) if took else None
+    return round(sum(took), 3) if took else None

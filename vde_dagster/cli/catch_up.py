@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import instant, print_json
+from vde_dagster.cli.facts import union
+from vde_dagster.cli.printing import print_json
 from vde_dagster.core.errors import EvaluationFailed, Refused, as_sentence
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
     help="Load all of MODEL again from its source as it is now. Rows gone there are lost.",
 )
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     model: ModelName | None,
     *,
@@ -51,21 +50,17 @@ def command(
     """
     if reload and model is None:
         raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
-    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.catch_up.detecting import detect, late_models
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     services = project.services
-    binding = bind_environment(services, environment)
-    if binding is None:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
+    binding = shown_binding(services, environment)
     own = project.configuration.catalog.name
     names = (model.within(own),) if model is not None else late_models(binding)
     pauses = services.state.pauses(environment) if model is None else {}
-    facts: list[dict[str, object]] = []
+    sessions: list[dict[str, object]] = []
     stopped: list[str] = []
     for name in names:
         pause = pauses.get(name)
@@ -84,11 +79,18 @@ def command(
                 decision = Stop(reason=error.message.rstrip("."), advice=as_sentence(error.advice))
         if isinstance(decision, Stop):
             stopped.append(str(name))
-        facts.append(_facts(name, decision, loaded))
+        entry: dict[str, object] = {"model": name, "decision": union(Decision, decision)}
+        if loaded is not None:
+            entry |= {
+                "rows": loaded.rows,
+                "seconds": round(loaded.seconds, 3),
+                "work_id": loaded.work_id,
+            }
+        sessions.append(entry)
         if output == "text":
             click.echo("\n".join(_lines(name, decision, loaded)))
     if output == "json":
-        print_json({"environment": environment, "explain": explain, "sessions": facts})
+        print_json({"environment": environment, "explain": explain, "sessions": sessions})
     elif not names:
         click.echo(f"No model of {environment} has late data.")
     if stopped and not explain:
@@ -142,54 +144,3 @@ def _evidence(decision: Load) -> list[str]:
     if decision.pending:
         lines.append(f"  pending: {pending_text(decision.pending)}")
     return lines
-
-
-def _facts(name: ModelName, decision: Decision, loaded: Evaluated | None) -> dict[str, object]:
-    facts: dict[str, object] = {"model": str(name), "decision": _WORDS[type(decision)]}
-    match decision:
-        case NothingToLoad(reason=reason):
-            facts["reason"] = reason
-        case Stop(reason=reason, advice=advice):
-            facts |= {"reason": reason, "advice": advice}
-        case Load():
-            facts |= _load_facts(decision)
-        case unreachable:
-            assert_never(unreachable)
-    if loaded is not None:
-        facts |= {"rows": loaded.rows, "seconds": round(loaded.seconds, 3)}
-        facts["work_id"] = loaded.work_id
-    return facts
-
-
-_WORDS = {NothingToLoad: "nothing", Stop: "stop", Load: "load"}
-
-
-def _load_facts(decision: Load) -> dict[str, object]:
-    return {
-        **({"reason": decision.rewrite} if decision.rewrite else {}),
-        "sources": [
-            {
-                "source": str(each.name),
-                "before": each.before.iceberg_snapshot_id if each.before else None,
-                "after": each.after.iceberg_snapshot_id,
-                "complete_to": instant(each.after.complete_to) if each.after.complete_to else None,
-            }
-            for each in decision.sources
-        ],
-        "pending": [
-            {
-                "start": instant(each.interval.start),
-                "end": instant(each.interval.end),
-                "sources": [str(name) for name in each.sources],
-                "reason": each.reason.value,
-            }
-            for each in decision.pending
-        ],
-        "fill": [
-            {"start": instant(each.start), "end": instant(each.end)} for each in decision.fill
-        ],
-        "evidence": [
-            {"partition": each.as_json(), "files": each.files, "rows": each.rows}
-            for each in decision.evidence
-        ],
-    }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from vde_dagster.cli import options, timing
+from vde_dagster.cli.facts import fields_of, plan_facts
 from vde_dagster.cli.printing import print_json
 from vde_dagster.core.errors import Conflict, Refused, VdeError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.plan import Plan
-    from vde_dagster.core.planning.pull_request import BuiltRows, ComparedRows, PullRequest
+    from vde_dagster.core.planning.pull_request import BuiltRows, PullRequest
 
     Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -74,9 +75,7 @@ def command() -> None:
     help="Compute no interval after this instant: a date means the whole day.",
 )
 @_FILES
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def plan(
     environment: str,
     *,
@@ -125,9 +124,7 @@ def plan(
 @command.command("comment", short_help="Print the request's summary, in Markdown.")
 @_REQUEST
 @_FILES
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def comment(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
     """Print what the request changes, computes and has built, as a comment for its reviewers."""
     from vde_dagster.composition import VdeProject
@@ -142,9 +139,7 @@ def comment(environment: str, *, kept: Path | None, output: str, folder: Path) -
 @command.command("apply", short_help="Promote the request as it was approved.")
 @_REQUEST
 @_FILES
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
     """Apply the plan that `vde ci plan` saved: it promotes what the reviewers have seen.
 
@@ -154,8 +149,7 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
     from vde_dagster.app.apply.saved_plans import left_of
     from vde_dagster.app.inspect.interval_report import left_by_plan
     from vde_dagster.cli.plan import apply as applied
-    from vde_dagster.cli.plan import built_facts, print_built, show
-    from vde_dagster.cli.plan_facts import plan_facts
+    from vde_dagster.cli.plan import built, print_built, show
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.pull_request import planning_again
 
@@ -180,9 +174,8 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
         show(promotion, left_by_plan(project.services, promotion))
     done = () if promotion.is_empty else applied(project, promotion)
     if output == "json":
-        facts = plan_facts(promotion)
-        facts |= {"already_applied": before, "applied": not promotion.is_empty}
-        print_json(facts | {"built": built_facts(project, promotion, done)})
+        more = {"already_applied": before, "applied": not promotion.is_empty}
+        print_json(plan_facts(promotion) | more | {"built": built(project, promotion, done)})
     elif not promotion.is_empty:
         print_built(project, promotion, done, shows=f"what {environment} shows")
 
@@ -190,9 +183,7 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
 @command.command("clean", short_help="Remove the request's environment.")
 @_REQUEST
 @_FILES
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def clean(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
     """Remove the environment of the request and its files, when the request is closed.
 
@@ -268,37 +259,8 @@ def _show(project: VdeProject, request: PullRequest, promotion: Plan | None, out
 
     rows = compared_rows(project.services, request) if request.is_built else ()
     if output == "json":
-        print_json(_facts(request, promotion, rows))
+        shown = None if promotion is None else plan_facts(promotion)
+        document = fields_of(request)
+        print_json(document | {"promotion": shown, "rows": rows})
     else:
         click.echo(request_markdown(request, promotion, rows), nl=False)
-
-
-def _facts(
-    request: PullRequest, promotion: Plan | None, rows: Sequence[ComparedRows]
-) -> dict[str, object]:
-    from vde_dagster.cli.plan_facts import plan_facts
-
-    return {
-        "environment": request.environment,
-        "target": request.target,
-        "tests": request.tests,
-        "failure": request.failure or None,
-        "built": [
-            {"model": each.model, "intervals": each.intervals, "rows": each.rows}
-            for each in request.built
-        ],
-        "waits": [
-            {
-                "model": each.model,
-                "why": each.why,
-                "environment": each.environment or None,
-                "command": each.command or None,
-            }
-            for each in request.waits
-        ],
-        "promotion": None if promotion is None else plan_facts(promotion),
-        "rows": [
-            {"model": each.model, "before": each.before, "after": each.after, "said": each.said}
-            for each in rows
-        ],
-    }

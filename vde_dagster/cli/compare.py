@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.printing import console, print_json
 
 
@@ -19,9 +21,7 @@ from vde_dagster.cli.printing import console, print_json
     help="Removing or changing a column that no model reads is breaking, since others may read it "
     "(also strict_columns of AFTER's vde.yaml).",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     *, before: str, after: str | None, strict_columns: bool, output: str, folder: Path
 ) -> None:
@@ -38,10 +38,11 @@ def command(
     versions that two environments show nor the rows of two tables.
     """
     from vde_dagster.app.inspect.compare import compare
-    from vde_dagster.cli.compare_view import comparison_facts, print_comparison
+    from vde_dagster.cli.compare_view import print_comparison
 
     found = compare(before, after, project=folder, strict_columns=strict_columns)
     if output == "json":
-        print_json(comparison_facts(found))
+        counts = Counter(each.difference.change.value for each in found.models)
+        print_json({**fields_of(found), "counts": counts})
     else:
         print_comparison(found, console())

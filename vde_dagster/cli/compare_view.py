@@ -10,7 +10,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from vde_dagster.cli.change_text import MARKS
-from vde_dagster.cli.reason_facts import reason_facts
 from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentence
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vde_dagster.app.inspect.compare import ComparedModel, Comparison
-    from vde_dagster.core.model.snapshot import ModelSnapshot
-    from vde_dagster.project.revisions import ProjectAt
 
 _SECTIONS: Final = {
     Change.DIRECT: "Changed",
@@ -32,58 +29,6 @@ _SECTIONS: Final = {
 }
 _MOST: Final = 30
 """How many models of each section but the first are shown, and how many columns of a model."""
-
-
-def comparison_facts(comparison: Comparison) -> dict[str, object]:
-    """The JSON contract: every model, changed or not; sources are of kind EXTERNAL."""
-    tally = Counter(each.difference.change for each in comparison.models)
-    return {
-        "before": _side(comparison.before),
-        "after": _side(comparison.after),
-        "strict_columns": comparison.strict_columns,
-        "counts": {change.value: tally[change] for change in Change},
-        "models": [_model_facts(each) for each in comparison.models],
-    }
-
-
-def _side(side: ProjectAt) -> dict[str, object]:
-    is_folder = side.commit is None
-    return {
-        "name": side.name,
-        "folder": str(side.folder) if is_folder else None,
-        "commit": side.commit,
-    }
-
-
-def _model_facts(compared: ComparedModel) -> dict[str, object]:
-    difference = compared.difference
-    return {
-        "name": str(difference.name),
-        "kind": compared.model.kind.keyword,
-        "change": difference.change.value,
-        "category": difference.category.value if difference.category else "none",
-        "decided_by": difference.decided_by.value,
-        "undecidable": difference.undecidable,
-        **reason_facts(difference.reasons),
-        "rebuild": difference.rebuild,
-        "columns_changed": list(difference.columns_changed),
-        "fingerprint_before": _fingerprint(compared.before),
-        "fingerprint_after": _fingerprint(compared.after),
-        "version_before": compared.before.version if compared.before else None,
-        "version_after": compared.after.version if compared.after else None,
-    }
-
-
-def _fingerprint(snapshot: ModelSnapshot | None) -> dict[str, str] | None:
-    if snapshot is None:
-        return None
-    parts = snapshot.fingerprint
-    return {
-        "data": parts.data,
-        "parent_data": parts.parent_data,
-        "metadata": parts.metadata,
-        "parent_metadata": parts.parent_metadata,
-    }
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:

@@ -51,9 +51,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     model: ModelName,
     *,

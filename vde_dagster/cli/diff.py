@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vde_dagster.app.inspect.environment_diff import EnvironmentDiff, ModelDiff
-    from vde_dagster.core.model.snapshot import ModelSnapshot
 
 _MOST: Final = 30
 
@@ -23,9 +22,7 @@ _MOST: Final = 30
 @click.command("diff")
 @click.argument("before", type=options.environment, metavar="A")
 @click.argument("after", type=options.environment, default="prod", metavar="[B]")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(before: str, after: str, *, output: str, folder: Path) -> None:
     """Compare what environment A shows with what B shows (prod by default).
 
@@ -38,7 +35,7 @@ def command(before: str, after: str, *, output: str, folder: Path) -> None:
 
     found = diff_environments(VdeProject.load(folder).services, before, after)
     if output == "json":
-        print_json(_facts(found))
+        print_json({"before": found.before, "after": found.after, "models": found.models})
     else:
         _print(found)
 
@@ -98,41 +95,3 @@ def _details(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
     for shown, alone in ((found.before, each.only_before), (found.after, each.only_after)):
         if alone:
             yield Text(f"only {shown.name} has {counted_ranges(each.node, alone)}")
-
-
-def _facts(found: EnvironmentDiff) -> dict[str, object]:
-    return {
-        "before": {"environment": found.before.name, "revision": found.before.revision},
-        "after": {"environment": found.after.name, "revision": found.after.revision},
-        "models": [_model_facts(each) for each in found.models],
-    }
-
-
-def _bound_facts(snapshot: ModelSnapshot | None) -> dict[str, object] | None:
-    from vde_dagster.cli.plan_facts import bound_facts
-
-    bounded = snapshot.bounded if snapshot is not None else None
-    return None if bounded is None else bound_facts(bounded)
-
-
-def _model_facts(each: ModelDiff) -> dict[str, object]:
-    from vde_dagster.cli.plan_facts import ranges_facts
-    from vde_dagster.cli.reason_facts import reason_facts
-
-    category = each.difference.category
-    return {
-        "name": str(each.node.name),
-        "kind": each.node.model.kind.keyword,
-        "change": each.difference.change.value,
-        "category": category.value if category is not None else None,
-        **reason_facts(each.difference.reasons),
-        "columns_changed": list(each.difference.columns_changed),
-        "version_before": each.before.version if each.before is not None else None,
-        "version_after": each.after.version if each.after is not None else None,
-        "bounded_before": _bound_facts(each.before),
-        "bounded_after": _bound_facts(each.after),
-        "rows": each.rows.name.lower(),
-        "different": ranges_facts(each.node, each.different),
-        "only_before": ranges_facts(each.node, each.only_before),
-        "only_after": ranges_facts(each.node, each.only_after),
-    }

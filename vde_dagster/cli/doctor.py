@@ -33,9 +33,7 @@ _INDENT: Final = " " * (_FIRST + _SECOND)
     is_flag=True,
     help="Start no Spark, and download no jars; what needs it is not tried.",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def command(ctx: click.Context, *, no_spark: bool, output: str, folder: Path) -> None:
     """Try Java, Spark, its jars, the catalog, views, the state, clocks and Dagster, one by one.
@@ -62,7 +60,7 @@ def command(ctx: click.Context, *, no_spark: bool, output: str, folder: Path) ->
             if output == "text":
                 _print(each)
     if output == "json":
-        print_json({"healthy": is_healthy(results), "checks": [_facts(each) for each in results]})
+        print_json({"healthy": is_healthy(results), "checks": results})
     else:
         _print_summary(results)
     if not is_healthy(results):
@@ -102,15 +100,6 @@ def _print_summary(results: Sequence[CheckResult]) -> None:
         note(f"{count} of {len(results)} are broken.")
     elif warned:
         note(f"Nothing is broken; {warned} of {len(results)} have a warning.")
-
-
-def _facts(result: CheckResult) -> dict[str, object]:
-    return {
-        "check": result.check,
-        "outcome": result.outcome.value,
-        "message": result.message,
-        "advice": result.advice or None,
-    }
 
 
 def _print_traceback(error: Exception) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.facts import fields_of
+from vde_dagster.cli.printing import console, note, print_json, table
 from vde_dagster.cli.spelling import vde
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("environments")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(*, output: str, folder: Path) -> None:
     """List the environments of a project, with the versions that each shows."""
     from vde_dagster.composition import VdeProject
@@ -33,40 +32,21 @@ def command(*, output: str, folder: Path) -> None:
     used = state.used() if shown else {}
     ends = {each.name: expires_at(each.name, used, times) for each in shown}
     if output == "json":
-        print_json({"environments": [_facts(each, ends[each.name]) for each in shown]})
+        print_json({"environments": [_document(each, ends[each.name]) for each in shown]})
     elif shown:
         _print(shown, ends)
     else:
         note(f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.")
 
 
-def _facts(shown: Environment, end: datetime | None) -> dict[str, object]:
-    return {
-        "name": shown.name,
-        "revision": shown.revision,
-        "plan_id": shown.plan_id,
-        "promoted_at": instant(shown.promoted_at),
-        "promoting": shown.promoting,
-        "expires_at": None if end is None else instant(end),
-        "models": {str(name): each.version for name, each in sorted(shown.snapshots.items())},
-    }
+def _document(shown: Environment, end: datetime | None) -> dict[str, object]:
+    models = {name: each.version for name, each in sorted(shown.snapshots.items())}
+    return {**fields_of(shown), "expires_at": end, "models": models}
 
 
 def _print(environments: list[Environment], ends: Mapping[str, datetime | None]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in (
-        "environment",
-        "revision",
-        "promoted at (UTC)",
-        "plan",
-        "models",
-        "expires (UTC)",
-    ):
-        right = column in ("revision", "models")
-        table.add_column(column, justify="right" if right else "left", no_wrap=True)
+    columns = ("environment", "revision", "promoted at (UTC)", "plan", "models", "expires (UTC)")
+    rows = table(*columns, right=("revision", "models"), whole=columns)
     for each in environments:
         begun = "removal" if each.is_removed else "promotion"
         name = f"{each.name} ({begun} not finished)" if each.promoting else each.name
@@ -74,5 +54,5 @@ def _print(environments: list[Environment], ends: Mapping[str, datetime | None])
         models = sum(not snapshot.is_source for snapshot in each.snapshots.values())
         end = ends[each.name]
         until = "never" if end is None else f"{end:%Y-%m-%d %H:%M}"
-        table.add_row(name, str(each.revision), when, each.plan_id[:8], str(models), until)
-    console().print(table)
+        rows.add_row(name, str(each.revision), when, each.plan_id[:8], str(models), until)
+    console().print(rows)

@@ -30,9 +30,7 @@ _ROWS: Final = 50
     show_default=True,
     help="Print at most this many rows.",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     model: ModelName,
     *,

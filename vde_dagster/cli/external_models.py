@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("create-external-models")
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if the file would change.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(*, check: bool, output: str, folder: Path) -> None:
     """Write the columns and types of every source that models read to external_models.yaml.
 
@@ -41,7 +39,7 @@ def command(*, check: bool, output: str, folder: Path) -> None:
     if not check:
         write_declaration(declaration)
     if output == "json":
-        print_json(_facts(declaration, check=check))
+        print_json(_document(declaration, check=check))
     else:
         click.echo("\n".join(_lines(declaration, check=check)))
     _refuse(declaration, check=check)
@@ -87,30 +85,15 @@ def _change(change: ColumnChange) -> str:
     return f"{change.column} {change.old} -> {change.new}"
 
 
-def _facts(declaration: Declaration, *, check: bool) -> dict[str, object]:
+def _document(declaration: Declaration, *, check: bool) -> dict[str, object]:
     refreshed, survey = declaration.refreshed, declaration.survey
     return {
         "file": declaration.path.name,
         "changed": declaration.changes,
         "written": declaration.changes and not check,
-        "added": _texts(refreshed.added),
-        "updated": [
-            {
-                "source": str(name),
-                "columns": [
-                    {"column": each.column, "old": each.old, "new": each.new} for each in changes
-                ],
-            }
-            for name, changes in refreshed.updated.items()
-        ],
-        "missing": _texts(survey.missing),
-        "untyped": [
-            {"source": str(name), "columns": list(columns)}
-            for name, columns in survey.untyped.items()
-        ],
-        "unread": _texts(declaration.unread),
+        "added": refreshed.added,
+        "updated": refreshed.updated,
+        "missing": survey.missing,
+        "untyped": survey.untyped,
+        "unread": declaration.unread,
     }
-
-
-def _texts(names: Sequence[object]) -> list[str]:
-    return [str(each) for each in names]

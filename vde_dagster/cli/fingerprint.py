@@ -10,7 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen
-from vde_dagster.cli.printing import console, print_json
+from vde_dagster.cli.printing import console, print_json, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,9 +28,7 @@ _SHOWN: Final = 160
 @click.command("fingerprint")
 @click.argument("models", nargs=-1, type=options.model, metavar="[MODEL...]")
 @click.option("--parts", is_flag=True, help="Show what is hashed, by name.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: Path) -> None:
     """Show the fingerprint of each MODEL of the files, by default of all models and sources.
 
@@ -67,12 +65,7 @@ def _facts(node: Node, version: str, *, parts: bool) -> dict[str, object]:
     facts: dict[str, object] = {
         "name": str(node.name),
         "kind": node.model.kind.keyword,
-        "fingerprint": {
-            "data": found.data,
-            "parent_data": found.parent_data,
-            "metadata": found.metadata,
-            "parent_metadata": found.parent_metadata,
-        },
+        "fingerprint": found,
         "digest": found.digest,
         "version": version,
     }
@@ -113,13 +106,10 @@ def _parts(node: Node) -> dict[str, list[tuple[str, str]]]:
 
 
 def _table(nodes: Sequence[Node], versions: Mapping[ModelName, str]) -> Table:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("model", "digest", "version", *_FOUR):
-        table.add_column(column, no_wrap=True)
+    columns = ("model", "digest", "version", *_FOUR)
+    shown = table(*columns, whole=columns)
     for node in nodes:
         found = node.fingerprint
         hashes = (
@@ -130,8 +120,8 @@ def _table(nodes: Sequence[Node], versions: Mapping[ModelName, str]) -> Table:
             found.metadata,
             found.parent_metadata,
         )
-        table.add_row(Text(str(node.name), style="bold"), *(each[:8] for each in hashes))
-    return table
+        shown.add_row(Text(str(node.name), style="bold"), *(each[:8] for each in hashes))
+    return shown
 
 
 def _print_parts(node: Node, version: str, screen: Console) -> None:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(files: tuple[Path, ...], *, check: bool, diff: bool, output: str, folder: Path) -> None:
     """Format the SQL models in FILES (files or folders; all of the project by default).
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, instant, print_json
+from vde_dagster.cli.facts import fields_of
+from vde_dagster.cli.printing import console, print_json, table
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.listing import some
 
@@ -24,9 +25,7 @@ _NAMED: Final = 4
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, metavar="N", help="How many, newest first."
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(environment: str, limit: int, *, output: str, folder: Path) -> None:
     """List the promotions of an environment (prod by default): who, when, by which plan, and what.
 
@@ -41,51 +40,32 @@ def command(environment: str, limit: int, *, output: str, folder: Path) -> None:
         known = ", ".join(services.state.environments()) or "none"
         raise Refused(f"there is no environment {environment}", advice=f"There are: {known}.")
     if output == "json":
-        print_json({"environment": environment, "revisions": [_facts(each) for each in found]})
+        print_json({"environment": environment, "revisions": [_document(each) for each in found]})
     else:
         _print(found)
 
 
-def _facts(each: Promoted) -> dict[str, object]:
-    shown = each.shown
-    taken = shown.taken
+def _document(promoted: Promoted) -> dict[str, object]:
     return {
-        "revision": shown.revision,
-        "promoted_at": instant(shown.promoted_at),
-        "author": shown.author,
-        "plan_id": shown.plan_id,
-        "finished": not shown.promoting,
-        "kept": not shown.is_forgotten,
-        "removes_environment": shown.is_removed,
-        "taken": {"environment": taken.environment, "revision": taken.number} if taken else None,
-        "added": [str(name) for name in each.added],
-        "removed": [str(name) for name in each.removed],
-        "other_version": [str(name) for name in each.versions],
-        "other_definition": [str(name) for name in each.definitions],
-        "bounded": [str(name) for name in each.bounded(previews=False)],
-        "previews": [str(name) for name in each.bounded(previews=True)],
+        **fields_of(promoted),
+        "bounded": promoted.bounded(previews=False),
+        "previews": promoted.bounded(previews=True),
     }
 
 
 def _print(found: Sequence[Promoted]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("revision", justify="right", no_wrap=True)
-    for column in ("promoted at (UTC)", "by", "plan"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("what changed")
+    whole = ("revision", "promoted at (UTC)", "by", "plan")
+    rows = table(*whole, "what changed", right=("revision",), whole=whole)
     for each in found:
         shown = each.shown
-        table.add_row(
+        rows.add_row(
             str(shown.revision),
             f"{shown.promoted_at:%Y-%m-%d %H:%M:%S}",
             shown.author or "not known",
             shown.plan_id[:8],
             "; ".join(_changes(each)) or "nothing",
         )
-    console().print(table)
+    console().print(rows)
 
 
 def _changes(each: Promoted) -> Iterator[str]:

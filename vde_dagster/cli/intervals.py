@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options, timing
-from vde_dagster.cli.audits import acceptance_facts
+from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.model_choice import ENVIRONMENT, chosen
-from vde_dagster.cli.printing import console, instant, print_json
+from vde_dagster.cli.printing import console, print_json, table
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.listing import first
 
 if TYPE_CHECKING:
     from vde_dagster.app.inspect.interval_report import ModelIntervals
-    from vde_dagster.app.plan.waiting import Wait
     from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
     from vde_dagster.core.planning.plan import Plan
@@ -34,9 +33,7 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 @ENVIRONMENT
 @timing.START
 @timing.END
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     models: tuple[ModelName, ...],
     *,
@@ -55,6 +52,7 @@ def command(
     shown = timing.any_range(start, end)
     from vde_dagster.app.inspect.interval_report import clipped, plan_models, report_intervals
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.graph.ranges import count
 
     project = VdeProject.load(folder)
     plan = plan_models(project, environment)
@@ -68,8 +66,14 @@ def command(
         print_json(
             {
                 "environment": plan.environment,
-                "now": instant(plan.now) if plan.now else None,
-                "models": [_facts(each) for each in reports],
+                "now": plan.now,
+                "models": [
+                    {
+                        **fields_of(each),
+                        "intervals": count(each.node, each.missing),
+                    }
+                    for each in reports
+                ],
             }
         )
     else:
@@ -113,74 +117,17 @@ def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[Mod
     return {node.name for node in nodes}
 
 
-def _facts(report: ModelIntervals) -> dict[str, object]:
-    from vde_dagster.core.graph.ranges import count
-
-    model = report.node.model
-    return {
-        "model": str(model.name),
-        "kind": model.kind.keyword,
-        "version": report.version,
-        "unit": model.unit.value,
-        "cron": model.cron,
-        "cron_tz": model.cron_tz,
-        "start": instant(model.start),
-        "end": instant(model.end) if model.end else None,
-        "loaded": [_range_facts(each) for each in report.loaded],
-        "empty": [_range_facts(each) for each in report.empty],
-        "missing": [
-            {**_range_facts(each), "intervals": count(report.node, [each])}
-            for each in report.missing
-        ],
-        "complete_to": instant(report.complete_to) if report.complete_to else None,
-        "next_due": instant(report.next_due) if report.next_due else None,
-        "waits": "; ".join(map(str, report.waits)) or None,
-        "waits_for": [wait_facts(each) for each in report.waits],
-        "accepted": [
-            {
-                **acceptance_facts(each.acceptance),
-                "intervals": [_range_facts(part) for part in each.intervals],
-            }
-            for each in report.accepted
-        ],
-    }
-
-
-def wait_facts(wait: Wait) -> dict[str, object]:
-    """What intervals wait for, as JSON has it."""
-    return {
-        "reason": wait.reason.value,
-        "name": wait.name,
-        "start": instant(wait.start) if wait.start else None,
-        "end": instant(wait.end) if wait.end else None,
-        "certain": wait.certain,
-        "command": " ".join(("vde", *wait.filler.words)) if wait.filler else None,
-    }
-
-
-def _range_facts(interval: Interval) -> dict[str, object]:
-    return {"start": instant(interval.start), "end": instant(interval.end)}
-
-
 def _print(reports: Sequence[ModelIntervals], *, title: str) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     from vde_dagster.core.time.intervals import format_instant
 
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-    )
-    for column in ("model", "unit", "cron", "from", "loaded", "missing", "complete to"):
-        table.add_column(column, no_wrap=column in ("model", "unit"))
+    columns = ("model", "unit", "cron", "from", "loaded", "missing", "complete to")
+    rows = table(*columns, title=title, whole=("model", "unit"))
     for report in reports:
         model = report.node.model
         until = f" to {format_instant(model.end)}" if model.end else ""
-        table.add_row(
+        rows.add_row(
             Text(str(model.name)),
             model.unit.value.replace("_", " "),
             model.cron if model.cron_tz == "UTC" else f"{model.cron} {model.cron_tz}",
@@ -189,7 +136,7 @@ def _print(reports: Sequence[ModelIntervals], *, title: str) -> None:
             Text(_missing(report), style="yellow"),
             _complete_to(report),
         )
-    console().print(table)
+    console().print(rows)
 
 
 def _loaded_and_empty(report: ModelIntervals) -> str:

@@ -13,9 +13,7 @@ from vde_dagster.cli.spelling import vde
 
 @click.command("invalidate")
 @click.argument("environment", type=options.environment, metavar="ENV")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(environment: str, *, output: str, folder: Path) -> None:
     """Remove an environment: its views go, and nothing refers to its versions any more.
 

@@ -10,20 +10,18 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.clean_up_view import print_work
-from vde_dagster.cli.printing import instant, print_json
+from vde_dagster.cli.printing import print_json
 
 if TYPE_CHECKING:
     from vde_dagster.app.clean_up.janitor import Cleaned
-    from vde_dagster.app.clean_up.looking import Left, Look
-    from vde_dagster.core.model.snapshot import Revision, VersionKey
+    from vde_dagster.app.clean_up.looking import Look
+    from vde_dagster.core.model.snapshot import VersionKey
     from vde_dagster.ports.physical_layer import StoredFiles
 
 
 @click.command("janitor")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def command(ctx: click.Context, *, dry_run: bool, output: str, folder: Path) -> None:
     """Remove environments whose time is over, and drop versions to which nothing refers.
@@ -68,16 +66,16 @@ def _facts_of_look(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> dict[
     dropping = [each.key for each in seen.found.tombstones.values() if each.is_dropping]
     return {
         "dry_run": True,
-        "expired_environments": list(seen.expired),
-        "forgotten_revisions": [_revision(each) for each in swept.forgotten],
+        "expired_environments": seen.expired,
+        "forgotten_revisions": swept.forgotten,
         "marked": [_version(key, files[key]) for key in swept.marked],
         "waiting": [
-            {**_version(key, files[key]), "until": instant(at)} for key, at in swept.waiting.items()
+            {**_version(key, files[key]), "until": at} for key, at in swept.waiting.items()
         ],
         "dropped": [_version(key, files[key]) for key in seen.droppable(swept.due)],
-        "finished": [_version(key) for key in sorted(dropping)],
+        "finished": sorted(dropping),
         "kept": [{**_version(key), "reason": why} for key, why in sorted(swept.kept.items())],
-        "left": [_left(each) for each in seen.left],
+        "left": seen.left,
     }
 
 
@@ -85,17 +83,17 @@ def _facts_of_work(done: Cleaned) -> dict[str, object]:
     swept = done.swept
     return {
         "dry_run": False,
-        "expired_environments": list(done.removed),
-        "forgotten_revisions": [_revision(each) for each in swept.forgotten],
-        "marked": [_version(key) for key in swept.marked],
-        "waiting": [{**_version(key), "until": instant(at)} for key, at in swept.waiting.items()],
+        "expired_environments": done.removed,
+        "forgotten_revisions": swept.forgotten,
+        "marked": swept.marked,
+        "waiting": [{**_version(key), "until": at} for key, at in swept.waiting.items()],
         "dropped": [_version(each.key, each.files) for each in done.dropped],
-        "finished": [_version(key) for key in done.finished],
+        "finished": done.finished,
         "kept": [{**_version(key), "reason": why} for key, why in sorted(swept.kept.items())],
-        "left": [_left(each) for each in done.left],
-        "busy": list(done.busy),
-        "failed": [_left(each) for each in done.failed],
-        "branches_removed": list(done.branches),
+        "left": done.left,
+        "busy": done.busy,
+        "failed": done.failed,
+        "branches_removed": done.branches,
         "records_removed": done.records,
     }
 
@@ -107,11 +105,3 @@ def _version(key: VersionKey, files: StoredFiles | None = None) -> dict[str, obj
         "table": str(key.table),
     }
     return facts if files is None else {**facts, "files": files.count, "bytes": files.size}
-
-
-def _revision(each: Revision) -> dict[str, object]:
-    return {"environment": each.environment, "revision": each.number}
-
-
-def _left(each: Left) -> dict[str, object]:
-    return {"table": str(each.table), "reason": each.reason}

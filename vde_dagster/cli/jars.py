@@ -11,9 +11,7 @@ from vde_dagster.cli.printing import print_json
 
 
 @click.command("jars")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(*, output: str, folder: Path) -> None:
     """Download the jars that Spark needs in addition to its own, and print their paths.
 

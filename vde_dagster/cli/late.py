@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.late_explain import explain
-from vde_dagster.cli.late_facts import late_names, load_command, opened, pending_facts
+from vde_dagster.cli.late_facts import late_names, load_command, opened
 from vde_dagster.cli.late_init import init
 from vde_dagster.cli.printing import instant, note, print_json
 from vde_dagster.cli.spelling import vde
-from vde_dagster.core.ledger.earlier_schemas import uuid_of
-from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ command.add_command(init)
 @command.command("status", short_help="Show marks, what is pending, and what a session would do.")
 @click.argument("model", type=options.model, required=False, metavar="[MODEL]")
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def status(*, model: ModelName | None, environment: str, output: str, folder: Path) -> None:
     """Show the late data of MODEL, or of every model that loads it by sessions.
 
@@ -51,8 +49,8 @@ def status(*, model: ModelName | None, environment: str, output: str, folder: Pa
     names = late_names(project, binding, model)
     found = late_reports(project.services, binding, names)
     if output == "json":
-        facts = [_status_facts(each, environment) for each in found]
-        print_json({"environment": environment, "models": facts})
+        models = [_document(each, environment) for each in found]
+        print_json({"environment": environment, "models": models})
         return
     if not found:
         note(f"No model of {environment} has late data.")
@@ -70,9 +68,7 @@ def status(*, model: ModelName | None, environment: str, output: str, folder: Pa
     help="Show at most this many.",
 )
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def sessions(*, model: ModelName, limit: int, environment: str, output: str, folder: Path) -> None:
     """Show what the latest sessions of MODEL found, did and left pending."""
     from vde_dagster.app.inspect.late_report import past_sessions
@@ -81,13 +77,19 @@ def sessions(*, model: ModelName, limit: int, environment: str, output: str, fol
     (name,) = late_names(project, binding, model)
     found = past_sessions(project.services, binding, name, limit=limit)
     if output == "json":
-        facts = [_session_facts(each) for each in found]
-        print_json({"model": str(name), "environment": environment, "sessions": facts})
+        sessions = [{"session": each, "written": _written(each)} for each in found]
+        print_json({"model": name, "environment": environment, "sessions": sessions})
         return
     if not found:
         note(f"No session of {name} has run yet.")
     for each in found:
         click.echo("\n".join(_session_lines(each)))
+
+
+def _document(found: LateReport, environment: str) -> dict[str, object]:
+    owner = found.owner or environment
+    commands = [load_command(found.name, owner, each) for each in found.pending]
+    return {**fields_of(found), "commands": commands}
 
 
 def _status_lines(found: LateReport, environment: str) -> list[str]:
@@ -119,43 +121,6 @@ def _decision_text(found: LateReport) -> str:
             assert_never(unreachable)
 
 
-def _status_facts(found: LateReport, environment: str) -> dict[str, object]:
-    return {
-        "model": str(found.name),
-        "mode": found.mode.value,
-        "owner": found.owner,
-        "marks": [_mark_facts(each) for each in found.marks],
-        "pending": [
-            facts | {"command": load_command(found.name, found.owner or environment, each)}
-            for each, facts in zip(found.pending, pending_facts(found.pending), strict=True)
-        ],
-        **_decision_facts(found.decision),
-    }
-
-
-def _decision_facts(decision: Decision) -> dict[str, object]:
-    match decision:
-        case NothingToLoad(reason=reason):
-            return {"decision": "nothing", "reason": reason}
-        case Stop(reason=reason, advice=advice):
-            return {"decision": "stop", "reason": reason, "advice": advice}
-        case Load():
-            return {"decision": "load"}
-        case unreachable:
-            assert_never(unreachable)
-
-
-def _mark_facts(mark: HighWaterMark) -> dict[str, object]:
-    return {
-        "source": str(mark.source),
-        "table": uuid_of(mark.table_uuid),
-        "iceberg_snapshot_id": mark.iceberg_snapshot_id,
-        "sequence_number": mark.sequence_number,
-        "committed_at": instant(mark.committed_at),
-        "complete_to": instant(mark.complete_to) if mark.complete_to else None,
-    }
-
-
 def _session_lines(work: UnitOfWork) -> list[str]:
     session = work.intent.session
     assert session is not None, "only sessions are asked for"
@@ -177,37 +142,3 @@ def _written(work: UnitOfWork) -> Sequence[object]:
 
     changes = work.publication.changes if work.publication is not None else ()
     return merge(each.interval for each in changes)
-
-
-def _session_facts(work: UnitOfWork) -> dict[str, object]:
-    session = work.intent.session
-    assert session is not None, "only sessions are asked for"
-    changes = work.publication.changes if work.publication is not None else ()
-    return {
-        "work_id": work.intent.work_id,
-        "state": work.state.value,
-        "mode": session.mode.value,
-        "started_at": instant(work.started_at),
-        "finished_at": instant(work.finished_at) if work.finished_at else None,
-        "limit": instant(session.limit) if session.limit else None,
-        "sources": [
-            {
-                "source": str(each.name),
-                "before": each.before.iceberg_snapshot_id if each.before else None,
-                "after": each.after.iceberg_snapshot_id,
-                "processing_uris": [
-                    {"partition": uri.as_json(), "files": uri.files, "rows": uri.rows}
-                    for uri in each.evidence
-                ],
-            }
-            for each in session.sources
-        ],
-        "written": [
-            {"start": instant(each.interval.start), "end": instant(each.interval.end)}
-            for each in changes
-        ],
-        "rows": sum(each.rows.rows for each in changes),
-        "pending": pending_facts(session.pending),
-        "rewrite": session.rewrite,
-        "reason": work.reason,
-    }

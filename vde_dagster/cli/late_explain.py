@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.late_facts import late_names, opened, pending_facts
+from vde_dagster.cli.facts import fields_of
+from vde_dagster.cli.late_facts import late_names, opened
 from vde_dagster.cli.printing import instant, print_json
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.question import (
@@ -24,8 +25,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from vde_dagster.app.inspect.late_decisions import Explained
     from vde_dagster.core.ledger.late.pending import Pending
 
@@ -40,9 +39,7 @@ _RANGES = 5
     help="Of a past session, as it was stored; `vde late sessions` has the ids.",
 )
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def explain(
     *, model: ModelName, session: str | None, environment: str, output: str, folder: Path
 ) -> None:
@@ -60,7 +57,7 @@ def explain(
     else:
         found = explain_session(project.services, binding, name, session)
     if output == "json":
-        print_json({"environment": environment, **_facts(found)})
+        print_json({"environment": environment, **fields_of(found)})
         return
     click.echo("\n".join(_lines(found)))
 
@@ -185,99 +182,3 @@ def _ranges(times: Sequence[Interval]) -> str:
     if len(times) > _RANGES:
         return f"{len(times):,} ranges from {instant(times[0].start)} to {instant(times[-1].end)}"
     return ", ".join(map(str, times))
-
-
-def _facts(found: Explained) -> dict[str, object]:
-    return {
-        "model": str(found.name),
-        "session_id": found.work.intent.work_id if found.work is not None else None,
-        "question": _question_facts(found.question) if found.question is not None else None,
-        **_decision_facts(found.decision),
-    }
-
-
-def _question_facts(asked: Question) -> dict[str, object]:
-    policy = asked.policy
-    threshold = policy.catchup_threshold
-    facts: dict[str, object] = {
-        "mode": policy.mode.value,
-        "on_source_rewrite": policy.on_source_rewrite.value,
-        "catchup_threshold_seconds": threshold.total_seconds() if threshold is not None else None,
-        "now": instant(asked.now),
-        "sources": [_source_facts(each) for each in _sources(asked)],
-        "loaded": _times(asked.loaded),
-    }
-    match asked:
-        case StatelessQuestion():
-            return {
-                **facts,
-                "touched": None if asked.touched is None else _times(asked.touched),
-                "held_back": _times(asked.held_back),
-                "pending": pending_facts(asked.pending),
-                "outgrown": _times(asked.outgrown),
-            }
-        case StatefulQuestion():
-            return {
-                **facts,
-                "load_type": policy.load_type.value,
-                "complete_to": _maybe(asked.limit),
-                "missing": _times(asked.missing),
-                "late": [_late_facts(each) for each in asked.late],
-            }
-        case unreachable:
-            assert_never(unreachable)
-
-
-def _source_facts(source: TrackedHistory) -> dict[str, object]:
-    head = source.history.head
-    return {
-        "source": str(source.name),
-        "status": source.history.status.value,
-        "mark": source.mark.iceberg_snapshot_id if source.mark is not None else None,
-        "head": head.iceberg_snapshot_id if head is not None else None,
-        "complete_to": _maybe(source.complete_to),
-        "changes": [
-            {
-                "iceberg_snapshot_id": each.iceberg_snapshot_id,
-                "operation": each.operation.value,
-                "files": sum(uri.files for uri in each.added),
-                "rows": sum(uri.rows for uri in each.added),
-            }
-            for each in source.history.changes
-        ],
-    }
-
-
-def _late_facts(late: LateRows) -> dict[str, object]:
-    return {
-        **_times([late.interval])[0],
-        "sources": [str(name) for name in late.sources],
-        "removed": late.removed,
-        "tracked": late.tracked,
-    }
-
-
-def _decision_facts(decision: Decision) -> dict[str, object]:
-    match decision:
-        case NothingToLoad(reason=reason, pending=pending):
-            return {"decision": "nothing", "reason": reason, "left": pending_facts(pending)}
-        case Stop(reason=reason, advice=advice):
-            return {"decision": "stop", "reason": reason, "advice": advice}
-        case Load():
-            return {
-                "decision": "load",
-                "rewrite": decision.rewrite,
-                "added_to": _times(decision.loaded if decision.evidence else ()),
-                "whole": _times(decision.fill),
-                "left": pending_facts(decision.pending),
-            }
-        case unreachable:
-            assert_never(unreachable)
-
-
-def _times(times: Sequence[Interval]) -> list[dict[str, str]]:
-    return [{"start": instant(each.start), "end": instant(each.end)} for each in times]
-
-
-def _maybe(at: datetime | None) -> str | None:
-    return None if at is None else instant(at)

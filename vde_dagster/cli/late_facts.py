@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vde_dagster.cli.printing import instant
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
@@ -23,15 +21,11 @@ def opened(folder: Path, environment: str) -> tuple[VdeProject, Binding]:
     Raises:
         Refused: There is no such environment.
     """
-    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.binding import shown_binding
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
-    binding = bind_environment(project.services, environment)
-    if binding is None:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
+    binding = shown_binding(project.services, environment)
     return project, binding
 
 
@@ -61,16 +55,3 @@ def load_command(model: ModelName, environment: str, pending: Pending) -> str | 
 
     words = loading_arguments(model, environment, pending)
     return None if words is None else vde(*words)
-
-
-def pending_facts(pending: Sequence[Pending]) -> list[dict[str, object]]:
-    """What is pending, as in JSON."""
-    return [
-        {
-            "start": instant(each.interval.start),
-            "end": instant(each.interval.end),
-            "sources": [str(name) for name in each.sources],
-            "reason": each.reason.value,
-        }
-        for each in pending
-    ]

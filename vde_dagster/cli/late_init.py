@@ -14,14 +14,12 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.unresolved import guess
 
 if TYPE_CHECKING:
-    from vde_dagster.core.graph.late_data_proposal import Proposal
+    pass
 
 
 @click.command("init", short_help="Propose a late_data property for a model.")
 @click.argument("model", type=options.model, metavar="MODEL")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def init(*, model: ModelName, output: str, folder: Path) -> None:
     """Propose a late_data property for MODEL, from its query and its sources' metadata.
 
@@ -38,7 +36,7 @@ def init(*, model: ModelName, output: str, folder: Path) -> None:
         raise Refused(f"there is no model {name}", advice=guess(str(name), known).strip())
     found = late_proposal(project.services, graph, name)
     if output == "json":
-        print_json(_facts(name, found))
+        print_json({"model": name, "late_data": found.text, "proposal": found})
         return
     click.echo(found.text)
     note(f"{found.mode.value}: {found.why}.")
@@ -48,17 +46,3 @@ def init(*, model: ModelName, output: str, folder: Path) -> None:
             note(f"{each.name} is tracked{column}: {each.why}.")
     for left, why in found.left_out:
         note(f"{left} is not tracked: {why}.")
-
-
-def _facts(name: ModelName, found: Proposal) -> dict[str, object]:
-    return {
-        "model": str(name),
-        "late_data": found.text,
-        "mode": found.mode.value,
-        "why": found.why,
-        "sources": [
-            {"source": str(each.name), "tracked_by": each.tracked_by or None, "why": each.why}
-            for each in found.sources
-        ],
-        "left_out": [{"table": str(left), "why": why} for left, why in found.left_out],
-    }

@@ -10,7 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen, nearest, parsed
-from vde_dagster.cli.printing import console, print_json
+from vde_dagster.cli.printing import console, print_json, table
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("lineage")
 @click.argument("of", required=False, metavar="[MODEL | MODEL.COLUMN]")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(*, of: str | None, output: str, folder: Path) -> None:
     """Show what MODEL reads and what reads it, through all models in between.
 
@@ -130,17 +128,13 @@ def _types(files: ProjectFiles, found: Lineage) -> Mapping[Point, str]:
 
 
 def _print_models(graph: Graph) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("model", "kind", "reads"):
-        table.add_column(column, no_wrap=column == "model")
+    rows = table("model", "kind", "reads", whole=("model",))
     for node in graph:
         reads = ", ".join(str(parent) for parent in node.model.parents)
-        table.add_row(Text(str(node.name), style="bold"), node.model.kind.keyword, Text(reads))
-    console().print(table)
+        rows.add_row(Text(str(node.name), style="bold"), node.model.kind.keyword, Text(reads))
+    console().print(rows)
 
 
 def _print_trees(graph: Graph, found: Lineage, start: Point, types: Mapping[Point, str]) -> None:

@@ -14,17 +14,13 @@ from vde_dagster.cli.clean_up_view import print_work
 from vde_dagster.cli.printing import console, note, print_json
 
 if TYPE_CHECKING:
-    from vde_dagster.app.clean_up.looking import Left
     from vde_dagster.app.clean_up.maintaining import Maintained, Maintenance, Progress, Report
-    from vde_dagster.ports.physical_layer import StoredFiles
 
 
 @click.command("maintain")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(*, models: tuple[str, ...], dry_run: bool, output: str, folder: Path) -> None:
     """Maintain the tables and views of this project's state.
 
@@ -87,8 +83,8 @@ def _facts(found: Maintenance, *, dry_run: bool) -> dict[str, object]:
     return {
         "dry_run": dry_run,
         "tables": [_table(each) for each in found.done],
-        "left": [_left(each) for each in found.left],
-        "busy": [_left(each) for each in found.busy],
+        "left": found.left,
+        "busy": found.busy,
     }
 
 
@@ -102,19 +98,11 @@ def _table(each: Maintained) -> dict[str, object]:
         "files_rewritten": 0 if compacted is None else compacted.files,
         "files_written": 0 if compacted is None else compacted.files_after,
         "not_rewritten": each.not_compacted or None,
-        "tags_removed": list(each.tags),
-        "expired": list(each.expired),
-        "expired_files": _files(each.expired_files),
+        "tags_removed": each.tags,
+        "expired": each.expired,
+        "expired_files": each.expired_files,
         "kept": [
             {"iceberg_snapshot_id": at, "reason": why} for at, why in sorted(each.kept.items())
         ],
-        "stray_files": _files(each.strays),
+        "stray_files": each.strays,
     }
-
-
-def _files(files: StoredFiles) -> dict[str, object]:
-    return {"files": files.count, "bytes": files.size}
-
-
-def _left(each: Left) -> dict[str, object]:
-    return {"table": str(each.table), "reason": each.reason}

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
 from vde_dagster.core.model.room import MOST_MODELS
+from vde_dagster.core.planning import option_table
 from vde_dagster.lakehouse.spark_log import show_errors
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from vde_dagster.core.names import ModelName
+
+Command = TypeVar("Command", bound=Callable[..., object])
 
 FOLDER: Final = "vde.folder"
 DEBUG: Final = "vde.debug"
@@ -95,8 +99,7 @@ CONCURRENCY: Final = click.option(
 FAIL_FAST: Final = click.option(
     "--fail-fast",
     is_flag=True,
-    help="Begin no model after the first one that failed. Otherwise all that does not wait for it "
-    "is computed.",
+    help=option_table.FAIL_FAST,
 )
 WITH_DEBUG: Final = click.option(
     "--debug",
@@ -105,3 +108,8 @@ WITH_DEBUG: Final = click.option(
     callback=_remember_debug,
     help="Show the traceback of an unexpected error, and what Spark's JVM logs (also VDE_DEBUG=1).",
 )
+
+
+def shared(command: Command) -> Command:
+    """Give a command that prints facts the options that all of these have."""
+    return FORMAT(PROJECT(WITH_DEBUG(command)))

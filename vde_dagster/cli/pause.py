@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.plan_facts import pause_facts
 from vde_dagster.cli.printing import print_json
 from vde_dagster.core.names import ModelName
 
@@ -16,9 +15,7 @@ from vde_dagster.core.names import ModelName
 @click.argument("models", type=options.model, nargs=-1, required=True, metavar="MODEL...")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever asks later.")
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     models: tuple[ModelName, ...], *, reason: str, environment: str, output: str, folder: Path
 ) -> None:
@@ -34,6 +31,6 @@ def command(
     names = [each.within(own) for each in models]
     pauses = pause_models(project.services, environment, names, reason=reason)
     if output == "json":
-        print_json({"environment": environment, "paused": [pause_facts(each) for each in pauses]})
+        print_json({"environment": environment, "paused": pauses})
     for each in pauses if output == "text" else ():
         click.echo(f"{each.model} is {each}. To go on: {each.resume}")

@@ -5,23 +5,22 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 import click
 
 from vde_dagster.cli import deciding, options
 from vde_dagster.cli.plan_flags import (
     SKIP_TESTS,
-    PlanFlags,
     applying_flags,
     asked_options,
-    flags_of,
     plan_flags,
 )
 from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import there, vde
 from vde_dagster.cli.unit_tests import run_before_plan
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.planning.option_table import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.app.inspect.interval_report import Waiting
     from vde_dagster.app.unit_tests.running import UnitTestResult
+    from vde_dagster.cli.built import Built
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.plan import ModelChange, Plan
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 @deciding.DECIDE
 @options.CONCURRENCY
 @options.FAIL_FAST
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     environment: str | None,
     *,
@@ -60,7 +58,7 @@ def command(
     fail_fast: bool,
     output: str,
     folder: Path,
-    **flags: Unpack[PlanFlags],
+    **flags: object,
 ) -> None:
     """Compare the project's files with an environment, and apply the difference.
 
@@ -140,7 +138,7 @@ def carry_out(
     """
     from vde_dagster.app.apply.plan_files import save_plan
     from vde_dagster.app.inspect.interval_report import left_by_plan, wait_texts
-    from vde_dagster.cli.unit_test_view import facts as unit_test_facts
+    from vde_dagster.cli.facts import plan_facts, unit_test_facts
 
     waits_for = _without_time(project, plan)
     waiting = left_by_plan(project.services, plan)
@@ -154,10 +152,16 @@ def carry_out(
     if applied:
         done = apply(project, plan, models=asked.models, fail_fast=asked.fail_fast)
     if asked.output == "json":
-        facts = _facts(asked, plan, waits_for, [str(each.name) for each in questions])
-        facts["waits"] = wait_texts(waiting)
-        facts["tests"] = None if tested is None else unit_test_facts(tested)
-        print_json(facts | {"applied": applied, "built": built_facts(project, plan, done)})
+        more = {
+            "missing_clock_sources": waits_for,
+            "undecided": [each.name for each in questions],
+            "saved": asked.save,
+            "waits": wait_texts(waiting),
+            "tests": None if tested is None else unit_test_facts(tested),
+            "applied": applied,
+            "built": built(project, plan, done),
+        }
+        print_json(plan_facts(plan, explain=asked.explain) | more)
     elif applied:
         print_built(project, plan, done, shows=_shows(plan))
     elif asked.save is not None:
@@ -251,21 +255,6 @@ def _refuse_hopeless(asked: Asked, plan: Plan, waits_for: list[str]) -> None:
         raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
 
 
-def _facts(
-    asked: Asked, plan: Plan, waits_for: list[str], undecided: list[str]
-) -> dict[str, object]:
-    """A plan as JSON has it, without what was done."""
-    from vde_dagster.cli.plan_facts import plan_facts
-    from vde_dagster.cli.plan_stages import stage_facts
-
-    facts = plan_facts(plan) | {
-        "missing_clock_sources": waits_for,
-        "undecided": undecided,
-        "saved": None if asked.save is None else str(asked.save),
-    }
-    return facts | ({"stages": stage_facts(plan)} if asked.explain else {})
-
-
 def make_plan(project: VdeProject, environment: str, options: PlanOptions | None = None) -> Plan:
     """The plan of a project for an environment; unfinished promotions are finished first."""
     from vde_dagster.app.plan.planning import plan_environment
@@ -338,7 +327,7 @@ def _wanted(plan: Plan, asked: Asked) -> bool:
 
 def _again(plan: Plan) -> list[str]:
     """The command that makes a plan again, with its options."""
-    return [*plan.command, *flags_of(plan.options)]
+    return [*plan.command, *words_of(plan.options)]
 
 
 def _at_once(asked: Asked) -> list[str]:
@@ -366,26 +355,22 @@ def _wait(text: str, *, asked: bool) -> None:
     note(f"vde: {text}")
 
 
-def built_facts(
-    project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]
-) -> list[dict[str, object]]:
-    """What a run built, as JSON has it."""
+def built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> Sequence[Built]:
+    """What a run built."""
     if not done:
-        return []
+        return ()
     from vde_dagster.app.binding import bind_plan
     from vde_dagster.cli.built import built_by
 
-    return [each.as_json() for each in built_by(project.services, bind_plan(plan), done)]
+    return built_by(project.services, bind_plan(plan), done)
 
 
 def print_built(
     project: VdeProject, plan: Plan, done: tuple[Evaluated, ...], *, shows: str = "this project"
 ) -> None:
     """Print what a run built, and what the environment shows now."""
-    from vde_dagster.app.binding import bind_plan
-    from vde_dagster.cli.built import as_table, built_by
+    from vde_dagster.cli.built import as_table
 
     if done:
-        models = built_by(project.services, bind_plan(plan), done)
-        console().print(as_table(models, title="What was built"))
+        console().print(as_table(built(project, plan, done), title="What was built"))
     click.echo(f"{plan.environment} shows {shows}.")

@@ -5,13 +5,12 @@ The first one is `vde_dagster.app.apply.visitor.Applying`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 import click
 
-from vde_dagster.cli.printing import instant
-from vde_dagster.core.graph.ranges import count, counted
+from vde_dagster.core.graph.ranges import counted
 from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.stages import (
@@ -53,11 +52,6 @@ def print_stages(plan: Plan) -> None:
         click.echo(f"{number:>{width}}. {first}")
         for line in rest:
             click.echo(f"{' ' * width}    {line}")
-
-
-def stage_facts(plan: Plan) -> list[dict[str, object]]:
-    """The stages as JSON has them, in order."""
-    return [_facts(plan, stage) for stage in stages_of(plan)]
 
 
 def _lines(  # noqa: PLR0912 - one branch for each stage
@@ -113,88 +107,11 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             assert_never(unreachable)
 
 
-def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911, PLR0912 - one for each stage
-    match stage:
-        case Reserve(environment=name, base_revision=revision):
-            return {"stage": "reserve", "environment": name, "base_revision": revision}
-        case StoreSnapshots(environment=name, models=models):
-            return {"stage": "store_snapshots", "environment": name, "models": _names(models)}
-        case Restate(ranges=ranges):
-            models_ = [
-                {"name": str(name), "intervals": _range_facts(plan, name, times)}
-                for name, times in ranges
-            ]
-            return {"stage": "restate", "models": models_}
-        case BeginAgain(models=models):
-            return {"stage": "begin_again", "models": _names(models)}
-        case FinishWork(models=models):
-            return {"stage": "finish_work", "models": _names(models)}
-        case EvolveTables(changes=changes):
-            evolved = [
-                {"name": str(name), "changes": [described(each) for each in found]}
-                for name, found in changes
-            ]
-            return {"stage": "evolve_tables", "models": evolved}
-        case Backfill(model=name, version=version, intervals=intervals, batches=batches):
-            return {
-                "stage": "backfill",
-                "model": str(name),
-                "version": version,
-                "intervals": _range_facts(plan, name, intervals),
-                "batches": _range_facts(plan, name, batches),
-                "adopts": stage.adopts or None,
-            }
-        case CatchUp(model=name, version=version, intervals=intervals):
-            return {
-                "stage": "catch_up",
-                "model": str(name),
-                "version": version,
-                "intervals": _range_facts(plan, name, intervals),
-            }
-        case EmptyBackfill(model=name, version=version, intervals=intervals):
-            return {
-                "stage": "empty_backfill",
-                "model": str(name),
-                "version": version,
-                "intervals": _range_facts(plan, name, intervals),
-            }
-        case MakeView(model=name, version=version):
-            return {"stage": "make_view", "model": str(name), "version": version}
-        case Promote(environment=name, views=views, removed=removed):
-            return {
-                "stage": "promote",
-                "environment": name,
-                "views": _names(views),
-                "removed_views": _names(removed),
-            }
-        case ShowFilled(environment=name, models=models):
-            return {"stage": "show_filled", "environment": name, "models": _names(models)}
-        case unreachable:
-            assert_never(unreachable)
-
-
 def _ranges(plan: Plan, name: ModelName, intervals: Sequence[Interval]) -> str:
     shown = counted(plan.graph[name], intervals[:_RANGES])
     more = len(intervals) - _RANGES
     return f"{shown} and {more:,} more ranges" if more > 0 else shown
 
 
-def _range_facts(
-    plan: Plan, name: ModelName, intervals: Iterable[Interval]
-) -> list[dict[str, object]]:
-    return [
-        {
-            "start": instant(each.start),
-            "end": instant(each.end),
-            "intervals": count(plan.graph[name], [each]),
-        }
-        for each in intervals
-    ]
-
-
 def _listed(names: Sequence[ModelName]) -> str:
     return f": {some(names, _NAMED)}" if names else ""
-
-
-def _names(names: Iterable[ModelName]) -> list[str]:
-    return [str(name) for name in names]

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 CONTRACT: Final = 1
 """Version of every JSON document. Fields may be added to it; none is removed or changed."""
@@ -35,6 +36,36 @@ def console(*, err: bool = False) -> Console:
     made = Console(stderr=err, highlight=False, markup=False, emoji=False)
     if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = _WIDTH
+    return made
+
+
+def table(
+    *columns: str,
+    title: str | None = None,
+    right: Collection[str] = (),
+    whole: Collection[str] = (),
+    folds: bool = False,
+) -> Table:
+    """A table for people without rows.
+
+    Args:
+        columns: Its columns.
+        title: What stands above it.
+        right: The columns whose cells stand at their right.
+        whole: The columns whose cells have one line.
+        folds: Whether long words of the other columns go on in the next line.
+    """
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for name in columns:
+        made.add_column(
+            name,
+            justify="right" if name in right else "left",
+            no_wrap=name in whole,
+            overflow="fold" if folds else "ellipsis",
+        )
     return made
 
 
@@ -69,9 +100,12 @@ def unglued(text: str) -> str:
     return text.replace(_GLUE, " ")
 
 
-def print_json(facts: Mapping[str, object]) -> None:
-    """Print one document, with the version of its contract first."""
-    click.echo(json.dumps({"version": CONTRACT, **facts}, indent=2, allow_nan=False))
+def print_json(document: Mapping[str, object]) -> None:
+    """Print one document of results, with the version of its contract first."""
+    from vde_dagster.cli.facts import facts
+
+    written = facts({"version": CONTRACT, **document})
+    click.echo(json.dumps(written, indent=2, allow_nan=False))
 
 
 def as_json(value: object) -> object:

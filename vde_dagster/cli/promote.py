@@ -8,18 +8,16 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.plan import Asked, carry_out
-from vde_dagster.cli.plan_flags import ACCEPT_LOSS, ALLOW_EMPTY, applying_flags
+from vde_dagster.cli.plan_flags import applying_flags, plan_option
 
 
 @click.command("promote")
 @click.argument("source", type=options.environment, metavar="FROM")
 @click.argument("target", type=options.environment, default="prod", metavar="[TO]")
 @applying_flags
-@ACCEPT_LOSS
-@ALLOW_EMPTY
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@plan_option("accept_loss")
+@plan_option("allow_empty")
+@options.shared
 def command(
     source: str,
     target: str,

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.audits import acceptance_facts
-from vde_dagster.cli.printing import instant, print_json
+from vde_dagster.cli.printing import print_json
 
 if TYPE_CHECKING:
-    from vde_dagster.app.apply.accepting import Accepted
+    pass
 
 
 @click.command("publish")
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
     help="An audit that refused the rows, by its name. Repeatable: all of them have to be named.",
 )
 @click.option("--reason", metavar="TEXT", required=True, help="Why, for whoever asks later.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     work: str,
     *,
@@ -52,23 +49,16 @@ def command(
     done = publish_refused(project.services, lambda: project.files.graph, wanted)
     report_accepted(project, done)
     if output == "json":
-        print_json(_facts(done))
+        document = {
+            "environment": done.binding.environment,
+            "model": done.done.key.model,
+            "work_id": done.done.work_id,
+            "acceptance": done.acceptance,
+            "rows": done.done.rows,
+            "intervals": [each.interval for each in done.done.entries],
+        }
+        print_json(document)
         return
     rows = f"{done.done.rows:,} rows" if done.done.rows != 1 else "1 row"
     click.echo(f"Published {rows} of {done.done.key.model} in {done.done.interval}.")
     click.echo(f"  {', '.join(done.acceptance.audits)}: {done.acceptance}")
-
-
-def _facts(accepted: Accepted) -> dict[str, object]:
-    done = accepted.done
-    return {
-        "environment": accepted.binding.environment,
-        "model": str(done.key.model),
-        "work_id": done.work_id,
-        **acceptance_facts(accepted.acceptance),
-        "rows": done.rows,
-        "intervals": [
-            {"start": instant(each.interval.start), "end": instant(each.interval.end)}
-            for each in done.entries
-        ],
-    }

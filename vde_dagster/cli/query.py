@@ -13,7 +13,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import nearest
-from vde_dagster.cli.printing import as_json, as_text, console, note, print_json
+from vde_dagster.cli.printing import as_json, as_text, console, note, print_json, table
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
@@ -267,18 +267,16 @@ def _cut(
 
 def as_table(answer: Answer, *, title: str | None = None) -> Table:
     """An answer for people; numbers are aligned right."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    shown = table(title=title)
     for index, name in enumerate(answer.columns):
         cells = [row[index] for row in answer.rows if row[index] is not None]
         numbers = bool(cells) and all(_is_number(cell) for cell in cells)
-        table.add_column(name, justify="right" if numbers else "left")
+        shown.add_column(name, justify="right" if numbers else "left")
     for row in answer.rows:
-        table.add_row(*(Text(as_text(value)) for value in row))
-    return table
+        shown.add_row(*(Text(as_text(value)) for value in row))
+    return shown
 
 
 def _is_number(value: object) -> bool:

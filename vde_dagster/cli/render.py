@@ -14,13 +14,12 @@ from vde_dagster.cli.printing import instant, note, print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from vde_dagster.app.binding import Binding
     from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.graph.render_model import RenderedModel
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.sql.reads.input_ranges import InputRange
     from vde_dagster.core.sql.text import SqlText
     from vde_dagster.core.time.intervals import Interval
 
@@ -53,9 +52,7 @@ def dialect_name(text: str) -> str:
     metavar="NAME",
     help="Print a translation into this dialect; what runs is Spark SQL.",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     model: ModelName,
     *,
@@ -213,6 +210,7 @@ def _facts(
 ) -> dict[str, object]:
     from vde_dagster.app.inspect.rendering import around_function, inputs_of
     from vde_dagster.core.model.model import PythonFunction
+    from vde_dagster.core.sql.reads.input_ranges import WholeTable
 
     if rendering is None:
         _without_query(node)  # a source is refused
@@ -239,20 +237,11 @@ def _facts(
         "python": {"path": str(node.model.source.path), "function": function} if function else None,
         "csv": _csv(node),
         "inputs": [
-            _input_facts(binding, name, read)
+            {
+                "model": name,
+                "table": binding.table(name),
+                "ranges": None if isinstance(read, WholeTable) else read,
+            }
             for name, read in sorted(inputs_of(binding, node, interval).items())
         ],
-    }
-
-
-def _input_facts(binding: Binding, name: ModelName, read: InputRange) -> dict[str, object]:
-    from vde_dagster.core.sql.reads.input_ranges import WholeTable
-
-    ranges: Iterable[Interval] | None = None if isinstance(read, WholeTable) else read
-    return {
-        "model": str(name),
-        "table": str(binding.table(name)),
-        "ranges": None
-        if ranges is None
-        else [{"start": instant(each.start), "end": instant(each.end)} for each in ranges],
     }

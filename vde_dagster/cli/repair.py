@@ -11,8 +11,7 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import chosen
 from vde_dagster.cli.printing import print_json
-from vde_dagster.cli.spelling import there, vde, whole
-from vde_dagster.core.errors import Refused
+from vde_dagster.cli.spelling import whole
 
 if TYPE_CHECKING:
     from vde_dagster.app.recover.repairing import Repaired
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=options.model)
 @options.ENVIRONMENT
 @click.option("--dry-run", is_flag=True, help="Only say what is wrong and what repairs it.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -49,17 +46,12 @@ def command(
 
     Exit codes: 0 if nothing is wrong any more, 1 otherwise; with --dry-run, 0 if nothing is wrong.
     """
-    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.recover.repairing import repair
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
-    binding = bind_environment(project.services, environment)
-    if binding is None:
-        raise Refused(
-            f"There is no environment {environment} yet",
-            advice=f"`{vde('plan', environment, *there(folder))}` makes it.",
-        )
+    binding = shown_binding(project.services, environment)
     catalog = project.configuration.catalog.name
     name = chosen(binding.graph, model, catalog=catalog, where=environment).name
     found = repair(project.services, binding, name, dry_run=dry_run)
@@ -100,14 +92,14 @@ def _facts(found: Repaired, environment: str, *, dry_run: bool) -> dict[str, obj
 
     return {
         "environment": environment,
-        "model": str(found.key.model),
-        "table": str(found.key.table),
+        "model": found.key.model,
+        "table": found.key.table,
         "dry_run": dry_run,
         "sound": found.is_sound and not (dry_run and found.repaired is not None),
         "finished": found.finished,
         "repaired": text(found.repaired),
         "restored_to": found.repaired.recorded if found.repaired is not None else None,
         "left": text(found.left),
-        "dropped_view": str(found.dropped) if found.dropped is not None else None,
+        "dropped_view": found.dropped,
         "advice": found.advice or None,
     }

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.plan_facts import pause_facts
 from vde_dagster.cli.printing import note, print_json
 from vde_dagster.core.names import ModelName
 
@@ -15,9 +14,7 @@ from vde_dagster.core.names import ModelName
 @click.command("resume")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(models: tuple[ModelName, ...], *, environment: str, output: str, folder: Path) -> None:
     """Resume each paused MODEL of an environment, by default all of them.
 
@@ -31,7 +28,7 @@ def command(models: tuple[ModelName, ...], *, environment: str, output: str, fol
     names = [each.within(own) for each in models]
     pauses = resume_models(project.services, environment, names)
     if output == "json":
-        print_json({"environment": environment, "resumed": [pause_facts(each) for each in pauses]})
+        print_json({"environment": environment, "resumed": pauses})
         return
     for each in pauses:
         click.echo(f"{each.model} is resumed. It was {each}")

@@ -8,7 +8,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.plan import Asked, carry_out
-from vde_dagster.cli.plan_flags import ACCEPT_LOSS, ALLOW_EMPTY, applying_flags
+from vde_dagster.cli.plan_flags import applying_flags, plan_option
 from vde_dagster.cli.printing import print_json
 
 
@@ -29,11 +29,9 @@ from vde_dagster.cli.printing import print_json
     "before it. Nothing is computed.",
 )
 @applying_flags
-@ACCEPT_LOSS
-@ALLOW_EMPTY
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@plan_option("accept_loss")
+@plan_option("allow_empty")
+@options.shared
 def command(
     environment: str,
     number: int | None,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options, timing
-from vde_dagster.cli.plan import apply, built_facts
-from vde_dagster.cli.plan_flags import ALLOW_EMPTY, RESTATE
+from vde_dagster.cli.plan import apply, built
+from vde_dagster.cli.plan_flags import plan_option
 from vde_dagster.cli.printing import console, print_json
 from vde_dagster.core.names import PRODUCTION
 
@@ -31,7 +31,7 @@ BUSY: Final = 3
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
-@RESTATE
+@plan_option("restate_model")
 @click.option(
     "--start",
     type=options.moment,
@@ -44,13 +44,11 @@ BUSY: Final = 3
     metavar="INSTANT",
     help="In production: restate nothing after this instant; a date means the whole day.",
 )
-@ALLOW_EMPTY
+@plan_option("allow_empty")
 @click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
 @options.CONCURRENCY
 @options.FAIL_FAST
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -81,8 +79,9 @@ def command(
     """
     from vde_dagster.app.apply.running import end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy
-    from vde_dagster.app.inspect.interval_report import waiting_models
+    from vde_dagster.app.inspect.interval_report import wait_texts, waiting_models
     from vde_dagster.app.plan.plan_checks import what_stayed_undone
+    from vde_dagster.cli.facts import plan_facts
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
 
@@ -102,7 +101,13 @@ def command(
             busy = str(somebody)
             click.echo(f"vde: {busy}", err=True)
     if output == "json":
-        print_json(_facts(project, plan, waiting, done, busy))
+        more = {
+            "up_to_date": plan.is_up_to_date and not waiting,
+            "waits": wait_texts(waiting),
+            "busy": busy or None,
+            "built": built(project, plan, done),
+        }
+        print_json(plan_facts(plan) | more)
     elif done:
         print_computed(project, plan, done)
     if busy:
@@ -150,32 +155,13 @@ def show_run(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
         click.echo(line)
 
 
-def print_computed(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -> None:
+def print_computed(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
     """Print what a run computed, and what it left as it is."""
     from vde_dagster.app.binding import bind_plan
     from vde_dagster.app.evaluate.savings import left_as_it_is
-    from vde_dagster.cli.built import as_table, built_by
+    from vde_dagster.cli.built import as_table
 
-    models = built_by(project.services, bind_plan(plan), done)
-    console().print(as_table(models, title="What was computed"))
+    console().print(as_table(built(project, plan, done), title="What was computed"))
     left = left_as_it_is(project.services, bind_plan(plan), done)
     took = "" if left.seconds is None else f", which took {left.seconds:,.0f} s"
     click.echo(f"Kept as they are: {left.intervals:,} intervals with {left.rows:,} rows{took}.")
-
-
-def _facts(
-    project: VdeProject,
-    plan: Plan,
-    waiting: Sequence[Waiting],
-    done: tuple[Evaluated, ...],
-    busy: str,
-) -> dict[str, object]:
-    from vde_dagster.app.inspect.interval_report import wait_texts
-    from vde_dagster.cli.plan_facts import plan_facts
-
-    return plan_facts(plan) | {
-        "up_to_date": plan.is_up_to_date and not waiting,
-        "waits": wait_texts(waiting),
-        "busy": busy or None,
-        "built": built_facts(project, plan, done),
-    }

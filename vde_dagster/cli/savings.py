@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     "environment", type=options.environment, required=False, default=None, metavar="[ENV]"
 )
 @timing.SINCE
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     *, environment: str | None, since: datetime | timedelta, output: str, folder: Path
 ) -> None:

@@ -39,9 +39,7 @@ def _stored(folder: Path) -> StoredState:
 
 
 @command.command("check", short_help="Read every row of the state, and compare what they say.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def check(ctx: click.Context, *, output: str, folder: Path) -> None:
     """Read every row of the state, and compare what rows say of each other. Nothing is written.
@@ -50,10 +48,14 @@ def check(ctx: click.Context, *, output: str, folder: Path) -> None:
 
     Exit codes: 0 if the state is whole, 1 if something is wrong with it.
     """
+    from vde_dagster.cli.facts import fields_of
+    from vde_dagster.state import schema
+
     stored = _stored(folder)
     report = stored.check()
     if output == "json":
-        print_json(_facts(stored, report))
+        about = {"place": stored.place, "schema": schema.VERSION, "whole": not report.findings}
+        print_json(about | fields_of(report))
     else:
         _print(stored, report, folder)
     if report.findings:
@@ -61,9 +63,7 @@ def check(ctx: click.Context, *, output: str, folder: Path) -> None:
 
 
 @command.command("migrate", short_help="Move the state of an earlier release forward.")
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def migrate(*, output: str, folder: Path) -> None:
     """Move the state of an earlier release forward to this one's version, in one transaction.
 
@@ -84,9 +84,7 @@ def migrate(*, output: str, folder: Path) -> None:
 
 @command.command("export", short_help="Write all of the state but leases to FILE.")
 @_FILE
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def export(file: Path, *, output: str, folder: Path) -> None:
     """Write all of the state but leases to FILE, as of one moment; only you may read it.
 
@@ -98,9 +96,7 @@ def export(file: Path, *, output: str, folder: Path) -> None:
 
 @command.command("import", short_help="Put an exported state into an empty one.")
 @_FILE
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def import_(file: Path, *, output: str, folder: Path) -> None:
     """Put what `vde state export` wrote to FILE into the state, which must be empty.
 
@@ -164,38 +160,3 @@ def _section(title: str, lines: Sequence[str]) -> None:
 
 def _print_line(text: str) -> None:
     console().print(text, soft_wrap=True)
-
-
-def _facts(stored: StoredState, report: StateReport) -> dict[str, object]:
-    from vde_dagster.state import schema
-
-    return {
-        "place": stored.place,
-        "schema": schema.VERSION,
-        "whole": not report.findings,
-        "findings": [
-            {"table": each.table, "row": each.row, "problem": each.problem}
-            for each in report.findings
-        ],
-        "promotions": [
-            {
-                "environment": each.environment,
-                "revision": each.revision,
-                "plan_id": each.plan_id,
-                "begun_at": instant(each.begun_at),
-            }
-            for each in report.promotions
-        ],
-        "work": [
-            {
-                "work_id": each.work_id,
-                "model": each.model,
-                "version": each.version,
-                "environment": each.environment,
-                "state": each.state,
-                "started_at": instant(each.started_at),
-            }
-            for each in report.work
-        ],
-        "rows": dict(report.rows),
-    }

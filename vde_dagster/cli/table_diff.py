@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import as_json, console, note, print_json
+from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.query import Answer, answer_on_views, as_table
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from vde_dagster.app.inspect.table_diff import RowDiff, RowValues, TableDiff
+    from vde_dagster.app.inspect.table_diff import RowDiff, TableDiff
     from vde_dagster.cli.query import Engine
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.names import ModelName, TableName
@@ -47,9 +47,7 @@ _ROWS: Final = 10
     show_default=True,
     help="Who reads rows, as for `vde query`.",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(
     before: str,
     after: str,
@@ -75,7 +73,7 @@ def command(
     asking = _Asking(project, engine)
     found = diff_table(project.services, asking.ask, before, after, name, on=on, limit=limit)
     if output == "json":
-        print_json({**_facts(found), "engines": sorted(asking.engines)})
+        print_json({"diff": found, "is_equal": found.is_equal, "engines": sorted(asking.engines)})
         return
     _print(found)
     if asking.engines:
@@ -151,55 +149,3 @@ def _samples(rows: RowDiff) -> Iterator[tuple[str, Answer]]:
         ]
         columns = (*rows.keys, "column", "A", "B")
         yield "Changed", Answer(columns=columns, rows=lines, more=False)
-
-
-def _facts(found: TableDiff) -> dict[str, object]:
-    from vde_dagster.cli.plan_facts import ranges_facts
-
-    return {
-        "model": str(found.node.name),
-        "before": {"environment": found.before.name, "revision": found.before.revision},
-        "after": {"environment": found.after.name, "revision": found.after.revision},
-        "equal": found.is_equal,
-        "why": found.why,
-        "columns": [
-            {"column": each.name, "old": each.old, "new": each.new} for each in found.columns
-        ],
-        "read": None if found.read is None else ranges_facts(found.node, found.read),
-        "rows": None if found.rows is None else _row_facts(found.rows),
-    }
-
-
-def _row_facts(rows: RowDiff) -> dict[str, object]:
-    return {
-        "keys": list(rows.keys),
-        "columns": list(rows.columns),
-        "before": rows.before,
-        "after": rows.after,
-        "added": rows.added,
-        "removed": rows.removed,
-        "changed": rows.changed,
-        "changed_by_column": dict(rows.by_column),
-        "added_rows": _listed(rows.added_rows),
-        "removed_rows": _listed(rows.removed_rows),
-        "changed_rows": [
-            {
-                "key": [as_json(value) for value in each.key],
-                "values": {
-                    name: {"old": as_json(old), "new": as_json(new)}
-                    for name, (old, new) in each.values.items()
-                },
-            }
-            for each in rows.changed_rows
-        ],
-        "repeated_keys": {
-            "columns": list(rows.asked_keys),
-            "before": _listed(rows.repeated[0]),
-            "after": _listed(rows.repeated[1]),
-        },
-        "not_compared": list(rows.not_compared),
-    }
-
-
-def _listed(rows: RowValues) -> list[list[object]]:
-    return [[as_json(value) for value in row] for row in rows]

@@ -30,9 +30,7 @@ NO_TEST_RAN: Final = 5
     show_default=True,
     help="auto: DuckDB for plain queries, Spark for all others. With duckdb these are not run.",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def command(
     ctx: click.Context, *, wanted: tuple[str, ...], engine: str, output: str, folder: Path
@@ -45,7 +43,7 @@ def command(
     """
     from vde_dagster.app.unit_tests.result_text import result_lines, summary
     from vde_dagster.app.unit_tests.running import Outcome
-    from vde_dagster.cli.unit_test_view import facts
+    from vde_dagster.cli.facts import unit_test_facts
     from vde_dagster.composition import VdeProject
 
     def report(result: UnitTestResult) -> None:
@@ -55,7 +53,7 @@ def command(
     project = VdeProject.load(folder)
     results = run(project, wanted, engine=engine, report=report)
     if output == "json":
-        print_json(facts(results))
+        print_json(unit_test_facts(results))
     elif results:
         click.echo(summary(results))
     else:

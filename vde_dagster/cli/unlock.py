@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, instant, print_json
+from vde_dagster.cli.printing import console, print_json, table
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     metavar="PID@HOST",
     help="The process that holds it, as the list shows it: you say that it runs no more.",
 )
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 def command(resource: str | None, *, gone: str | None, output: str, folder: Path) -> None:
     """List the environments and versions that processes hold to write them, or free one.
 
@@ -48,7 +46,7 @@ def command(resource: str | None, *, gone: str | None, output: str, folder: Path
         state.free_lease(lease)
         held = [each for each in held if each is not lease]
     if output == "json":
-        print_json({"freed": resource, "leases": [lease_facts(each) for each in held]})
+        print_json({"freed": resource, "leases": held})
     elif resource is not None:
         click.echo(f"{resource} is free.")
     else:
@@ -89,27 +87,8 @@ def _print(held: Sequence[HeldLease]) -> None:
     if not held:
         click.echo("Nobody holds anything.")
         return
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("what", "held by", "process", "command", "until (UTC)"):
-        table.add_column(column, overflow="fold")
+    rows = table("what", "held by", "process", "command", "until (UTC)", folds=True)
     for each in held:
         until = "over" if each.is_over else f"{each.expires_at:%Y-%m-%d %H:%M:%S}"
-        table.add_row(each.resource, each.holder, process_text(each), each.command, until)
-    console().print(table)
-
-
-def lease_facts(lease: HeldLease) -> dict[str, object]:
-    """A lease, as JSON has it."""
-    return {
-        "resource": lease.resource,
-        "holder": lease.holder,
-        "host": lease.host,
-        "pid": lease.pid,
-        "command": lease.command or None,
-        "expires_at": instant(lease.expires_at),
-        "over": lease.is_over,
-        "runs_here": lease.runs_here,
-    }
+        rows.add_row(each.resource, each.holder, process_text(each), each.command, until)
+    console().print(rows)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.model_choice import chosen, parsed
-from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import there, vde, whole
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.app.binding import Binding
     from vde_dagster.app.inspect.verify import Verified
-    from vde_dagster.core.ledger.verification import Mismatch
     from vde_dagster.core.names import ModelName
 
 
 @click.command("verify")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @options.ENVIRONMENT
-@options.FORMAT
-@options.PROJECT
-@options.WITH_DEBUG
+@options.shared
 @click.pass_context
 def command(
     ctx: click.Context, *, models: tuple[str, ...], environment: str, output: str, folder: Path
@@ -38,17 +35,12 @@ def command(
     else has written to since, and the exit code is then 1. D-SHAs detect change; they are no
     evidence against somebody who tampers with data on purpose.
     """
-    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.inspect.verify import verify
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
-    binding = bind_environment(project.services, environment)
-    if binding is None:
-        raise Refused(
-            f"There is no environment {environment} yet",
-            advice=f"`{vde('plan', environment, *there(folder))}` makes it.",
-        )
+    binding = shown_binding(project.services, environment)
     catalog = project.configuration.catalog.name
     names = [_asked(binding, each, catalog=catalog) for each in models] or None
     found: list[Verified] = []
@@ -58,8 +50,8 @@ def command(
             _print(each, whole(_advice(binding, each), folder), folder)
     if output == "json":
         holds = all(each.holds for each in found)
-        facts = [_facts(each) for each in found]
-        print_json({"environment": environment, "holds": holds, "models": facts})
+        verified = [{**fields_of(each), "holds": each.holds} for each in found]
+        print_json({"environment": environment, "holds": holds, "models": verified})
     elif not found:
         plan = vde("plan", environment, *there(folder))
         note(f"No model that stores rows has any yet. `{plan}` fills it.")
@@ -102,28 +94,3 @@ def _print(found: Verified, advice: str, folder: Path) -> None:
         console().print(f"{table}: {found.rows} rows as recorded")
     if found.foreign_write:
         console().print(f"  {whole(found.foreign_write, folder)}", style="red", soft_wrap=True)
-
-
-def _facts(found: Verified) -> dict[str, object]:
-    return {
-        "model": str(found.key.model),
-        "version": found.key.version,
-        "holds": found.holds,
-        "table_exists": not found.missing_table,
-        "rows": found.rows,
-        "entries": found.entries,
-        "mismatches": _mismatches(found.mismatches),
-        "foreign_write": found.foreign_write or None,
-    }
-
-
-def _mismatches(found: Sequence[Mismatch]) -> list[dict[str, object]]:
-    return [
-        {
-            "start": instant(each.interval.start) if each.interval else None,
-            "end": instant(each.interval.end) if each.interval else None,
-            "rows_recorded": each.recorded.rows,
-            "rows_found": each.found.rows,
-        }
-        for each in found
-    ]

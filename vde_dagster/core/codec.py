@@ -11,8 +11,8 @@ Each store has a `Codec` of its own: saved plans (`vde_dagster.core.planning.pla
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType
 from typing import TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
@@ -41,6 +41,7 @@ class Codec:
 
     - ``forms`` are those of types, and of what inherits from them.
     - ``left_out`` are fields that are not written; the reader supplies them.
+    - ``derived`` are properties that are written like fields. What has any cannot be read.
     - ``is_checked`` if people or other programs may have written what is read: each scalar must be
       of its type, and every field known. Otherwise unknown fields are ignored.
     - ``is_sparse`` if fields that equal their defaults are not written.
@@ -48,6 +49,7 @@ class Codec:
 
     forms: Mapping[object, Form] = field(default_factory=dict)
     left_out: Mapping[type, Collection[str]] = field(default_factory=dict)
+    derived: Mapping[type, Collection[str]] = field(default_factory=dict)
     is_checked: bool = True
     is_sparse: bool = False
     _derived: dict[object, Form] = field(
@@ -106,7 +108,7 @@ class Codec:
         return found if len(kinds) == len(members) else json_forms.optional(found)
 
     def _of_class(self, kind: object) -> Form:
-        for each in (kind, *(kind.__mro__ if isinstance(kind, type) else ())):
+        for each in (kind, *(kind.__mro__[:-1] if isinstance(kind, type) else ())):
             if each in self.forms:
                 return self.forms[each]
         if kind in LEAVES:
@@ -124,8 +126,10 @@ class Codec:
             return json_forms.mapping(*inner)
         if origin is tuple and Ellipsis not in get_args(kind):
             return json_forms.row(inner)
-        if origin is tuple or origin is frozenset:
-            return json_forms.items(inner[0], origin)
+        if origin in (tuple, Sequence):
+            return json_forms.items(inner[0], tuple)
+        if origin is frozenset:
+            return json_forms.items(inner[0], frozenset)
         raise TypeError(f"{getattr(kind, '__name__', kind)} has no plain form")
 
     def _of_dataclass(self, kind: type) -> Form:
@@ -140,4 +144,7 @@ class Codec:
             for each in fields(kind)
             if each.name not in left_out
         ]
+        for name in self.derived.get(kind, ()):
+            returned = get_type_hints(getattr(kind, name).fget)["return"]
+            parts.append(FieldForm(name=name, form=self.form_of(returned), default=MISSING))
         return json_forms.record(kind, parts, is_checked=self.is_checked, is_sparse=self.is_sparse)

@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: Dagster reads the fields of a configuration as objects.
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, assert_never, cast
 
 import dagster as dg
 from pydantic import Field
@@ -12,7 +12,9 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.room import MOST_MODELS
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.planning import option_table
 from vde_dagster.core.planning.decisions import Mode
+from vde_dagster.core.planning.option_table import PLAN_OPTIONS, PlanOption, Sort
 from vde_dagster.core.planning.options import (
     OptionsRefused,
     PlanOptions,
@@ -38,11 +40,7 @@ class AtOnceConfig(dg.Config):
         default=None,
         description="Evaluate up to so many models at once; by default as vde.yaml says.",
     )
-    fail_fast: bool = Field(
-        default=False,
-        description="Begin no model after the first one that failed. Otherwise all that does not "
-        "wait for it is computed.",
-    )
+    fail_fast: bool = Field(default=False, description=option_table.FAIL_FAST)
 
     def at_once(self, configuration: Configuration) -> Concurrency:
         """How many models are evaluated at once, and what a failure ends.
@@ -61,6 +59,29 @@ class AtOnceConfig(dg.Config):
             yield f"concurrency: {self.concurrency} is not in the range 1<=x<={MOST_MODELS}."
 
 
+def launchpad_words(text: str) -> str:
+    """A text about options of the command line, about those of the launchpad.
+
+    Example: ``--skip-backfill`` is ``skip_backfill``. Whole commands, as `vde plan dev --save FILE`
+    is one, stay as they are: a terminal is where they are given.
+    """
+    return "".join(
+        each if each.startswith(_COMMAND) else _launchpad_options(each)
+        for each in _COMMANDS.split(text)
+    )
+
+
+def _launchpad_options(text: str) -> str:
+    text = text.replace("--no-include-unmodified", "include_unmodified: false")
+    text = text.replace("--categorize automatic", "categorize: automatic")
+    text = _DECIDE.sub(r"decide: {\1: \2}", text)
+    return _OPTION.sub(lambda found: found[1].replace("-", "_"), text)
+
+
+def _of_plan(name: str, default: object) -> Any:  # noqa: ANN401 - as pydantic's own `Field`
+    return Field(default=default, description=launchpad_words(PLAN_OPTIONS[name].help))
+
+
 class PlanConfig(AtOnceConfig):
     """What `vde plan` takes. As it is, the plan is only shown."""
 
@@ -70,68 +91,19 @@ class PlanConfig(AtOnceConfig):
         description="Write the plan to this file, for vde_apply, and apply nothing now. A relative "
         "path is one in the project's folder.",
     )
-    skip_tests: bool = Field(
-        default=False,
-        description="Run no unit tests before the plan, and apply it whatever they would say.",
-    )
-    select_model: list[str] = Field(
-        default=[],
-        description="Plan the changes of these models only: mart.revenue, mart.*, tag:nightly; a + "
-        "in front adds everything upstream, a + behind everything downstream.",
-    )
-    restate_model: list[str] = Field(
-        default=[],
-        description="Compute the loaded intervals of these models again, and what reads them.",
-    )
-    start: str | None = Field(
-        default=None,
-        description="Compute nothing before this instant, in UTC: what needs more begins there, in "
-        "a table that is never promoted. In production only with restate_model.",
-    )
-    end: str | None = Field(
-        default=None,
-        description="Compute no interval after this instant: a date means the whole day, a time is "
-        "the exclusive end.",
-    )
-    forward_only: bool = Field(
-        default=False,
-        description="Let every edited model keep its table: only new intervals are computed with "
-        "the edit.",
-    )
-    effective_from: str | None = Field(
-        default=None,
-        description="From when on forward-only changes count, in UTC. Outside of production they "
-        "are shown in tables of their own, which are never promoted.",
-    )
-    skip_backfill: bool = Field(
-        default=False,
-        description="Compute nothing, and show what is loaded. Production never shows less than "
-        "before.",
-    )
-    empty_backfill: bool = Field(
-        default=False,
-        description="Record missing intervals as loaded without rows, and compute nothing. Not in "
-        "production.",
-    )
-    no_gaps: bool = Field(
-        default=False,
-        description="Refuse versions with fewer loaded intervals than those shown now.",
-    )
-    accept_loss: bool = Field(
-        default=False,
-        description="Return to an earlier version even if it lacks data that the current one has "
-        "loaded since, and that cannot be computed again.",
-    )
-    allow_empty: bool = Field(
-        default=False,
-        description="Compute FULL tables and restated intervals even if they lose all of their "
-        "rows, or if their source has lost some of that time.",
-    )
-    include_unmodified: bool = Field(
-        default=True,
-        description="Whether the environment also gets views of models that are the same in "
-        "production, or only of the others.",
-    )
+    skip_tests: bool = Field(default=False, description=option_table.SKIP_TESTS)
+    select_model: list[str] = _of_plan("select_model", [])
+    restate_model: list[str] = _of_plan("restate_model", [])
+    start: str | None = _of_plan("start", None)
+    end: str | None = _of_plan("end", None)
+    forward_only: bool = _of_plan("forward_only", False)
+    effective_from: str | None = _of_plan("effective_from", None)
+    skip_backfill: bool = _of_plan("skip_backfill", False)
+    empty_backfill: bool = _of_plan("empty_backfill", False)
+    no_gaps: bool = _of_plan("no_gaps", False)
+    accept_loss: bool = _of_plan("accept_loss", False)
+    allow_empty: bool = _of_plan("allow_empty", False)
+    include_unmodified: bool = _of_plan("include_unmodified", True)
     categorize: str | None = Field(
         default=None,
         description="When a person has to decide the category of an edit (`decide`): automatic "
@@ -155,19 +127,12 @@ class PlanConfig(AtOnceConfig):
                 all problems at once.
         """
         problems: list[str] = []
+        given: dict[str, Any] = {
+            row.field: _value(problems, row, getattr(self, row.name))
+            for row in PLAN_OPTIONS.values()
+        }
         options = PlanOptions(
-            start=_read(problems, "start", self.start, written_instant),
-            end=_read(problems, "end", self.end, written_end),
-            restate=tuple(self.restate_model),
-            forward_only=self.forward_only,
-            effective_from=_read(problems, "effective_from", self.effective_from, written_instant),
-            skip_backfill=self.skip_backfill,
-            empty_backfill=self.empty_backfill,
-            no_gaps=self.no_gaps,
-            accept_loss=self.accept_loss,
-            allow_empty=self.allow_empty,
-            select=tuple(self.select_model),
-            include_unmodified=self.include_unmodified,
+            **given,
             strict_columns=configuration.strict_columns,
             decisions=dict(self._decisions(configuration.catalog.name, problems)),
         )
@@ -208,25 +173,6 @@ class PlanConfig(AtOnceConfig):
             yield f"categorize: {self.categorize!r} is none of {', '.join(known)}. {close}".rstrip()
 
 
-def launchpad_words(text: str) -> str:
-    """A text about options of the command line, about those of the launchpad.
-
-    Example: ``--skip-backfill`` is ``skip_backfill``. Whole commands, as `vde plan dev --save FILE`
-    is one, stay as they are: a terminal is where they are given.
-    """
-    return "".join(
-        each if each.startswith(_COMMAND) else _launchpad_options(each)
-        for each in _COMMANDS.split(text)
-    )
-
-
-def _launchpad_options(text: str) -> str:
-    text = text.replace("--no-include-unmodified", "include_unmodified: false")
-    text = text.replace("--categorize automatic", "categorize: automatic")
-    text = _DECIDE.sub(r"decide: {\1: \2}", text)
-    return _OPTION.sub(lambda found: found[1].replace("-", "_"), text)
-
-
 def _read(
     problems: list[str], option: str, text: str | None, read: Callable[[str], _Read]
 ) -> _Read | None:
@@ -238,3 +184,18 @@ def _read(
     except (ValueError, InvalidName) as error:
         problems.append(f"{option}: {error}")
         return None
+
+
+def _value(problems: list[str], row: PlanOption, given: object) -> object:
+    """What an option of a plan says, as `PlanOptions` has it."""
+    match row.sort:
+        case Sort.INSTANT:
+            return _read(problems, row.name, cast("str | None", given), written_instant)
+        case Sort.END:
+            return _read(problems, row.name, cast("str | None", given), written_end)
+        case Sort.SELECTORS:
+            return tuple(cast("list[str]", given))
+        case Sort.FLAG | Sort.SWITCH:
+            return given
+        case unreachable:
+            assert_never(unreachable)

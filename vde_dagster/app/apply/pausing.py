@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.binding import Binding, shown_binding
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
@@ -22,7 +22,7 @@ def pause_models(
         Refused: There is no such environment, or one of the models is not in it or stores no rows.
             Nothing was changed.
     """
-    binding = _bound(services, environment)
+    binding = shown_binding(services, environment)
     problems = [*filter(None, (_why_not(binding, name) for name in names))]
     if problems:
         raise Refused("\n".join([*problems, "Nothing was paused."]))
@@ -63,15 +63,6 @@ def resume_models(
     found = tuple(paused[name] for name in dict.fromkeys(names or paused))
     services.state.resume(environment, [each.model for each in found])
     return found
-
-
-def _bound(services: Services, environment: str) -> Binding:
-    binding = bind_environment(services, environment)
-    if binding is None:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
-    return binding
 
 
 def _why_not(binding: Binding, name: ModelName) -> str:

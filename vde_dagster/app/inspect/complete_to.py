@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.binding import shown_binding
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.holdings import NOTHING
@@ -28,11 +28,7 @@ def complete_to(services: Services, environment: str, name: ModelName) -> dateti
     Raises:
         Refused: There is no such environment or model, or the model has no intervals.
     """
-    binding = bind_environment(services, environment)
-    if binding is None:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
+    binding = shown_binding(services, environment)
     node = binding.node(name)
     if not node.model.kind.is_by_interval:
         raise Refused(f"{name} is {node.model.kind.keyword}, which has no intervals.")

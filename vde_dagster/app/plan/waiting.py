@@ -73,6 +73,11 @@ class Wait:
         """What only another environment fills."""
         return cls(reason=Reason.ENVIRONMENT, name=filler.environment, filler=filler)
 
+    @property
+    def text(self) -> str:
+        """What is waited for, for people."""
+        return str(self)
+
     def __str__(self) -> str:
         start = format_instant(self.start) if self.start else ""
         first = f"{start} to {format_instant(self.end)}" if self.end else ""

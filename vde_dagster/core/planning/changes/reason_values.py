@@ -170,6 +170,11 @@ class Reason:
     before: str = ""
     after: str = ""
 
+    @property
+    def sentence(self) -> str:
+        """The reason for people: see `sentence`."""
+        return sentence(self)
+
 
 def sentence(reason: Reason) -> str:
     """A reason for people: the end of a sentence about the model that changed."""
