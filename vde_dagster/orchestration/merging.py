@@ -141,10 +141,10 @@ def _check_jobs(merged: dg.Definitions, own: Sequence[dg.Definitions]) -> None:
             if found is not None:
                 keys.setdefault(found, []).append(key.to_user_string())
         if len(keys) > 1:
-            found = "; ".join(f"{_cadence(each)}: {some(names, 3)}" for each, names in keys.items())
+            several = "; ".join(f"{_cadence(of)}: {some(names, 3)}" for of, names in keys.items())
             raise Refused(
                 f"the job {job.name} has assets with different partitions, and a run has those of "
-                f"one kind ({found})",
+                f"one kind ({several})",
                 advice="Define a job for each of them. `vde_automation` is a job that computes all "
                 "models that are due or stale, and `vde_plan` one for all that was edited.",
             )
