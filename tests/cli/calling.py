@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from click.testing import CliRunner, Result
 
@@ -23,6 +24,15 @@ def call(*arguments: str | Path) -> Result:
     """Run `vde` in this process."""
     without = {name: None for name in OURS if name != "VDE_DEBUG"}
     return CliRunner(env=without).invoke(vde, [str(each) for each in arguments], prog_name="vde")
+
+
+def facts(*arguments: str | Path, exit_code: int = 0) -> dict[str, Any]:
+    """The JSON document of a command."""
+    done = call(*arguments, "--format", "json")
+    assert done.exit_code == exit_code, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
 
 
 def new_project(folder: Path) -> Path:

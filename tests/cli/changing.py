@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from tests.app.memory_world import RAW, MemoryWorld
-from tests.cli.calling import call
+from tests.cli.calling import facts
 from tests.depth import is_full
 from vde_dagster.app.apply.applying import Report, apply_plan
 from vde_dagster.app.binding import Binding
@@ -217,12 +216,3 @@ def write_files(folder: Path) -> Path:
         "defaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
     )
     return folder
-
-
-def facts(*arguments: str | Path, exit_code: int = 0) -> dict[str, Any]:
-    """The document of a command."""
-    done = call(*arguments, "--format", "json")
-    assert done.exit_code == exit_code, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found

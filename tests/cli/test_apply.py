@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
 from tests.cli.terminal import on_terminal
@@ -37,10 +38,7 @@ def save(folder: Path, *arguments: str, name: str = "plan.json") -> Path:
 
 
 def applied(folder: Path, path: Path) -> dict[str, Any]:
-    done = call("apply", path, "--project", folder, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return document("apply", path, "--project", folder)
 
 
 def revision(folder: Path, environment: str = "prod") -> int:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.app.memory_world import MemoryWorld, build, graph_of
 from tests.app.shop_world import EDITED, SALES, SHOP, day, done, shop_in_production
-from tests.cli.calling import call
-from tests.cli.changing import facts, serve
+from tests.cli.calling import call, facts
+from tests.cli.changing import serve
 
 KEPT = {**SHOP, "sales": SALES.replace("time_column day)", "time_column day, forward_only true)")}
 DAY = "2024-01-02T00:00:00+00:00"

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.app.memory_world import MemoryWorld
-from tests.cli.calling import call
-from tests.cli.changing import InMemory, facts, write_files
+from tests.cli.calling import call, facts
+from tests.cli.changing import InMemory, write_files
 from tests.cli.promoted import edit
 from tests.cli.test_status import advised
 

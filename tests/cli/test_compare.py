@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.project.repositories import AS_SOMEBODY, commit, git, new_repository, write
 
 REVENUE = "models/mart/revenue.sql"
@@ -43,11 +44,7 @@ def replaced(folder: Path, path: str, old: str, new: str) -> None:
 
 
 def facts(*arguments: str | Path) -> dict[str, Any]:
-    done = call("compare", *arguments, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
+    return document("compare", *arguments)
 
 
 def models(*arguments: str | Path) -> dict[str, dict[str, Any]]:

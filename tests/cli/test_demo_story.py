@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import landing
 import pytest
 from demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR, Edit
 
-from tests.cli.calling import call
+from tests.cli.calling import facts
 from vde_dagster.cli.copying import copy_project
 
 EXAMPLE = Path(landing.__file__).parent
@@ -74,7 +73,5 @@ def test_that_the_second_edit_changes_no_row_is_not_seen_in_the_text(folder: Pat
 def compared(folder: Path, edit: Edit) -> dict[str, Any]:
     """What `vde compare` says of the models that an edit changes."""
     assert edit.make(folder)
-    done = call("compare", EXAMPLE, folder, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    models = json.loads(done.stdout)["models"]
-    return {each["name"]: each for each in models if each["change"] != "none"}
+    found = [each["difference"] for each in facts("compare", EXAMPLE, folder)["models"]]
+    return {each["name"]: each for each in found if each["change"] != "none"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.cli.calling import call
-from tests.cli.changing import facts
+from tests.cli.calling import call, facts
 from tests.cli.promoted import promote
 
 

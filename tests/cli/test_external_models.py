@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.landed import make_source, write_project
 from vde_dagster.composition import VdeProject
@@ -35,12 +35,7 @@ def undeclared(tmp_path: Path) -> Path:
 
 
 def create(folder: Path, *arguments: str) -> dict[str, Any]:
-    options = ("--project", folder, "--format", "json")
-    done = call("create-external-models", *arguments, *options)
-    assert done.exit_code == 0, done.stderr
-    facts = json.loads(done.stdout)
-    assert isinstance(facts, dict)
-    return facts
+    return document("create-external-models", *arguments, "--project", folder)
 
 
 def file_of(folder: Path) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 
 REVENUE = Path("models", "mart", "revenue.sql")
@@ -24,10 +25,7 @@ where ordered_on BETWEEN @start_ds and @end_ds   group   by customer
 
 
 def facts(project: Path, *arguments: str | Path) -> dict[str, Any]:
-    done = call("format", *arguments, "--project", project, "--format", "json")
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
+    return document("format", *arguments, "--project", project)
 
 
 def fingerprints(project: Path) -> dict[str, str]:

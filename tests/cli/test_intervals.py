@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.landed import build_project, complete_until, make_source, write_project
 from tests.kept_folder import KeptFolder
@@ -39,11 +40,7 @@ def at(text: str) -> str:
 
 
 def shown(folder: Path, *arguments: str) -> dict[str, Any]:
-    done = call("intervals", *arguments, "--project", folder, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
+    return document("intervals", *arguments, "--project", folder)
 
 
 def models(folder: Path, *arguments: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.app.clean_up.test_janitor import Stuck, promoted_and_removed
-from tests.cli.calling import call
+from tests.cli.calling import call, facts
 from tests.cli.promoted import edit, promote
 from vde_dagster.app.clean_up.janitor import clean_up
 from vde_dagster.app.clean_up.looking import look
@@ -28,14 +28,6 @@ def shop(project: Path) -> Path:
     settings = project / "vde.yaml"
     settings.write_text(settings.read_text() + AT_ONCE)
     return project
-
-
-def facts(*arguments: str | Path) -> dict[str, Any]:
-    done = call(*arguments, "--format", "json")
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
 
 
 def tables(found: dict[str, Any], key: str) -> set[str]:

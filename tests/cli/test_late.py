@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.orchestration.lifecycle_landing import EXAMPLE, landing
@@ -59,10 +59,7 @@ def life(tmp_path: Path) -> Path:
 
 
 def asked(*arguments: str | Path) -> dict[str, Any]:
-    done = call("late", *arguments, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return document("late", *arguments)
 
 
 def test_each_model_with_late_data_has_its_marks_what_is_pending_and_a_decision(

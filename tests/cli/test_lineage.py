@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 
 SCORES = """from vde_dagster import model
@@ -24,11 +24,7 @@ def scores(context):
 
 
 def facts(project: Path, *arguments: str) -> dict[str, Any]:
-    done = call("lineage", *arguments, "--project", project, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
+    return document("lineage", *arguments, "--project", project)
 
 
 def edges(found: dict[str, Any]) -> set[tuple[str, str]]:

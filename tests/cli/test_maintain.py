@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.calling import call
+from tests.cli.calling import call, facts
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
@@ -21,14 +19,6 @@ AT_ONCE = (
     "clean_up: {history: 0 seconds}\nmaintain: {snapshots: 0 seconds, small_files: 2}\n"
     "catalog: {name: maintained}\n"
 )
-
-
-def facts(*arguments: str | Path) -> dict[str, Any]:
-    done = call(*arguments, "--format", "json")
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
 
 
 def test_tables_that_do_not_say_whose_they_are_are_listed_and_left_and_views_maintained(

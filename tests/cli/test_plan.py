@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava, without_java_in_a_process
 from tests.cli.terminal import on_terminal
 from vde_dagster import composition
@@ -37,11 +38,7 @@ ADDED: dict[str, object] = {
 
 
 def planned(project: Path, *arguments: str) -> dict[str, Any]:
-    done = call("plan", *arguments, "--project", project, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    facts = json.loads(done.stdout)
-    assert isinstance(facts, dict)
-    return facts
+    return document("plan", *arguments, "--project", project)
 
 
 def versions(project: Path) -> dict[str, str]:

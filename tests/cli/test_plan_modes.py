@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call, new_project
+from tests.cli.calling import facts as document
 from tests.cli.promoted import edit, promote
 from tests.cli.terminal import on_terminal
 from tests.kept_folder import KeptFolder
@@ -52,9 +53,7 @@ def both_edited(shop: Path) -> Path:
 
 
 def facts(shop: Path, *arguments: str) -> dict[str, Any]:
-    done = call("plan", *arguments, "--project", shop, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found = document("plan", *arguments, "--project", shop)
     return found | {"by_name": {each["name"]: each for each in found["changes"]}}
 
 

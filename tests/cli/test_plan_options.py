@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.promoted import edit, promote
 
 REVENUE = Path("models", "mart", "revenue.sql")
@@ -16,11 +16,7 @@ BEST = Path("models", "mart", "best_customers.sql")
 
 
 def planned(project: Path, *arguments: str, exit_code: int = 0) -> dict[str, Any]:
-    done = call("plan", *arguments, "--project", project, "--format", "json")
-    assert done.exit_code == exit_code, done.stderr
-    facts = json.loads(done.stdout)
-    assert isinstance(facts, dict)
-    return facts
+    return document("plan", *arguments, "--project", project, exit_code=exit_code)
 
 
 def changed(facts: dict[str, Any]) -> set[str]:

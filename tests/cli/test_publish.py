@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.app.memory_world import MemoryWorld
-from tests.cli.calling import call
-from tests.cli.changing import InMemory, facts, write_files
+from tests.cli.calling import call, facts
+from tests.cli.changing import InMemory, write_files
 from tests.cli.promoted import edit, promote
 from tests.cli.test_audits import FAILED, PASSED, record
 from vde_dagster.composition import VdeProject

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.app.memory_world import MemoryWorld
-from tests.cli.calling import call
-from tests.cli.changing import InMemory, facts, write_files
+from tests.cli.calling import call, facts
+from tests.cli.changing import InMemory, write_files
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.worlds.engine import MemoryEngine

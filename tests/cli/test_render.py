@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.landed import build_project, make_source, write_project
 from tests.kept_folder import KeptFolder
@@ -45,11 +46,7 @@ def landed(template: KeptFolder) -> Path:
 
 
 def rendered(folder: Path, *arguments: str) -> dict[str, Any]:
-    done = call("render", *arguments, "--project", folder, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
+    return document("render", *arguments, "--project", folder)
 
 
 def literals(sql: str) -> set[str]:

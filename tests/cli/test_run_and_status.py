@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.app.memory_world import MemoryWorld
-from tests.cli.calling import call, new_project
-from tests.cli.changing import Changing, InMemory, OnSpark, facts, write_files
+from tests.cli.calling import call, facts, new_project
+from tests.cli.changing import Changing, InMemory, OnSpark, write_files
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.kept_folder import KeptFolder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.landed import build_project, make_source, write_project
 from tests.cli.promoted import promote
@@ -33,11 +33,7 @@ def built(template: KeptFolder) -> Path:
 
 
 def shown(folder: Path, *arguments: str) -> dict[str, Any]:
-    done = call("savings", *arguments, "--project", folder, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    facts = json.loads(done.stdout)
-    assert isinstance(facts, dict)
-    return facts
+    return document("savings", *arguments, "--project", folder)
 
 
 def test_what_is_kept_and_shared_is_listed_by_model(built: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import re
 import socket
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
 from vde_dagster.app.apply.plan_files import load_plan
@@ -32,10 +32,7 @@ def edited(project: Path) -> Path:
 
 
 def facts(*words: str, project: Path) -> dict[str, Any]:
-    done = call(*words, "--project", project, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return document(*words, "--project", project)
 
 
 def versions(project: Path, environment: str) -> dict[str, str]:

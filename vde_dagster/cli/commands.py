@@ -55,7 +55,10 @@ COMMANDS: Final = {
 }
 """The summary of each command, in the order in which a new user needs them."""
 
-_MODULES: Final = {"test": "unit_tests", "create-external-models": "external_models"}
+_MODULES: Final = {
+    "test": "vde_dagster.cli.unit_tests",
+    "create-external-models": "vde_dagster.cli.external_models",
+}
 """The modules that are not called as their commands are."""
 
 
@@ -85,8 +88,8 @@ class LazyGroup(Reporting, click.Group):
         """The command of a name; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
-        command = import_module(f"vde_dagster.cli.{module}").command
+        usual = f"vde_dagster.cli.{cmd_name.replace('-', '_')}"
+        command = import_module(_MODULES.get(cmd_name, usual)).command
         assert isinstance(command, click.Command)
         return command
 

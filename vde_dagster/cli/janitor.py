@@ -10,6 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.clean_up_view import print_work
+from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.printing import print_json
 
 if TYPE_CHECKING:
@@ -99,9 +100,5 @@ def _facts_of_work(done: Cleaned) -> dict[str, object]:
 
 
 def _version(key: VersionKey, files: StoredFiles | None = None) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "model": str(key.model),
-        "version": key.version,
-        "table": str(key.table),
-    }
-    return facts if files is None else {**facts, "files": files.count, "bytes": files.size}
+    sizes = {} if files is None else {"files": files.count, "bytes": files.size}
+    return {**fields_of(key), **sizes}

@@ -91,8 +91,8 @@ def _facts(found: Maintenance, *, dry_run: bool) -> dict[str, object]:
 def _table(each: Maintained) -> dict[str, object]:
     key, compacted = each.target.key, each.compacted
     return {
-        "table": str(each.target.stored.name),
-        "model": None if key is None else str(key.model),
+        "table": each.target.stored.name,
+        "model": None if key is None else key.model,
         "version": None if key is None else key.version,
         "is_view": each.target.stored.is_view,
         "files_rewritten": 0 if compacted is None else compacted.files,
