@@ -119,7 +119,7 @@ def plan_run(ui: Ui, _: Flights) -> None:
 def catch_up_run(ui: Ui, flights: Flights) -> None:
     """A session that was launched from the launchpad, with what it found."""
     flights.land("2013-01-04T03:00")
-    ui.launch("prod", "vde_catch_up", "ops: {catch_up: {config: {model: staging.arrivals}}}")
+    ui.launch("prod", "vde_automation", "ops: {run: {config: {only_late_data: true}}}")
     ui.see(ui.page.get_by_text("vde/late_rows_session").first)
 
 

@@ -99,7 +99,7 @@ def test_an_audit_that_finds_rows_is_a_failed_check_with_a_sample(ui: Ui, shop: 
 
 def test_a_catch_up_run_from_the_launchpad_loads_late_rows(ui: Ui, shop: Shop) -> None:
     shop.land_orders([(100, 30.5, 7)], until=48)
-    ui.launch("prod", "vde_catch_up", "ops: {catch_up: {config: {model: staging.orders}}}")
+    ui.launch("prod", "vde_automation", "ops: {run: {config: {only_late_data: true}}}")
     ui.sees("Success")
     ui.sees("vde/late_rows_session")
     ui.open_asset("staging/orders", "partitions")

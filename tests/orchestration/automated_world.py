@@ -19,7 +19,6 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.orchestration.definitions import project_definitions
-from vde_dagster.orchestration.jobs import CATCH_UP_JOB
 from vde_dagster.project.loading import load_files
 
 CONFIGURATION = """\
@@ -97,7 +96,7 @@ class AutomatedWorld:
 
     def launch(self, request: dg.RunRequest, *, fails: bool = False) -> dg.ExecuteInProcessResult:
         """Execute a run that was requested."""
-        job = self.definitions().resolve_job_def(request.job_name or CATCH_UP_JOB)
+        job = self.definitions().resolve_job_def(request.job_name or "")
         result = job.execute_in_process(
             run_config=request.run_config,
             tags=dict(request.tags),

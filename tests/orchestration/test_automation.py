@@ -402,7 +402,6 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
     from dagster._daemon.sensor import execute_sensor_iteration
 
     monkeypatch.setattr("vde_dagster.orchestration.automation.SECONDS", 1)
-    monkeypatch.setattr("vde_dagster.orchestration.sensors.SECONDS", 1)
     later: list[float] = []
     now = "dagster._time._mockable_get_current"
     monkeypatch.setattr(

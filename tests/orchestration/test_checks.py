@@ -18,7 +18,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.acceptances import report_accepted
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.jobs import CATCH_UP_JOB, catch_up_config, run_plan
+from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.orchestration.metadata import FORCE
 
 if TYPE_CHECKING:
@@ -250,8 +250,8 @@ def test_a_catch_up_session_that_is_refused_fails_its_check(
     audited(sample, refused=14)
     sample.apply()
     sample.land((100, 3.25, 7), until=24)
-    job = sample.definitions().resolve_job_def(CATCH_UP_JOB)
-    config = catch_up_config(ModelName("staging", "events"))
+    job = sample.definitions().resolve_job_def(AUTOMATION_JOB)
+    config = {"ops": {"run": {"config": {"only_late_data": True}}}}
     done = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
     assert not done.success
     assert not latest(instance, EVENTS)["not_accepted_values"].passed

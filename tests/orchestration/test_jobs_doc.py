@@ -13,7 +13,6 @@ from dagster_shared.yaml_utils import load_run_config_yaml
 from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, made_in
 from vde_dagster.orchestration.automation import RunJobConfig
-from vde_dagster.orchestration.catch_up_job import CatchUpConfig
 from vde_dagster.orchestration.clean_up_jobs import JanitorConfig, MaintainConfig
 from vde_dagster.orchestration.plan_config import PlanConfig
 from vde_dagster.orchestration.plan_job import ApplyConfig
@@ -27,7 +26,6 @@ CONFIGS = (
     PlanConfig,
     ApplyConfig,
     RunJobConfig,
-    CatchUpConfig,
     JanitorConfig,
     MaintainConfig,
 )
@@ -50,8 +48,7 @@ def test_every_example_of_the_launchpad_runs_in_its_order(shop: Launchpad) -> No
         "vde_plan",
         "vde_apply",
         "vde_automation",
-        "vde_catch_up",
-        "vde_catch_up",
+        "vde_automation",
         "vde_janitor",
         "vde_maintain",
     ]

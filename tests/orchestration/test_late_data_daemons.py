@@ -61,7 +61,7 @@ class Daemon:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds by which Dagster's clock is ahead; a tick is due each second."""
-    monkeypatch.setattr("vde_dagster.orchestration.sensors.SECONDS", 1)
+    monkeypatch.setattr("vde_dagster.orchestration.automation.SECONDS", 1)
     ahead: list[float] = []
     now = "dagster._time._mockable_get_current"
     monkeypatch.setattr(
@@ -116,10 +116,7 @@ def test_a_tick_while_the_run_waits_asks_for_no_other_one(
             later.append(1.1)
             one.pass_tick()
         (run,) = instance.get_runs()
-        assert one.last() == (
-            "SKIPPED",
-            f"staging.events: run {run.run_id[:8]} is loading the new rows",
-        )
+        assert one.last() == ("SKIPPED", f"run {run.run_id[:8]} brings prod up to date")
         assert run_launched(shop.definitions(), instance, run.run_id).is_success
         assert amounts(shop) == [1, 5, 10]
 

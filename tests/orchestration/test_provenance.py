@@ -10,11 +10,10 @@ import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
 
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.jobs import CATCH_UP_JOB, catch_up_config, run_plan
+from vde_dagster.orchestration.jobs import run_plan
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -25,7 +24,7 @@ TOTAL = """\
 MODEL (name mart.total, kind FULL);
 SELECT COUNT(*) AS days, SUM(doubled) AS doubled FROM mart.daily
 """
-CATCH_UP = catch_up_config(ModelName("staging", "events"))
+ONLY_LATE = {"ops": {"run": {"config": {"only_late_data": True}}}}
 
 
 @pytest.fixture
@@ -84,8 +83,8 @@ def test_after_late_rows_what_reads_them_is_stale_until_it_is_computed(
 ) -> None:
     plan(shop)
     shop.land((100, 3.25, 7), until=24)
-    job = shop.definitions().resolve_job_def(CATCH_UP_JOB)
-    assert job.execute_in_process(run_config=CATCH_UP, instance=home).success
+    job = shop.definitions().resolve_job_def(AUTOMATION_JOB)
+    assert job.execute_in_process(run_config=ONLY_LATE, instance=home).success
     assert set(not_fresh(shop, home)) == {"mart/daily/2024-01-01"}
     plan(shop)
     assert not_fresh(shop, home) == {}

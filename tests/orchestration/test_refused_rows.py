@@ -115,7 +115,7 @@ def test_what_a_sensor_leaves_is_tried_all_the_same_by_the_command_that_it_names
     reported = shop.skipped(sensor)
     assert "settled refused its rows, and neither what they follow from nor its audits" in reported
     (command,) = advised(reported)
-    assert command == (["catch-up", "a.kept"] if sensor == LATE else ["run", "prod"])
+    assert command == ["run", "prod"]
     serve(shop.world, monkeypatch)
     done = call(*command, "--project", tmp_path)
     assert done.exit_code == 0, done.output

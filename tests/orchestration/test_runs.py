@@ -51,7 +51,7 @@ def launch(
     *,
     fails: bool = False,
 ) -> dg.ExecuteInProcessResult:
-    result = definitions.resolve_job_def("vde_catch_up").execute_in_process(
+    result = definitions.resolve_job_def(request.job_name or "").execute_in_process(
         run_config=request.run_config, tags=request.tags, instance=instance, raise_on_error=False
     )
     assert result.success is not fails
@@ -76,12 +76,14 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     definitions = applied.definitions()
     nothing = tick(definitions, instance)
     assert isinstance(nothing, str)
-    assert "staging.events: no new snapshot" in nothing
+    assert nothing == "with late data, prod is up to date"
     applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
     request = the_request(tick(definitions, instance))
-    assert request.tags["vde/environment"] == "prod"
-    assert request.tags["vde/project"] == applied.project().configuration.name
     result = launch(definitions, instance, request)
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.tags["vde/environment"] == "prod"
+    assert run.tags["vde/project"] == applied.project().configuration.name
     assert ids(applied) == [*range(24), 100, 101]
     written = {
         event.partition: event.materialization
@@ -106,8 +108,8 @@ def test_a_failed_run_is_requested_again(
     definitions = applied.definitions()
     applied.land((100, 3.25, 7), until=25)
     first = the_request(tick(definitions, instance))
-    wrong = {"ops": {"catch_up": {"config": {"model": "mart.daily"}}}}
-    failed = definitions.resolve_job_def("vde_catch_up").execute_in_process(
+    wrong = {"ops": {"run": {"config": {"only_stale": True, "only_late_data": True}}}}
+    failed = definitions.resolve_job_def("vde_automation").execute_in_process(
         run_config=wrong, tags=first.tags, instance=instance, raise_on_error=False
     )
     assert not failed.success
@@ -116,11 +118,13 @@ def test_a_failed_run_is_requested_again(
     assert second.run_key is not None
     assert second.run_key.endswith(":2")
     # While its run waits or works, nothing is asked for twice.
-    job = definitions.resolve_job_def("vde_catch_up")
-    waiting = instance.create_run_for_job(job, run_config=second.run_config, tags=second.tags)
+    job = definitions.resolve_job_def("vde_automation")
+    waiting = instance.create_run_for_job(
+        job, run_config=second.run_config, tags={**job.tags, **second.tags}
+    )
     answer = tick(definitions, instance)
     assert isinstance(answer, str)
-    assert "is loading the new rows" in answer
+    assert "brings prod up to date" in answer
     instance.delete_run(waiting.run_id)
     launch(definitions, instance, second)
     assert ids(applied) == [*range(24), 100]
@@ -141,7 +145,7 @@ def test_what_a_person_has_to_decide_is_reported_and_not_run(
     applied.delete_event(5)
     answer = tick(definitions, instance)
     assert isinstance(answer, str)
-    assert "staging.events cannot be loaded" in answer
+    assert "staging.events: Iceberg snapshot" in answer
     assert "`vde catch-up staging.events --reload`" in answer
 
 
@@ -429,11 +433,13 @@ def test_a_run_whose_process_was_killed_does_not_block_its_sensor(
     definitions = applied.definitions()
     applied.land((100, 3.25, 7), until=25)
     first = the_request(tick(definitions, instance))
-    job = definitions.resolve_job_def("vde_catch_up")
-    dead = instance.create_run_for_job(job, run_config=first.run_config, tags=first.tags)
+    job = definitions.resolve_job_def("vde_automation")
+    dead = instance.create_run_for_job(
+        job, run_config=first.run_config, tags={**job.tags, **first.tags}
+    )
     started = DagsterEvent(DagsterEventType.RUN_START.value, job_name=dead.job_name)
     instance.report_dagster_event(started, dead.run_id)
-    assert "is loading the new rows" in str(tick(definitions, instance))
+    assert "brings prod up to date" in str(tick(definitions, instance))
     monkeypatch.setattr("vde_dagster.orchestration.attempts.STARTING", timedelta(0))
     second = the_request(tick(definitions, instance))
     assert second.run_key == f"{(first.run_key or '').removesuffix('1')}2"
@@ -451,12 +457,11 @@ def test_a_tick_moves_the_mark_beyond_a_compaction(
     key, source = binding.key(EVENTS_NAME), ModelName("raw", "events")
     before = services.state.marks(key)[source]
     compact(applied)
-    answer = tick(applied.definitions(), instance)
-    assert isinstance(answer, str)
-    assert "add no rows to what is loaded" in answer
+    assert tick(applied.definitions(), instance) == "with late data, prod is up to date"
     after = services.state.marks(key)[source]
     assert after.sequence_number > before.sequence_number
-    assert "no new snapshot of the source" in str(tick(applied.definitions(), instance))
+    assert tick(applied.definitions(), instance) == "with late data, prod is up to date"
+    assert services.state.marks(key)[source] == after
 
 
 def compact(sample: Sample) -> None:

@@ -210,7 +210,7 @@ def test_the_location_of_dev_does_not_compute_what_production_lacks(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("job", ["vde_plan", "vde_automation", "vde_catch_up"])
+@pytest.mark.parametrize("job", ["vde_plan", "vde_automation"])
 def test_the_jobs_of_dev_leave_it_alone(
     shared: "Sample", instance: dg.DagsterInstance, job: str
 ) -> None:

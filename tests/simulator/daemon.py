@@ -14,7 +14,6 @@ from tests.app.memory_world import MemoryWorld
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.simulator.commands import Models
 from tests.simulator.typed import write_project
-from vde_dagster.orchestration.jobs import CATCH_UP_JOB
 
 
 @dataclass
@@ -44,7 +43,7 @@ class Daemon:
             answer = sensor.evaluate_tick(context)
         ended = []
         for request in answer.run_requests or ():
-            job = definitions.resolve_job_def(request.job_name or CATCH_UP_JOB)
+            job = definitions.resolve_job_def(request.job_name or "")
             logging.disable(logging.CRITICAL)
             try:
                 done = job.execute_in_process(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -36,11 +36,9 @@ class Attempts:
     """The runs for one piece of work so far.
 
     ``ended`` counts those that ended, the last one at ``last_end`` (UTC; None for none).
-    ``under_way`` is the short id of one that waits or works.
     """
 
     ended: int = 0
-    under_way: str | None = None
     last_end: datetime | None = None
 
     @property
@@ -60,17 +58,6 @@ class Attempts:
         if again is None or again <= now:
             return ""
         return f"after {format_instant(again.replace(microsecond=0))} UTC"
-
-
-def attempts_with(instance: dg.DagsterInstance, tag: str, value: str, *, is_held: bool) -> Attempts:
-    """The runs that have a tag with this value.
-
-    ``is_held`` if somebody has the lease that a run takes when it begins to work.
-    """
-    records = instance.get_run_records(dg.RunsFilter(tags={tag: value}))
-    alive = [each for each in records if is_alive(each, is_held=is_held)]
-    ended = ended_attempts([each for each in records if each not in alive], work=value)
-    return replace(ended, under_way=alive[0].dagster_run.run_id[:8] if alive else None)
 
 
 def is_alive(run: dg.RunRecord, *, is_held: bool) -> bool:

@@ -4,6 +4,9 @@ A tick plans a run from metadata and the state, without Spark, and requests it i
 something to do. The run plans again, so it does what is due and stale when it starts. What a run
 leaves undone is noted in a tag of it, by model: a model that fails is retried after a pause that
 grows, together with the models that wait for it, and all others go on.
+
+The sensor of late data is the same for models with late data alone. While the automation is
+switched on it does nothing: each model has one launcher.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
@@ -23,7 +26,7 @@ from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.inputs.staying import is_computed
 from vde_dagster.app.inspect.interval_report import waiting_lines, waiting_models
-from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
+from vde_dagster.app.plan.work_tokens import plan_token, work_of, work_tokens
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused, VdeError
 from vde_dagster.core.graph.graph import Node
@@ -34,8 +37,12 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import run_markdown
 from vde_dagster.core.planning.plan_text import nothing_to_run
 from vde_dagster.core.planning.setting_aside import set_aside
-from vde_dagster.core.planning.stages import awaited, filled_by, work_stages
-from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
+from vde_dagster.core.time.intervals import Interval, subtract
+from vde_dagster.orchestration._unpublished import (
+    HIDDEN_JOB,
+    UnresolvedAssetJob,
+    is_switched_on,
+)
 from vde_dagster.orchestration.attempts import SECONDS, ended_attempts, is_alive
 from vde_dagster.orchestration.failures import failures, secrets_hidden
 from vde_dagster.orchestration.location import Location, automation_sensor_name
@@ -49,11 +56,12 @@ from vde_dagster.orchestration.metadata import (
 )
 from vde_dagster.orchestration.partitions import partitions_of
 from vde_dagster.orchestration.plan_config import AtOnceConfig
-from vde_dagster.orchestration.plan_events import done_metadata, plan_events
+from vde_dagster.orchestration.plan_events import PlanEvents, done_metadata, plan_events
 from vde_dagster.ports.state import environment_resource
 
 AUTOMATION_JOB: Final = "vde_automation"
 RUN_OP: Final = "run"
+_ONLY_LATE_DATA: Final = {"ops": {RUN_OP: {"config": {"only_late_data": True}}}}
 _REMEMBERED: Final = 200
 """How many of the last runs are searched for failed models."""
 _MOST_SHOWN: Final = 10
@@ -80,19 +88,27 @@ class RunJobConfig(AtOnceConfig):
     only_stale: bool = Field(
         default=False, description="Compute only what is late or changed upstream."
     )
+    only_late_data: bool = Field(
+        default=False,
+        description="Compute only models with late data: what is due, late or changed upstream.",
+    )
     explain: bool = Field(default=False, description="Only show what would be computed, and why.")
 
     def wanted(self) -> Wanted:
         """What the run computes.
 
         Raises:
-            Refused: Both options are set.
+            Refused: Several of these options are set.
         """
-        if self.no_stale and self.only_stale:
-            raise Refused("no_stale and only_stale exclude each other.")
-        if self.no_stale:
-            return Wanted.DUE
-        return Wanted.STALE if self.only_stale else Wanted.DUE_AND_STALE
+        asked = {
+            "no_stale": (self.no_stale, Wanted.DUE),
+            "only_stale": (self.only_stale, Wanted.STALE),
+            "only_late_data": (self.only_late_data, Wanted.LATE_DATA),
+        }
+        found = {name: wanted for name, (is_set, wanted) in asked.items() if is_set}
+        if len(found) > 1:
+            raise Refused(f"{' and '.join(found)} exclude each other.")
+        return next(iter(found.values()), Wanted.DUE_AND_STALE)
 
 
 def build_automation_job(location: Location) -> dg.JobDefinition:
@@ -135,7 +151,7 @@ def _run(
     waiting = waiting_lines(waiting_models(location.project.services, plan))
     shown["vde/plan"] = dg.MetadataValue.md(run_markdown(plan, waiting))
     if plan.is_empty:
-        shown["vde/reason"] = f"nothing to do: {_why_nothing(location, plan)}"
+        shown["vde/reason"] = f"nothing to do: {_why_nothing(location, plan, wanted)}"
         yield dg.Output(None, metadata=shown)
         return
     if config.explain:
@@ -145,20 +161,59 @@ def _run(
     try:
         yield from events.carried_out(context, plan, concurrency)
     finally:
-        _note_undone(location, context, plan, wanted)
+        _note_undone(location, context, plan, events)
     yield dg.Output(None, metadata=shown | done_metadata(events.done))
 
 
 def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition:
     """The sensor that launches an environment's models when they are due or stale.
 
-    It is stopped at first: looking at a project in a UI must not start runs and Spark. Apart from
-    its job it targets the models that it launches, so that their pages in the UI show it.
+    Apart from its job it targets the models that it launches, so that their pages in the UI show
+    it.
     """
+    return _sensor(
+        automation_sensor_name(location.environment),
+        location,
+        job,
+        Wanted.DUE_AND_STALE,
+        "Finds what is due by its cron, and what is late or changed upstream, from metadata and "
+        "without Spark, and requests one run for all of it.",
+    )
+
+
+def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition | None:
+    """The sensor of an environment's models with late data alone; None where it computes none."""
+    if not any(node.model.late_data for node in launched_by_automation(location)):
+        return None
+    return _sensor(
+        f"vde_late_data_{location.environment}",
+        location,
+        job,
+        Wanted.LATE_DATA,
+        "Finds new and late rows of models with late data in the sources' Iceberg metadata, "
+        "without Spark, and requests one run for all of them.",
+    )
+
+
+def _sensor(
+    name: str, location: Location, job: dg.JobDefinition, wanted: Wanted, description: str
+) -> dg.SensorDefinition:
+    """A sensor that launches what is wanted.
+
+    It is stopped at first: looking at a project in a UI must not start runs and Spark. A person
+    switches it on once, in the UI or with ``dagster sensor start``; Dagster remembers that.
+    """
+    every = wanted is Wanted.DUE_AND_STALE
 
     @secrets_hidden()
     def tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         services, environment = location.project.services, location.environment
+        other = automation_sensor_name(environment)
+        if not every and is_switched_on(context, other):
+            return dg.SkipReason(
+                f"the sensor {other} is switched on: it launches models with late data together "
+                "with all others, so this one launches nothing. Switch this one off."
+            )
         if not services.state.revision(environment):
             return dg.SkipReason(
                 f"{environment} shows nothing yet: run `vde plan {environment}`, or materialize "
@@ -169,10 +224,10 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
         if busy:
             return dg.SkipReason(busy)
         list_late_data(services)
-        due = _due(location, runs)
+        due = _due(location, runs, wanted)
         if due.plan.is_empty:
             end_without_work(services, due.plan)
-            return dg.SkipReason(_why_nothing(location, due.plan, due.pauses))
+            return dg.SkipReason(_why_nothing(location, due.plan, wanted, due.pauses))
         # Runs that were killed count, too: a run key that was used once starts nothing.
         same = dg.RunsFilter(tags={AUTOMATION: _who(location), WORK: due.token})
         attempts = ended_attempts(context.instance.get_run_records(same), work=due.token)
@@ -184,17 +239,17 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
         return dg.RunRequest(
             run_key=f"{environment}:{due.token}:{attempts.ended + 1}",
             job_name=job.name,
+            run_config={} if every else _ONLY_LATE_DATA,
             tags={WORK: due.token},
         )
 
     return dg.SensorDefinition(
-        name=automation_sensor_name(location.environment),
+        name=name,
         evaluation_fn=tick,
-        jobs=[job, *_shown_jobs(location)],
+        jobs=[job, *_shown_jobs(location)] if every else [job],
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.STOPPED,
-        description="Finds what is due by its cron, and what is late or changed upstream, from "
-        "metadata and without Spark, and requests one run for all of it.",
+        description=description,
     )
 
 
@@ -231,7 +286,7 @@ def _plan_of_run(location: Location, context: dg.OpExecutionContext, wanted: Wan
     """The plan of a run; one that a person launched or repeats retries failed models, too."""
     if _is_repeated(context) or WORK not in context.run.tags:
         return plan_run(location.project.services, location.environment, wanted)
-    return _due(location, _runs(context.instance, location)).plan
+    return _due(location, _runs(context.instance, location), wanted).plan
 
 
 def _is_repeated(context: dg.OpExecutionContext) -> bool:
@@ -239,10 +294,10 @@ def _is_repeated(context: dg.OpExecutionContext) -> bool:
     return bool(context.run.parent_run_id or context.run.tags.get(PARENT_RUN))
 
 
-def _due(location: Location, runs: Sequence[dg.RunRecord]) -> Due:
+def _due(location: Location, runs: Sequence[dg.RunRecord], wanted: Wanted) -> Due:
     """What is to be done now, without models that failed and are not retried yet."""
     services = location.project.services
-    plan = plan_run(services, location.environment)
+    plan = plan_run(services, location.environment, wanted)
     tokens = work_tokens(services, plan)
     pauses = dict(_pauses(services, location.environment, runs, tokens))
     left = set_aside(plan, pauses.keys(), "it waits until the failed model is tried again")
@@ -255,12 +310,15 @@ def _pauses(
     runs: Sequence[dg.RunRecord],
     tokens: Mapping[ModelName, str],
 ) -> Iterator[tuple[ModelName, str]]:
-    """The models whose same work earlier runs have left undone, and when it is tried again."""
+    """The models whose work earlier runs have left undone, and when the same is tried again."""
     undone = [(each, _undone(each)) for each in runs if _tag(each, UNDONE)]
-    binding = bind_environment(services, environment) if undone else None
-    for name, token in tokens.items() if undone else ():
+    failed = {name for _, left in undone for name in left}
+    binding = bind_environment(services, environment) if failed else None
+    for name, token in tokens.items():
+        if str(name) not in failed:
+            continue
         tried = ended_attempts([run for run, left in undone if left.get(str(name)) == token])
-        refused = _refused(services, binding, name) if tried.ended else ""
+        refused = _refused(services, binding, name)
         pause = tried.pause(datetime.now(UTC))
         if refused:
             yield name, f"{refused}; `vde run {environment}` tries it all the same"
@@ -274,23 +332,22 @@ def _refused(services: Services, binding: Binding | None, name: ModelName) -> st
 
 
 def _note_undone(
-    location: Location, context: dg.OpExecutionContext, plan: Plan, wanted: Wanted
+    location: Location, context: dg.OpExecutionContext, plan: Plan, events: PlanEvents
 ) -> None:
-    """Tag a run with those of its models that still have work and wait for no other of them.
+    """Tag a run with those of its models that it began and that still have work.
 
     What is noted is what the next run would do: the work is the same only if no input changes.
     """
-    tried = {change.name for change in plan.backfills}
+    done: dict[ModelName, list[Interval]] = {}
+    for each in events.done:
+        done.setdefault(each.key.model, []).extend(entry.interval for entry in each.entries)
+    begun = (each for each in plan.backfills if each.name in events.begun)
+    left = {each.name: subtract(work_of(each), done.get(each.name, ())) for each in begun}
+    left = {name: intervals for name, intervals in left.items() if intervals}
     with suppress(VdeError):  # then the run counts as an attempt at all of its work
-        services = location.project.services
-        after = plan_run(services, location.environment, wanted)
-        left = {each.name for each in after.backfills if each.name in tried}
-        filled = filled_by(after)
-        work = [each for each in work_stages(after) if each.model in left]
-        first = [each.model for each in work if left.isdisjoint(awaited(after, each, filled))]
-        tokens = work_tokens(services, after)
-        if first:
-            written = json.dumps({str(name): tokens[name] for name in sorted(first)})
+        tokens = work_tokens(location.project.services, plan, left)
+        if tokens:
+            written = json.dumps({str(name): tokens[name] for name in sorted(tokens)})
             context.instance.add_run_tags(context.run_id, {UNDONE: written})
 
 
@@ -312,7 +369,10 @@ def _under_way(location: Location, runs: Sequence[dg.RunRecord]) -> str:
 
 
 def _why_nothing(
-    location: Location, plan: Plan, pauses: Mapping[ModelName, str] | None = None
+    location: Location,
+    plan: Plan,
+    wanted: Wanted,
+    pauses: Mapping[ModelName, str] | None = None,
 ) -> str:
     """Why there is nothing to do, for people."""
     reasons = {str(name): why for name, why in (pauses or {}).items()}
@@ -322,9 +382,11 @@ def _why_nothing(
         if change.staleness is not None and change.staleness.kept:
             reasons.setdefault(str(change.name), change.staleness.why_kept)
     for name, waits in waiting_models(location.project.services, plan):
-        reasons.setdefault(str(name), f"waits: {'; '.join(map(str, waits))}")
+        if wanted is not Wanted.LATE_DATA or plan.graph[name].model.late_data is not None:
+            reasons.setdefault(str(name), f"waits: {'; '.join(map(str, waits))}")
     if not reasons:
-        return nothing_to_run(plan, waits=False)
+        said = nothing_to_run(plan, waits=False)
+        return said if wanted is not Wanted.LATE_DATA else f"with late data, {said}"
     lines = [f"{name}: {why}" for name, why in reasons.items()]
     return "; ".join(first(lines, _MOST_SHOWN, "and {:,} more models"))
 

@@ -14,8 +14,11 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
-from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor
-from vde_dagster.orchestration.catch_up_job import build_catch_up_job
+from vde_dagster.orchestration.automation import (
+    build_automation_job,
+    build_automation_sensor,
+    build_late_data_sensor,
+)
 from vde_dagster.orchestration.clean_up_jobs import (
     build_clean_up_schedules,
     build_janitor_job,
@@ -27,7 +30,6 @@ from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import open_location
 from vde_dagster.orchestration.plan_job import build_apply_job, build_plan_job
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
-from vde_dagster.orchestration.sensors import build_late_data_sensor
 from vde_dagster.orchestration.status_checks import build_status_checks
 from vde_dagster.orchestration.status_sensor import build_status_sensor
 from vde_dagster.orchestration.translator import VdeTranslator
@@ -137,25 +139,24 @@ def _definitions(
     project: VdeProject, environment: str, translator: VdeTranslator | None
 ) -> dg.Definitions:
     location = open_location(project, environment_name(environment), translator)
-    catch_up, automation = build_catch_up_job(location), build_automation_job(location)
+    automation = build_automation_job(location)
     janitor, maintain = build_janitor_job(location), build_maintain_job(location)
     jobs = [
         build_plan_job(location),
         build_apply_job(location),
         automation,
-        catch_up,
         janitor,
         maintain,
     ]
     sensors = [
         build_automation_sensor(location, automation),
-        build_late_data_sensor(location, catch_up) if catch_up is not None else None,
+        build_late_data_sensor(location, automation),
         build_status_sensor(location),
     ]
     return dg.Definitions(
         assets=build_assets(location),
         asset_checks=build_status_checks(location),
-        jobs=[each for each in jobs if each is not None],
+        jobs=jobs,
         sensors=[each for each in sensors if each is not None],
         schedules=build_clean_up_schedules(location, janitor=janitor, maintain=maintain),
         resources={

@@ -29,16 +29,13 @@ from vde_dagster.core.planning.stages import Closing, WorkStage, awaited, filled
 from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.metadata import PLAN, run_tags
+from vde_dagster.orchestration.metadata import PLAN, Metadata, run_tags, session_metadata
 from vde_dagster.orchestration.plan_events import PlanEvents
 from vde_dagster.orchestration.reporting import report_views
 from vde_dagster.orchestration.run_launcher import PROCESS
-from vde_dagster.orchestration.session_events import outcome_metadata, session_events
 from vde_dagster.orchestration.translating import asset_keys, check_names, project_translator
 from vde_dagster.state.processes import this_process
 
-CATCH_UP_JOB: Final = "vde_catch_up"
-CATCH_UP_OP: Final = "catch_up"
 _PLAN_JOB: Final = "vde_plan"
 _PROMOTE_OP: Final = "promote"
 _PRIORITY: Final = "dagster/priority"
@@ -115,22 +112,27 @@ def run_catch_up(
     ours = project_translator(project.configuration)
     keys = asset_keys(ours, project, binding, naming)
     names = check_names(ours, project, binding, naming, keys)
+    home, services = project.configuration.home, project.services
+    events = PlanEvents(services=services, home=home, keys=keys, names=names)
     errors = _Errors()
     outcomes: list[Evaluated | NothingToLoad] = []
 
-    @dg.op(name=CATCH_UP_OP, out=dg.Out(dg.Nothing))
+    @dg.op(name="catch_up", out=dg.Out(dg.Nothing))
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
-        def load() -> Evaluated | NothingToLoad:
-            outcomes.append(catch_up(project.services, binding, name, reload=reload))
-            return outcomes[-1]
+        def loaded() -> Iterator[Evaluated]:
+            outcome = catch_up(services, binding, name, reload=reload)
+            outcomes.append(outcome)
+            if isinstance(outcome, Evaluated):
+                yield outcome
+            else:
+                context.log.info(f"{name}: nothing to load: {outcome.reason}")
 
         with errors.kept():
-            outcome = yield from session_events(
-                context, project.services, binding, name, keys=keys, names=names, load=load
-            )
-            yield dg.Output(None, metadata=outcome_metadata(outcome))
+            audits = events.watched(binding, [name])
+            yield from events.of(context, lambda: binding, loaded(), audits)
+            yield dg.Output(None, metadata=_outcome_metadata(outcomes[-1]))
 
-    @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
+    @dg.job(name="vde_catch_up", executor_def=dg.in_process_executor)
     def catch_up_job() -> None:
         run_session()
 
@@ -139,6 +141,14 @@ def run_catch_up(
     if errors.raised:
         raise errors.raised[0]
     return outcomes[-1]
+
+
+def _outcome_metadata(outcome: Evaluated | NothingToLoad) -> Metadata:
+    """What a session found, for the step that ran it."""
+    if isinstance(outcome, NothingToLoad):
+        return {"vde/reason": outcome.reason}
+    session = session_metadata(outcome.session) if outcome.session is not None else {}
+    return {"vde/rows_written": outcome.rows, **session}
 
 
 def _execute(
@@ -188,11 +198,6 @@ class _WithoutRawErrors:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
-
-
-def catch_up_config(*names: ModelName) -> dict[str, object]:
-    """The run configuration of these models' sessions, and of those that track them."""
-    return {"ops": {CATCH_UP_OP: {"config": {"models": [str(name) for name in names]}}}}
 
 
 @dataclass(kw_only=True)
@@ -249,7 +254,7 @@ class _PlanRun:
         if walk.concurrency.models == 1:
             return cls(walk=walk, events=events)
         work = [each.model for each in walk.stages if isinstance(each, WorkStage)]
-        audits = dict(zip(work, events.watched(walk, work), strict=True))
+        audits = dict(zip(work, events.watched(walk.binding, work), strict=True))
         return cls(walk=walk, events=events, audits=audits)
 
     def job(self) -> dg.JobDefinition:
@@ -276,7 +281,9 @@ class _PlanRun:
     def _op(self, stage: WorkStage | Closing, *, at: int, first: bool) -> dg.OpDefinition:
         def run(context: dg.OpExecutionContext) -> Iterator[object]:
             with self.errors.kept(), self.walk.visit(stage) as steps:
-                yield from self.events.of(context, self.walk, steps, self._audits(stage))
+                yield from self.events.of(
+                    context, lambda: self.walk.binding, steps, self._audits(stage)
+                )
             yield dg.Output(None)
 
         name, description = _op_of(stage, self.walk.plan)
@@ -293,7 +300,7 @@ class _PlanRun:
         if not isinstance(stage, WorkStage):
             return []
         known = self.audits.get(stage.model)
-        return self.events.watched(self.walk, [stage.model]) if known is None else [known]
+        return self.events.watched(self.walk.binding, [stage.model]) if known is None else [known]
 
 
 def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
 import dagster as dg
 
-from vde_dagster.app.apply.applying import Walk, walking
+from vde_dagster.app.apply.applying import walking
 from vde_dagster.app.apply.visitor import Applying
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -19,13 +19,12 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.core.planning.stages import Stage
+from vde_dagster.core.planning.stages import Stage, WorkStage
 from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.known_events import Event, events_of
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import Keys, Metadata
+from vde_dagster.orchestration.metadata import SESSION, Keys, Metadata
 from vde_dagster.orchestration.provenance import input_provenance
-from vde_dagster.orchestration.session_events import tag_session
 from vde_dagster.orchestration.step_log import log_units, logged_progress
 
 
@@ -39,6 +38,7 @@ class PlanEvents:
         names: What the checks of models are called where a translator changes that.
         timed: The models whose assets have a freshness policy of a translator.
         done: The units of work that are done; it grows.
+        begun: The models that were begun; it grows.
     """
 
     services: Services
@@ -46,6 +46,7 @@ class PlanEvents:
     names: CheckNames = field(default_factory=dict)
     timed: frozenset[ModelName] = frozenset()
     done: list[Evaluated] = field(default_factory=list)
+    begun: set[ModelName] = field(default_factory=set)
     _inputs: dict[ModelName, dict[str, str]] = field(default_factory=dict)
     _began: dict[ModelName, float] = field(default_factory=dict)
     _reported: dict[ModelName, float] = field(default_factory=dict)
@@ -62,11 +63,12 @@ class PlanEvents:
             walking(self.services, plan, self.visit, concurrency=concurrency) as walk,
             closing(walk.rest()) as steps,
         ):
-            yield from self.of(context, walk, steps, self.watched(walk, models))
+            audits = self.watched(walk.binding, models)
+            yield from self.of(context, lambda: walk.binding, steps, audits)
 
-    def watched(self, walk: Walk, models: Iterable[ModelName]) -> list[AuditWatch]:
+    def watched(self, binding: Binding, models: Iterable[ModelName]) -> list[AuditWatch]:
         """What audits find in some models from now on; asked for before they are evaluated."""
-        return [AuditWatch.begin(self.services, walk.binding, each) for each in models]
+        return [AuditWatch.begin(self.services, binding, each) for each in models]
 
     def visit(self, work: Applying, stage: Stage) -> Iterator[Evaluated]:
         """Run a stage of the walk, and note when its model began.
@@ -74,6 +76,8 @@ class PlanEvents:
         In the thread that runs it: if several models are evaluated at once, the thread that reports
         them may come to a unit of work long after that is done.
         """
+        if isinstance(stage, WorkStage):
+            self.begun.add(stage.model)
         for evaluated in work.visit(stage):
             self._began.setdefault(evaluated.key.model, time.time() - evaluated.seconds)
             yield evaluated
@@ -81,19 +85,24 @@ class PlanEvents:
     def of(
         self,
         context: dg.OpExecutionContext,
-        walk: Walk,
+        binding: Callable[[], Binding],
         steps: Iterable[Evaluated],
         audits: Sequence[AuditWatch],
     ) -> Iterator[object]:
-        """The events of units of work of a walk, and of what audits of some models found."""
+        """The events of units of work, and of what audits of some models found.
+
+        ``binding`` says what the environment runs by now: a walk may adopt versions on its way.
+        """
         already = len(self.done)
         try:
             with logged_progress(context.log, self.services.engine.progress):
                 for evaluated in steps:
                     self.done.append(evaluated)
-                    log_units(context.log, self.services, walk.binding, [evaluated])
-                    tag_session(context, evaluated)
-                    yield from self._written(context, walk.binding, evaluated)
+                    log_units(context.log, self.services, binding(), [evaluated])
+                    if evaluated.session is not None:
+                        tag = f"{SESSION}{evaluated.key.model}"
+                        context.instance.add_run_tags(context.run_id, {tag: evaluated.work_id})
+                    yield from self._written(context, binding(), evaluated)
                     self._reported[evaluated.key.model] = time.time()
         except VdeError:
             yield from check_events(audits, self.keys, names=self.names)

@@ -99,7 +99,7 @@ def test_rows_of_hours_that_are_not_loaded_yet_need_no_session() -> None:
     found = detect(services, bound(services), NAME)
     assert isinstance(found, NothingToLoad)
     assert found.has_moved
-    note_detected(services, bound(services), NAME, found)
+    note_detected(services, bound(services))
     world.land((10.4, 2), until=11)
     caught_up(world)
     assert amounts(world) == sorted([*TEN, 1, 2])

@@ -62,9 +62,9 @@ def limited() -> Graph:
     return graph_of({"kept": text}, limits)
 
 
-def refused(world: MemoryWorld, *, of_session: bool = False) -> str:
+def refused(world: MemoryWorld) -> str:
     services = world.services()
-    return still_refused(services, bound(services), NAME, of_session=of_session)
+    return still_refused(services, bound(services), NAME)
 
 
 def loaded() -> MemoryWorld:
@@ -86,7 +86,7 @@ def test_rows_are_refused_until_their_source_has_others() -> None:
     assert refused(world) == ""
     world.land((1.7, 100), until=2)
     fail(world)
-    assert refused(world, of_session=True).startswith("accepted_range refused its rows")
+    assert refused(world).startswith("accepted_range refused its rows")
     world.land((1.8, 5), until=2)
     assert refused(world) == ""
     fail(world)
@@ -110,8 +110,7 @@ def test_what_a_person_evaluated_says_nothing_about_the_next_session() -> None:
     services = world.services()
     with pytest.raises(AuditFailed):
         evaluate(services, bound(services), NAME, Interval(hour_of(0), hour_of(1)))
-    assert refused(world) != ""
-    assert refused(world, of_session=True) == ""
+    assert refused(world) == ""
 
 
 @pytest.mark.full

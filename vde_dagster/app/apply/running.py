@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import Enum
 
 from vde_dagster.app.binding import bind_plan, stored_graph
+from vde_dagster.app.catch_up.sessions import note_detected
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
@@ -18,6 +19,8 @@ from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.remembered_looks import new_looks
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.setting_aside import left_as_it_is, without_lost
@@ -30,6 +33,8 @@ class Wanted(Enum):
     DUE_AND_STALE = "due and stale"
     DUE = "due"
     STALE = "stale"
+    LATE_DATA = "late data"
+    """What is due, late or stale in models with late data, and nothing of any other model."""
 
 
 def plan_run(
@@ -53,7 +58,9 @@ def plan_run(
             f"{environment}` makes it."
         )
     graph, stays = stored_graph(shown.snapshots, services.models), bounds_of(shown.snapshots)
-    plan = plan_environment(services, graph, environment, options, paced=True, stays=stays)
+    plan = plan_environment(
+        services, graph, environment, options, paced=True, stays=stays, only=_only(graph, wanted)
+    )
     changes = tuple(_narrowed(each, wanted) for each in plan.changes)
     narrowed = replace(plan, changes=changes, paced=True)
     left = tuple(each for each in plan.dropped_tables if each not in narrowed.rebuilds)
@@ -66,8 +73,12 @@ def end_without_work(services: Services, plan: Plan) -> None:
 
     Much may have been recorded since the last look, by backfills of single assets, say. A promotion
     decides which inputs its versions are fresh against, so nothing is stored during one or after.
+    High-water marks move beyond changes of which no session loads anything.
     """
-    seen = new_looks(services, bind_plan(plan)) if plan.is_empty else {}
+    binding = bind_plan(plan)
+    if plan.is_empty:
+        note_detected(services, binding)
+    seen = new_looks(services, binding) if plan.is_empty else {}
     if not seen:
         return
     resource, ttl = environment_resource(plan.environment), services.lease_ttl
@@ -78,9 +89,15 @@ def end_without_work(services: Services, plan: Plan) -> None:
             services.state.record_looks(seen)
 
 
+def _only(graph: Graph, wanted: Wanted) -> frozenset[ModelName] | None:
+    if wanted is not Wanted.LATE_DATA:
+        return None
+    return frozenset(node.name for node in graph if node.model.late_data is not None)
+
+
 def _narrowed(change: ModelChange, wanted: Wanted) -> ModelChange:
     match wanted:
-        case Wanted.DUE_AND_STALE:
+        case Wanted.DUE_AND_STALE | Wanted.LATE_DATA:
             return change
         case Wanted.DUE:
             why = "--no-stale leaves it as it is"

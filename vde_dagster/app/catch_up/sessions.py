@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.appended_rows import appended_rows
-from vde_dagster.app.catch_up.detecting import detect, loaded_late
+from vde_dagster.app.catch_up.detecting import detect, late_models, loaded_late
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.stateful_session import run_stateful
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -32,6 +32,7 @@ from vde_dagster.app.evaluate.pinned_reading import (
 )
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
+from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
@@ -43,6 +44,7 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.stateless import added_ranges
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo, WaitingRows
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
+from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName, TableName
@@ -149,20 +151,26 @@ def _all_but_what_waits(
         return done
 
 
-def note_detected(
-    services: Services, binding: Binding, name: ModelName, decision: NothingToLoad
-) -> None:
+def note_detected(services: Services, binding: Binding) -> None:
     """Record what was found of which nothing is loaded, unless somebody writes the version.
 
     Whoever writes it records it, or else the next look does.
     """
-    key = binding.key(name)
-    if not _is_news(services, key, decision):
-        return
-    with suppress(Conflict), writing(services, binding, key) as lease:
-        now = detect(services, binding, name)
-        if isinstance(now, NothingToLoad):
-            _record_detected(services, key, now, lease)
+    names = late_models(binding)
+    owners = services.state.owners(binding.key(name) for name in names)
+    pauses = services.state.pauses(binding.environment) if names else {}
+    seen = Seen.above(services, binding, names)
+    for name in names:
+        key = binding.key(name)
+        if name in pauses or not may_write(binding.environment, owners.get(key)):
+            continue
+        decision = detect(services, binding, name, seen=seen)
+        if not (isinstance(decision, NothingToLoad) and _is_news(services, key, decision)):
+            continue
+        with suppress(Conflict), writing(services, binding, key) as lease:
+            now = detect(services, binding, name)
+            if isinstance(now, NothingToLoad):
+                _record_detected(services, key, now, lease)
 
 
 def _record_detected(

@@ -15,15 +15,13 @@ from vde_dagster.core.ledger.unit_of_work import Ending, UnitOfWork
 from vde_dagster.core.names import ModelName
 
 
-def still_refused(
-    services: Services, binding: Binding, name: ModelName, *, of_session: bool = False
-) -> str:
+def still_refused(services: Services, binding: Binding, name: ModelName) -> str:
     """Why the same rows would be refused again, for people; empty if they may not be.
 
     It would if the newest unit of work of the version was refused, what its query and its audits
     read has the same rows now, and the model is what it was: any edit of it counts, also one of its
-    owner. A session loads all that is known, so that the next one has these rows, too:
-    ``of_session`` asks whether the newest unit of work was one.
+    owner. A session loads all that is known, so that the next one has these rows, too; it may have
+    none of those of a single interval that was evaluated by hand.
 
     Raises:
         Refused: A source does not exist any more.
@@ -34,7 +32,7 @@ def still_refused(
     newest = next(iter(services.state.audited(binding.key(name), limit=1)), None)
     if newest is None or not newest.refused_branch:
         return ""
-    if of_session and newest.intent.session is None:
+    if binding.node(name).model.late_data is not None and newest.intent.session is None:
         return ""
     if not _is_same_again(services, binding, name, newest):
         return ""

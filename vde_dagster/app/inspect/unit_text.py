@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, assert_never
+from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import as_sentence
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
-from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.listing import plural
 from vde_dagster.core.names import ModelName
@@ -36,19 +35,6 @@ def unit_to_do(binding: Binding, name: ModelName, interval: Interval) -> str:
     """What an evaluation of a model is about to read for an interval, from the model alone."""
     inputs = ", ".join(_inputs(binding, name, interval, {}))
     return f"{_head(name, interval)}: {f'reads {inputs}' if inputs else 'reads no table'}"
-
-
-def decision_text(name: ModelName, decision: Decision) -> str:
-    """What a catch-up session of a model would do now."""
-    match decision:
-        case NothingToLoad(reason=reason):
-            return f"{name}: nothing to load: {reason}"
-        case Stop(reason=reason, advice=advice):
-            return f"{name} cannot be loaded: {as_sentence(reason)} {as_sentence(advice)}".rstrip()
-        case Load():
-            return f"{name}: a session would {'; '.join(_session(decision, is_done=False))}"
-        case unreachable:
-            assert_never(unreachable)
 
 
 def _head(name: ModelName, interval: Interval) -> str:
@@ -94,8 +80,8 @@ def _ranges(times: Sequence[Interval]) -> str:
     return " and ".join(map(_interval, times))
 
 
-def _session(session: Load, *, is_done: bool = True) -> Iterator[str]:
-    """What a catch-up session found in its sources, and did or would do."""
+def _session(session: Load) -> Iterator[str]:
+    """What a catch-up session found in its sources, and did."""
     for each in session.sources:
         before, rows = each.before, sum(uri.rows for uri in each.evidence)
         since = f"from Iceberg snapshot {before.iceberg_snapshot_id} " if before is not None else ""
@@ -103,10 +89,10 @@ def _session(session: Load, *, is_done: bool = True) -> Iterator[str]:
         late = f": {plural(rows, 'row')} in {partitions}" if each.evidence else ""
         yield f"read {each.name} {since}to Iceberg snapshot {each.after.iceberg_snapshot_id}{late}"
     if session.rewrite:
-        yield f"{'overwrote' if is_done else 'overwrite'} what is loaded, since {session.rewrite}"
+        yield f"overwrote what is loaded, since {session.rewrite}"
     if session.fill:
         of = f"{session.only.name} " if len(session.sources) == 1 else ""
-        yield f"{'loaded' if is_done else 'load'} whole: {of}{_ranges(session.fill)}"
+        yield f"loaded whole: {of}{_ranges(session.fill)}"
     if session.pending:
         yield f"left pending: {pending_text(session.pending)}"
 

@@ -64,6 +64,7 @@ def plan_environment(
     given: Mapping[ModelName, ModelSnapshot] | None = None,
     stays: Mapping[ModelName, Bounded] | None = None,
     effective_from: Mapping[ModelName, datetime] | None = None,
+    only: frozenset[ModelName] | None = None,
 ) -> Plan:
     """The plan that makes an environment show a project's models, as the options say.
 
@@ -82,6 +83,8 @@ def plan_environment(
         stays: The bounds that models keep, see `bounded_models`; None if a person plans.
         effective_from: From when on forward-only changes of these models count, if the option for
             all of them does not say so.
+        only: The models that may be computed; the others count as loaded up to where they are. None
+            for all.
 
     Raises:
         OptionsRefused: The options make no sense together, or not for this environment.
@@ -93,7 +96,7 @@ def plan_environment(
     basis = basis_of(services, environment, options)
     models = resolve_models(services, bounded_graph(graph, {}), basis, given)
     models = bounded_models(services, basis, models, stays)
-    looked = _look(services, basis, models, effective_from or {})
+    looked = _look(services, basis, models, effective_from or {}, only)
     pace = pace_of(services, looked.now) if paced else None
     plan = make_plan(
         plan_id=services.ids.new(),
@@ -133,6 +136,7 @@ def _look(
     basis: Basis,
     models: Models,
     effective_from: Mapping[ModelName, datetime],
+    only: frozenset[ModelName] | None,
 ) -> _Looked:
     """Look up the versions' loaded intervals, and whether their tables and views exist."""
     graph, snapshots = models.graph, models.snapshots
@@ -145,7 +149,8 @@ def _look(
     naming = services.naming if stays else None
     look = look_at_catalog(services, graph, snapshots, loaded, shown=basis.own, naming=naming)
     holdings = holdings_of(services, basis.environment, snapshots, look.left(loaded))
-    holdings = replace(holdings, writes=holdings.writes - reading_bounded(graph, snapshots))
+    writes = holdings.writes - reading_bounded(graph, snapshots)
+    holdings = replace(holdings, writes=writes if only is None else writes & only)
     planned = Planned(
         environment=basis.environment,
         own=basis.own,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from vde_dagster.app.services import Services
@@ -11,29 +11,33 @@ from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, merge
 
 _LENGTH: Final = 16
 
 
-def work_tokens(services: Services, plan: Plan) -> dict[ModelName, str]:
+def work_tokens(
+    services: Services, plan: Plan, left: Mapping[ModelName, Sequence[Interval]] | None = None
+) -> dict[ModelName, str]:
     """A token for the work on each model that a plan fills.
 
     It depends on the version, the intervals and the state of the tables that are read (the number
     of the last change of a model's ledger, the Iceberg snapshot of a source), and on the work on
     models that are filled first. So new data is new work. The version's own rows are no part of
     it: if work leaves as much to do as before, the token stays the same.
+
+    With what is ``left`` of some models' work, once that of the models upstream is done, the tokens
+    are those of this work, which a later plan would have again.
     """
-    read = {
-        change.name: sorted(tables_read(plan.graph, plan.graph[change.name]))
-        for change in plan.backfills
-    }
+    work = {each.name: work_of(each) for each in plan.backfills} if left is None else left
+    read = {name: sorted(tables_read(plan.graph, plan.graph[name])) for name in work}
     inputs = _input_tokens(services, plan, {name for each in read.values() for name in each})
     tokens: dict[ModelName, str] = {}
-    for change in plan.backfills:
-        upstream = read[change.name]
-        first = [tokens[each] for each in upstream if each in tokens]
-        tokens[change.name] = _short(*_parts(change), *(inputs[each] for each in upstream), *first)
+    for name, intervals in work.items():
+        upstream = read[name]
+        first = [tokens[each] for each in upstream if each in tokens and left is None]
+        parts = (str(name), plan.snapshots[name].key.version, *map(str, intervals))
+        tokens[name] = _short(*parts, *(inputs[each] for each in upstream), *first)
     return tokens
 
 
@@ -50,12 +54,10 @@ def plan_token(plan: Plan, tokens: Mapping[ModelName, str]) -> str:
     )
 
 
-def _parts(change: ModelChange) -> Iterator[str]:
-    found = change.staleness
-    yield from (str(change.name), change.version or "", "missing", *_texts(change.missing))
-    yield from ("restated", *_texts(change.restated))
-    if found is not None:
-        yield from ("session" if found.session else "stale", *_texts(found.intervals))
+def work_of(change: ModelChange) -> tuple[Interval, ...]:
+    """The intervals that a plan fills, or adds late rows to; for whatever reason."""
+    late = change.staleness.intervals if change.staleness is not None else ()
+    return merge((*change.to_evaluate, *late))
 
 
 def _input_tokens(
@@ -72,10 +74,6 @@ def _input_tokens(
             key = plan.snapshots[name].key
             found[name] = f"{name} {key.version} {loaded.get(key, NOTHING).number}"
     return found
-
-
-def _texts(intervals: Iterable[Interval]) -> Iterator[str]:
-    return map(str, intervals)
 
 
 def _short(*parts: str) -> str:

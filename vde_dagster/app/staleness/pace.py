@@ -39,8 +39,7 @@ class Pace:
     def bounded(self, planned: Planned, node: Node, found: Staleness, upstream: Times) -> Staleness:
         """The part of a version's stale intervals that a plan evaluates; the rest is kept.
 
-        A table that can only be rebuilt whole is rebuilt as soon as some of it may be. A session
-        loads what is new in its source, which nothing holds back.
+        A table that can only be rebuilt whole is rebuilt as soon as some of it may be.
 
         Args:
             planned: The plan's models.
@@ -49,7 +48,7 @@ class Pace:
             upstream: The times at which tables that it reads may get other rows by the plan.
                 Whether they really do is found out by `ready`.
         """
-        if not _is_bound(node) or found.session or not found.intervals:
+        if not _is_bound(node) or not found.intervals:
             return found
         decided = self._decided(
             planned.graph, node, list(self._changed(planned, node, found, upstream))
@@ -124,4 +123,7 @@ def pace_of(services: Services, now: datetime | None) -> Pace:
 
 
 def _is_bound(node: Node) -> bool:
+    """Whether anything holds a model back; a session loads what is late at once."""
+    if node.model.late_data is not None:
+        return False
     return node.model.freshness is not None or node.model.updates_on is UpdatesOn.ALL
