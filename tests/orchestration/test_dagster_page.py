@@ -11,10 +11,7 @@ from typing import Any, Final
 
 import dagster as dg
 import pytest
-import yaml
 
-from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.jobs import catch_up_config
 from vde_dagster.orchestration.reporting import Limits
 from vde_dagster.orchestration.status_checks import StatusCheck
 
@@ -76,13 +73,6 @@ def test_the_limits_of_reporting_are_those_of_the_code() -> None:
     assert f"| the newest {limits.partitions} partitions of a model |" in PAGE
     assert limits.settled.total_seconds() == 60
     assert "| a minute after a result was recorded |" in PAGE
-
-
-def test_the_configuration_of_a_catch_up_run_is_what_the_job_takes() -> None:
-    examples = re.findall(r"```yaml\n(ops:\n.*?)```", PAGE, flags=re.DOTALL)
-    assert [yaml.safe_load(each) for each in examples] == [
-        catch_up_config(ModelName("staging", "arrivals"))
-    ]
 
 
 @pytest.mark.full

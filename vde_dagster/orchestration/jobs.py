@@ -112,8 +112,8 @@ def run_catch_up(
     ours = project_translator(project.configuration)
     keys = asset_keys(ours, project, binding, naming)
     names = check_names(ours, project, binding, naming, keys)
-    home, services = project.configuration.home, project.services
-    events = PlanEvents(services=services, home=home, keys=keys, names=names)
+    services = project.services
+    events = PlanEvents(services=services, keys=keys, names=names)
     errors = _Errors()
     outcomes: list[Evaluated | NothingToLoad] = []
 
