@@ -49,7 +49,6 @@ class MemoryMaintenance:
                 branches={f"w_{name}": at for name, at in table.branches.items()},
                 tags=dict(table.tags),
                 left_at=dict(table.left_at),
-                announced=table.announced[1] if table.announced is not None else frozenset(),
                 metadata=_state(table),
             )
 

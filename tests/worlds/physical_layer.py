@@ -93,6 +93,5 @@ class MemoryPhysicalLayer:
             location=location,
             is_view=False,
             state=table.properties.get(STATE, ""),
-            iceberg_snapshots=frozenset(table.snapshots),
             branches=tuple(table.branches),
         )

@@ -45,8 +45,7 @@ class IcebergMaintenance:
         table = self._load(name)
         if table is None:
             return None
-        announced = expiring.announcement(table)
-        found = history_of(table, frozenset() if announced is None else announced.ids)
+        found = history_of(table)
         is_sql = isinstance(self._layer, SqlPhysicalLayer)
         return found if is_sql or self._layer is None else replace(found, never_expires=_NEVER)
 

@@ -101,7 +101,7 @@ def _rows(manifest: ManifestFile, io: FileIO) -> list[str]:
     return [entry.data_file.file_path for entry in entries]
 
 
-def history_of(table: Table, announced: frozenset[int]) -> TableHistory:
+def history_of(table: Table) -> TableHistory:
     """The Iceberg snapshots that a table retains."""
     metadata = table.metadata
     refs = {name: each for name, each in metadata.refs.items() if name != MAIN_BRANCH}
@@ -119,7 +119,6 @@ def history_of(table: Table, announced: frozenset[int]) -> TableHistory:
             if each.snapshot_ref_type is SnapshotRefType.TAG
         },
         left_at=_left_at(metadata),
-        announced=announced,
         metadata=table.metadata_location,
     )
 

@@ -48,7 +48,6 @@ def stored_table(name: TableName, table: Table) -> StoredTable:
         location=table.metadata.location,
         is_view=False,
         state=table.properties.get(STATE, ""),
-        iceberg_snapshots=frozenset(each.snapshot_id for each in table.metadata.snapshots),
         branches=branches(table),
     )
 

@@ -17,10 +17,10 @@ class StoredTable:
     """A table or view as its metadata describes it.
 
     ``state`` is the id of the state that made it, empty where it has none. ``text`` is what a view
-    selects, ``iceberg_snapshots`` are those that a table retains, and ``branches`` the units of
-    work that have a branch of it. ``beside`` is another table whose files are in its folder, such
-    as one that a person has renamed; empty where there is none. ``is_dropped`` is set for a view of
-    which the catalog has nothing any more, and only files are left.
+    selects, and ``branches`` are the units of work that have a branch of it. ``beside`` is another
+    table whose files are in its folder, such as one that a person has renamed; empty where there is
+    none. ``is_dropped`` is set for a view of which the catalog has nothing any more, and only files
+    are left.
     """
 
     name: TableName
@@ -29,7 +29,6 @@ class StoredTable:
     is_view: bool
     state: str = ""
     text: str = ""
-    iceberg_snapshots: frozenset[int] = frozenset()
     branches: tuple[str, ...] = ()
     beside: str = ""
     is_dropped: bool = False

@@ -30,13 +30,11 @@ Ask = Callable[[str, Collection[TableName], int], Asked]
 class HeldAudits:
     """The results in the order of the model's audits.
 
-    ``interval`` is the time that they are about, and what the time macros of audits stood for; it
-    restricts the rows if ``is_restricted``.
+    ``interval`` is the time that they are about, and what the time macros of audits stood for.
     """
 
     node: Node
     interval: Interval
-    is_restricted: bool
     results: tuple[AuditResult, ...]
 
     @property
@@ -88,9 +86,7 @@ def audit_held(
     audits = audits_of(binding.graph, name, times, processed=processed)
     tables = {each: binding.table(each) for audit in audits for each in audit.reads}
     results = tuple(_result(ask, audit, key.table, tables, inside, limit=limit) for audit in audits)
-    return HeldAudits(
-        node=node, interval=asked, is_restricted=interval is not None, results=results
-    )
+    return HeldAudits(node=node, interval=asked, results=results)
 
 
 def _inside(node: Node, interval: Interval) -> exp.Expr:

@@ -30,7 +30,6 @@ class TableHistory:
     - ``head`` is the current one, of the branch `main`; None if there is none.
     - ``branches`` are those of the other branches, ``tags`` those of the tags.
     - ``left_at`` is when `main` moved away from one for the last time, as far as that is known.
-    - ``announced`` are those whose expiry was announced and not finished.
     - ``metadata`` identifies the state of the table that this was read from.
     - ``never_expires`` is why the catalog lets none of them expire; empty if it does.
     """
@@ -40,7 +39,6 @@ class TableHistory:
     branches: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
     left_at: Mapping[int, datetime] = field(default_factory=dict)
-    announced: frozenset[int] = frozenset()
     metadata: str = ""
     never_expires: str = ""
 

@@ -247,11 +247,6 @@ def _arguments(tokens: Sequence[Token], opening: int) -> Iterator[list[Token]]:
     yield argument
 
 
-def signs_in(tokens: Sequence[Token]) -> int:
-    """How many plus signs precede operands; the parser leaves them out."""
-    return sum(_is_sign(tokens, at) for at in range(len(tokens)))
-
-
 def _is_sign(tokens: Sequence[Token], at: int) -> bool:
     before = tokens[at - 1].token_type if at else TokenType.L_PAREN
     return tokens[at].token_type is TokenType.PLUS and before in _BEFORE_OPERANDS
