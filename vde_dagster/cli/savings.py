@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli import options, timing
-from vde_dagster.cli.printing import as_text, console, instant, note, print_json
+from vde_dagster.cli.printing import as_text, console, instant, note, print_json, table
 
 if TYPE_CHECKING:
     from vde_dagster.core.ledger.savings import Saved
@@ -62,14 +62,8 @@ def _sum(saved: Saved) -> dict[str, object]:
 
 
 def _print(rows: list[dict[str, object]], title: str) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for name in rows[0]:
-        right = name in ("intervals", "hours", "rows", "seconds")
-        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    numbers = ("intervals", "hours", "rows", "seconds")
+    shown = table(*rows[0], title=title, right=numbers, whole=[*rows[0]])
     for row in rows:
-        table.add_row(*(Text("" if cell is None else as_text(cell)) for cell in row.values()))
-    console().print(table)
+        shown.add_row(*map(as_text, row.values()))
+    console().print(shown)
