@@ -62,6 +62,11 @@ _MODULES: Final = {
 """The modules that are not called as their commands are."""
 
 
+def module_of(name: str) -> str:
+    """The module of a command, which has it as ``command``."""
+    return _MODULES.get(name, f"vde_dagster.cli.{name.replace('-', '_')}")
+
+
 class Reporting(click.Command):
     """A command whose failures leave through `failures`."""
 
@@ -88,8 +93,7 @@ class LazyGroup(Reporting, click.Group):
         """The command of a name; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        usual = f"vde_dagster.cli.{cmd_name.replace('-', '_')}"
-        command = import_module(_MODULES.get(cmd_name, usual)).command
+        command = import_module(module_of(cmd_name)).command
         assert isinstance(command, click.Command)
         return command
 
