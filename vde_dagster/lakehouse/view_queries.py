@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.core.sql.table_names import meaning_of_name
+from vde_dagster.core.sql.table_names import common_table_of
 
 AT_ONCE: Final = 200
 """Namespaces that are looked at by one statement, so as they are at one moment."""
@@ -42,6 +42,6 @@ def _names_all(sql: str) -> bool:
     """Whether every table is named with its catalog."""
     try:
         tables = [*read_spark(sql).find_all(exp.Table)]
-        return all(each.catalog or meaning_of_name(each) is not None for each in tables)
+        return all(each.catalog or common_table_of(each) is not None for each in tables)
     except SQL_ERRORS:
         return False

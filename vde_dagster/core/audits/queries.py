@@ -22,7 +22,7 @@ from vde_dagster.core.audits.values import (
 from vde_dagster.core.audits.written import THIS, filled
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.rendering import replace_tables, spark_text, with_own_names
-from vde_dagster.core.sql.table_names import meaning_of_name
+from vde_dagster.core.sql.table_names import common_table_of
 
 
 def failing_rows(audit: Audit) -> exp.Query:
@@ -136,8 +136,8 @@ def _over(
 
 
 def _is_placeholder(table: exp.Table) -> bool:
-    named = not table.db and table.name.lower() == THIS_MODEL
-    return named and meaning_of_name(table) is None
+    alone = not table.db and table.name.lower() == THIS_MODEL
+    return alone and common_table_of(table) is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

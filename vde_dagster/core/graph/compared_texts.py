@@ -12,12 +12,11 @@ from datetime import date, timedelta
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.checks import place_in
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.lineage import outputs_of, source_of
+from vde_dagster.core.graph.lineage import outputs_of
 from vde_dagster.core.graph.render_model import inlined_models
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import schema_of
@@ -32,6 +31,9 @@ from vde_dagster.core.sql.compared_bounds import (
 from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.spark.names import KnownTables
+from vde_dagster.core.sql.spark.scopes import Scopes
+from vde_dagster.core.sql.table_names import query_of
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
@@ -110,11 +112,7 @@ class _Tracer:
         self.query = with_types(
             node.canonical.expression.copy(), schema=schema_of(columns, "spark"), dialect="spark"
         )
-        self.scopes = traverse_scope(self.query)
-        self.around: dict[int, Scope] = {}
-        for scope in self.scopes:
-            for column in scope.columns:
-                self.around.setdefault(id(column), scope)
+        self.scopes = Scopes(KnownTables({}))
         self.followed: set[tuple[int, str]] = set()
 
     def texts(self, value: exp.Expr) -> Iterator[_Text]:
@@ -160,41 +158,37 @@ class _Tracer:
 
     def definitions(self, column: exp.Column) -> Iterator[tuple[_Tracer, _Definition]]:
         """What a column is in the queries or the table that it comes from."""
-        scope = self.around.get(id(column))
-        source = None if scope is None else source_of(scope, column.table)
-        if isinstance(source, Scope):
+        source = self.scopes.source_of(column)
+        if source is not None and query_of(source) is not None:
             yield from self.outputs(source, column.name.lower())
             return
-        table = None if source is None else model_name_of(source)
+        table = model_name_of(source) if isinstance(source, exp.Table) else None
         node = self.graph[table] if table is not None and table in self.graph else None
         if node is not None and node.canonical is not None and node.model.kind.is_inlined:
             inner = _Tracer(self.graph, node)
-            yield from inner.outputs(inner.scopes[-1], column.name.lower())
+            yield from inner.outputs(inner.query, column.name.lower())
         else:
             yield self, table
 
-    def outputs(self, scope: Scope, name: str) -> Iterator[tuple[_Tracer, _Definition]]:
+    def outputs(self, source: exp.Expr, name: str) -> Iterator[tuple[_Tracer, _Definition]]:
         """What a column of a query's rows is in each of its SELECTs."""
-        names = outputs_of(scope)
+        names, query = outputs_of(source), query_of(source) or source
         at = names.index(name) if name in names else len(names)
-        if (id(scope), name) in self.followed:
+        if (id(query), name) in self.followed:
             return  # a recursive query meets itself: it adds nothing new
-        self.followed.add((id(scope), name))
-        for branch in _branches(scope):
-            query = branch.expression
-            if isinstance(query, exp.Query) and at < len(query.selects):
-                yield self, query.selects[at].unalias()
-            else:
-                yield self, None  # EXPLODE and its like
-        self.followed.discard((id(scope), name))
+        self.followed.add((id(query), name))
+        for select in _branches(query):
+            yield self, select.selects[at].unalias() if at < len(select.selects) else None
+        self.followed.discard((id(query), name))
 
 
-def _branches(scope: Scope) -> Iterator[Scope]:
+def _branches(query: exp.Expr) -> Iterator[exp.Query]:
     """The SELECTs of a query, each of a set operation."""
-    if not scope.set_operation_scopes:
-        yield scope
-    for each in scope.set_operation_scopes:
-        yield from _branches(each)
+    inner = query.unnest()
+    if isinstance(inner, exp.SetOperation):
+        yield from (each for side in (inner.this, inner.expression) for each in _branches(side))
+    elif isinstance(inner, exp.Query):
+        yield inner
 
 
 def _is_day(value: exp.Expr) -> bool:

@@ -12,12 +12,15 @@ from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 from sqlglot import exp
-from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.select_clauses import listed_columns
+from vde_dagster.core.sql.spark.names import KnownTables
+from vde_dagster.core.sql.spark.scopes import Scopes
+from vde_dagster.core.sql.table_names import query_of
 
 T = TypeVar("T")
 ColumnOf = tuple[ModelName, str]
@@ -210,7 +213,7 @@ def _children(graph: Graph) -> dict[ModelName, list[ModelName]]:
 def column_lineage(query: exp.Query) -> dict[str, tuple[ColumnOf, ...]]:
     """The parents' columns behind each output column, sorted; none for a constant.
 
-    Linear in the size of the query for each output column at most once per scope.
+    Linear in the size of the query for each output column at most once per query in it.
 
     Args:
         query: Canonical: every column is bound to its table or sub-query, no star is left.
@@ -253,93 +256,81 @@ class _Origins:
 
 
 def trace_columns(query: exp.Query, tracing: Tracing[T]) -> dict[str, T]:
-    """What is found of each output column, through the scopes of a canonical query."""
-    scopes = traverse_scope(query)
-    if not scopes:
-        return {}
-    tracer = _Tracer({id(scope.expression): scope for scope in scopes}, tracing)
-    top = scopes[-1]
-    return {name: tracer.output(top, position) for position, name in enumerate(outputs_of(top))}
+    """What is found of each output column, through the sources of a canonical query."""
+    tracer = _Tracer(tracing)
+    return {name: tracer.output(query, at) for at, name in enumerate(outputs_of(query))}
 
 
 @dataclass(slots=True)
 class _Tracer(Generic[T]):
-    """Follows columns through scopes; each column of each scope is followed once."""
+    """Follows columns through queries; each column of each query is followed once."""
 
-    scopes: dict[int, Scope]
     tracing: Tracing[T]
+    scopes: Scopes = field(default_factory=lambda: Scopes(KnownTables({})))
     known: dict[tuple[int, int], T] = field(default_factory=dict)
 
-    def output(self, scope: Scope, position: int) -> T:
-        """What is found of one output column of a scope."""
-        key = (id(scope), position)
+    def output(self, query: exp.Expr, position: int) -> T:
+        """What is found of one output column of a query, or of a function in FROM."""
+        query = query.unnest()
+        key = (id(query), position)
         if key not in self.known:
             self.known[key] = self.tracing.united([])  # a recursive query meets itself
-            self.known[key] = self._output(scope, position)
+            self.known[key] = self._output(query, position)
         return self.known[key]
 
-    def _output(self, scope: Scope, position: int) -> T:
-        if scope.set_operation_scopes:
-            return self.tracing.united(
-                [self.output(branch, position) for branch in scope.set_operation_scopes]
-            )
-        expression = scope.expression
-        if not isinstance(expression, exp.Query):  # EXPLODE and its like: all that it unfolds
-            return self._expression(scope, expression)
-        selects = expression.selects
+    def _output(self, query: exp.Expr, position: int) -> T:
+        if isinstance(query, exp.SetOperation):
+            sides = (query.this, query.expression)
+            return self.tracing.united([self.output(each, position) for each in sides])
+        if not isinstance(query, exp.Query):  # EXPLODE and its like: all that it unfolds
+            return self._expression(query)
+        selects = query.selects
         if position < len(selects):
-            return self._expression(scope, selects[position])
+            return self._expression(selects[position])
         return self.tracing.united([])
 
-    def _expression(self, scope: Scope, expression: exp.Expr) -> T:
-        return self.tracing.computed(expression, list(self._read(scope, expression)))
+    def _expression(self, expression: exp.Expr) -> T:
+        return self.tracing.computed(expression, list(self._read(expression)))
 
-    def _read(self, scope: Scope, expression: exp.Expr) -> Iterator[T]:
+    def _read(self, expression: exp.Expr) -> Iterator[T]:
         for node in expression.walk(prune=lambda each: isinstance(each, exp.Query)):
             if isinstance(node, exp.Query):
-                inner = self.scopes.get(id(node.unnest()))
-                if inner is not None and inner is not scope:
-                    for position, _ in enumerate(outputs_of(inner)):
-                        yield self.output(inner, position)
+                for position, _ in enumerate(outputs_of(node)):
+                    yield self.output(node, position)
             elif isinstance(node, exp.Column):
-                yield from self._column(scope, node)
+                yield from self._column(node)
 
-    def _column(self, scope: Scope, column: exp.Column) -> Iterator[T]:
-        source = source_of(scope, column.table)
-        if isinstance(source, exp.Table):
-            name = model_name_of(source)
-            if name is not None:
-                yield self.tracing.leaf((name, column.name.lower()), _scan(scope, source))
-        elif isinstance(source, Scope):
+    def _column(self, column: exp.Column) -> Iterator[T]:
+        source, name = self.scopes.source_of(column), column.name.lower()
+        query = None if source is None else query_of(source)
+        if source is None:
+            return
+        if query is not None:
             outputs = outputs_of(source)
-            if column.name.lower() in outputs:
-                yield self.output(source, outputs.index(column.name.lower()))
-            elif not isinstance(source.expression, exp.Query):
-                yield self.output(source, 0)
+            if name in outputs:
+                yield self.output(query, outputs.index(name))
+        elif not isinstance(source, exp.Table):
+            yield self.output(source, 0)
+        elif (table := model_name_of(source)) is not None:
+            yield self.tracing.leaf((table, name), self._scan(source))
+
+    def _scan(self, table: exp.Table) -> int:
+        """Which of the scans of its table that a SELECT has it is; the first one is 0."""
+        select = table.find_ancestor(exp.Select)
+        sources = self.scopes.sources_in(select) if select is not None else ()
+        tables = [each for each in sources if isinstance(each, exp.Table)]
+        same = [id(each) for each in tables if model_name_of(each) == model_name_of(table)]
+        return same.index(id(table)) if id(table) in same else 0
 
 
-def _scan(scope: Scope, table: exp.Table) -> int:
-    """Which of the scans of its table that a scope has it is; the first one is 0."""
-    tables = [each for each in scope.sources.values() if isinstance(each, exp.Table)]
-    same = [id(each) for each in tables if model_name_of(each) == model_name_of(table)]
-    return same.index(id(table)) if id(table) in same else 0
-
-
-def outputs_of(scope: Scope) -> list[str]:
-    """The names of a scope's columns; those that its alias lists win over its own."""
-    names = [*scope.outer_columns]
-    if isinstance(scope.expression, exp.Query):
-        own = [each.lower() for each in scope.expression.named_selects]
-        return [each.lower() for each in names] + own[len(names) :]
-    return [each.lower() for each in names]
-
-
-def source_of(scope: Scope, alias: str) -> exp.Table | Scope | None:
-    """What an alias stands for: here, or in a query around this one."""
-    around: Scope | None = scope
-    while around is not None:
-        found = around.sources.get(alias)
-        if isinstance(found, exp.Table | Scope):
-            return found
-        around = around.parent
-    return None
+def outputs_of(source: exp.Expr) -> list[str]:
+    """The names of a query's columns in lower case; those that an alias in FROM lists go first."""
+    query = query_of(source) or source
+    around = query.parent if isinstance(source, exp.Table) else None
+    names = [*listed_columns(source)]
+    for each in (around, query.unnest()):
+        if isinstance(each, exp.CTE):
+            names += listed_columns(each)[len(names) :]
+        elif isinstance(each, exp.Query):
+            names += [name.lower() for name in each.named_selects[len(names) :]]
+    return names

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import TIME_MACROS, borders_in
+from vde_dagster.core.sql.reads.conditions import conjuncts
 
 
 def why_not_once(query: exp.Query) -> str:
@@ -39,19 +40,8 @@ def is_by_time(query: exp.Query) -> bool:
 
 
 def _all_bounds(query: exp.Query) -> list[tuple[exp.Column, exp.Expr]]:
-    return [each for part in _conditions(query.args.get("where")) for each in _bounds(part)]
-
-
-def _conditions(where: exp.Expr | None) -> Iterator[exp.Expr]:
-    """The conditions that all have to be true of a row."""
-    node = where.this if isinstance(where, exp.Where | exp.Paren) else where
-    if isinstance(node, exp.Paren):
-        yield from _conditions(node)
-    elif isinstance(node, exp.And):
-        yield from _conditions(node.left)
-        yield from _conditions(node.right)
-    elif node is not None:
-        yield node
+    where = query.args.get("where")
+    return [each for part in conjuncts(where.this) for each in _bounds(part)] if where else []
 
 
 def _bounds(condition: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:

@@ -24,7 +24,7 @@ from vde_dagster.core.sql.spark.column_words import words_in
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.spark.scopes import Columns, Reference, Scopes
 from vde_dagster.core.sql.statement_tables import written_tables
-from vde_dagster.core.sql.table_names import meaning_of_name
+from vde_dagster.core.sql.table_names import common_table_of
 from vde_dagster.core.sql.text import (
     MacroPlace,
     Piece,
@@ -183,7 +183,7 @@ def _named_tables(
         if not all(isinstance(each, exp.Identifier) for each in parts):
             continue  # a table function
         alone = len(parts) == 1
-        if alone and (table.name.lower() in temporary or meaning_of_name(table) is not None):
+        if alone and (table.name.lower() in temporary or common_table_of(table) is not None):
             continue
         try:
             name = ModelName.of([each.name for each in parts]).within(catalog)

@@ -18,7 +18,7 @@ from vde_dagster.core.sql.macros import (
     timestamp_literal,
     timestamp_ntz_literal,
 )
-from vde_dagster.core.sql.table_names import meaning_of_name
+from vde_dagster.core.sql.table_names import common_table_of
 from vde_dagster.core.time.formats import ISO_DATE, first_written
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import Interval
@@ -157,7 +157,7 @@ def with_own_names(statement: exp.Expr) -> exp.Expr:
     There, the names of queries that were inlined in one another may clash.
     """
     named = statement.copy()
-    meant = [(each, meaning_of_name(each)) for each in named.find_all(exp.Table) if not each.db]
+    meant = [(each, common_table_of(each)) for each in named.find_all(exp.Table) if not each.db]
     every = list(named.find_all(exp.CTE))
     taken = {each.name.lower() for each, _ in meant} | {each.alias.lower() for each in every}
     seen: set[str] = set()

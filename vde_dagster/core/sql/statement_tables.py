@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
-from vde_dagster.core.sql.table_names import definition_of, meaning_of_name
+from vde_dagster.core.sql.table_names import definition_of
 
 
 def written_tables(statement: exp.Expr) -> Iterator[exp.Table]:
@@ -52,7 +52,7 @@ def defined_tables(statements: Iterable[exp.Expr]) -> frozenset[ModelName]:
         for statement in statements
         if (body := definition_of(statement)) is not None
         for table in body.find_all(exp.Table)
-        if table.db and meaning_of_name(table) is None
+        if table.db
         if (name := model_name_of(table)) is not None
     )
 

@@ -52,8 +52,8 @@ def _spell_alike(query: exp.Query) -> None:
     The case of names does not count in Spark, but it does in sqlglot's scopes.
     """
     for table in query.find_all(exp.Table):
-        meant = meaning_of_name(table) if isinstance(table.this, exp.Identifier) else None
-        if meant is not None and not table.db and table.name != meant.alias:
+        meant = common_table_of(table)
+        if meant is not None and table.name != meant.alias:
             table.this.set("this", meant.alias)
 
 
@@ -70,7 +70,7 @@ def project_names_of_statement(
     body = named if _is_about_tables(named) else definition_of(named)
     for table in list(body.find_all(exp.Table)) if body is not None else []:
         alone = isinstance(table.this, exp.Identifier) and not table.db
-        if alone and table.name.lower() not in temporary and meaning_of_name(table) is None:
+        if alone and table.name.lower() not in temporary and common_table_of(table) is None:
             table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
     return named
 
@@ -126,11 +126,10 @@ def tables_of(query: exp.Query) -> list[exp.Table]:
     ]
 
 
-def meaning_of_name(table: exp.Table) -> exp.Expr | None:
-    """The common table expression that a name without a schema stands for, by SQL's scopes.
-
-    None where it names a table.
-    """
+def common_table_of(table: exp.Table) -> exp.Expr | None:
+    """The common table expression that a table's name stands for, by SQL's scopes; else None."""
+    if table.db or not isinstance(table.this, exp.Identifier):
+        return None
     inside: exp.Expr = table
     while (around := inside.parent) is not None:
         for cte in reversed(_defined(around, inside)):
@@ -138,6 +137,20 @@ def meaning_of_name(table: exp.Table) -> exp.Expr | None:
                 return cte
         inside = around
     return None
+
+
+def query_of(source: exp.Expr) -> exp.Expr | None:
+    """The query whose rows an item of FROM has; None for a table of a catalog and a function."""
+    match source:
+        case exp.Table():
+            cte = common_table_of(source)
+            return None if cte is None else cte.this
+        case exp.Subquery():
+            return source
+        case exp.Lateral(this=exp.Subquery() as query):
+            return query
+        case _:
+            return None
 
 
 def _defined(around: exp.Expr, inside: exp.Expr) -> list[exp.Expr]:

@@ -21,31 +21,28 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.reads.blocks import own_parts
 from vde_dagster.core.sql.reads.bounds import Axis
 from vde_dagster.core.sql.reads.columns import (
     AxisOf,
     Columns,
-    cte_of,
     names_of,
     output_of,
     parts_of,
 )
 from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.reads.joined import (
-    Ctes,
     Role,
     Source,
     chooses,
     group_keys,
     is_plain,
     is_timed,
-    own_windows,
     plain_keys,
     queries_in,
     sources_of,
     where_of,
     with_bound_columns,
-    with_ctes,
 )
 from vde_dagster.core.sql.reads.spans import UNIT_ITSELF, Span, holds, image, origin
 from vde_dagster.core.sql.reads.ties import (
@@ -57,6 +54,7 @@ from vde_dagster.core.sql.reads.ties import (
     timed,
 )
 from vde_dagster.core.sql.select_clauses import SelectClauses, clauses_of
+from vde_dagster.core.sql.table_names import query_of
 from vde_dagster.core.time.intervals import IntervalUnit
 
 
@@ -74,7 +72,7 @@ def why_together(query: exp.Query, time_column: str, *, axis: AxisOf, unit: Inte
     if any(each.args.get("recursive") for each in query.find_all(exp.With)):
         return "a recursive query is not analysed"
     bound = with_bound_columns(query)
-    return _Reader(columns=Columns(axis), unit=unit).rows(bound, time_column, UNIT_ITSELF, {})
+    return _Reader(columns=Columns(axis), unit=unit).rows(bound, time_column, UNIT_ITSELF)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +85,6 @@ class _FromRows:
 
     select: SelectClauses
     sources: Sequence[Source]
-    ctes: Ctes
     spans: Spans
     outer: Mapping[Column, Axis]
 
@@ -104,38 +101,36 @@ class _Reader:
     unit: IntervalUnit
     known: dict[tuple[int, str, Span], str] = field(default_factory=dict)
 
-    def rows(self, node: exp.Expr, name: str, span: Span, ctes: Ctes) -> str:
+    def rows(self, node: exp.Expr, name: str, span: Span) -> str:
         """Why rows of a query differ whose column of this name is in a span."""
-        if not is_timed(node, ctes):
+        if not is_timed(node):
             return ""
         key = (id(node), name, span)
         if key not in self.known:
-            self.known[key] = self._rows(node, name, span, with_ctes(node, ctes))
+            self.known[key] = self._rows(node, name, span)
         return self.known[key]
 
-    def _rows(self, node: exp.Expr, name: str, span: Span, ctes: Ctes) -> str:
+    def _rows(self, node: exp.Expr, name: str, span: Span) -> str:
         if clause := chooses(node):
             return f"{clause.upper()} chooses among rows of several {self._several}"
         match node:
             case exp.Subquery():
-                return self.rows(node.this, name, span, ctes)
+                return self.rows(node.this, name, span)
             case exp.SetOperation():
-                return self._united(node, name, span, ctes)
+                return self._united(node, name, span)
             case exp.Select():
-                return self._selected(clauses_of(node), name, span, ctes)
+                return self._selected(clauses_of(node), name, span)
             case _:
                 return f"{described(node)} is not understood"
 
-    def _united(self, node: exp.SetOperation, name: str, span: Span, ctes: Ctes) -> str:
+    def _united(self, node: exp.SetOperation, name: str, span: Span) -> str:
         """Why a set operation's rows differ; both sides need the time column at one position."""
-        if self.columns.in_query(node, name, ctes) is None:
+        if self.columns.in_query(node, name) is None:
             return f"{name} is not the same time column on both sides of {node.key.upper()}"
         other = names_of(node.expression)[names_of(node.this).index(name)]
-        return self.rows(node.this, name, span, ctes) or self.rows(
-            node.expression, other, span, ctes
-        )
+        return self.rows(node.this, name, span) or self.rows(node.expression, other, span)
 
-    def _selected(self, select: SelectClauses, name: str, span: Span, ctes: Ctes) -> str:
+    def _selected(self, select: SelectClauses, name: str, span: Span) -> str:
         output = output_of(select.node, name)
         if output is None:
             return f"{name} is not one column of the query"
@@ -143,13 +138,13 @@ class _Reader:
             return "HAVING without GROUP BY brings all rows together"
         found: list[_FromRows] = []
         for part in parts_of(output, is_grouped=select.group is not None):
-            column = self.columns.timed_in(select, part, ctes)
+            column = self.columns.timed_in(select, part)
             if column is None:
-                apart = sources_of(select.from_, ctes, seen="") is None
+                apart = sources_of(select.from_, seen="") is None
                 apart = apart and len(select.from_.joins) > 1
                 return _JOINS if apart else f"{described(output)} is no function of one time column"
             where = {column.column: origin(span, column.steps, self.unit)}
-            rows = self._lying(select, where, ctes)
+            rows = self._lying(select, where)
             if isinstance(rows, str):
                 return rows
             if why := self._why(rows):
@@ -161,7 +156,6 @@ class _Reader:
         self,
         select: SelectClauses,
         known: Spans,
-        ctes: Ctes,
         outer: Mapping[Column, Axis] | None = None,
     ) -> _FromRows | str:
         """The rows of FROM whose columns are in these spans, or why they are not understood.
@@ -169,16 +163,15 @@ class _Reader:
         Args:
             select: The query.
             known: The span of a column of its own, or of columns of the queries around it.
-            ctes: The common tables that it may name.
             outer: The columns of the queries around it; none if ``known`` is its own.
         """
         seen = "" if outer is not None else next(iter(known))[0]
-        sources = sources_of(select.from_, ctes, seen=seen)
+        sources = sources_of(select.from_, seen=seen)
         if sources is None:
             return _JOINS
         aliases = {each.alias for each in sources}
         around = {key: axis for key, axis in (outer or {}).items() if key[0] not in aliases}
-        axes = self.columns.of(sources, ctes, around)
+        axes = self.columns.of(sources, around)
         added = {each.alias: each.on for each in sources if each.role is not Role.KEPT}
         joined = (on for each in sources if each.role is Role.KEPT for on in each.on)
         kept = [*where_of(select), *joined]
@@ -187,16 +180,16 @@ class _Reader:
             ties += [tie for tie in ties_in(on, axes) if tie.left.column[0] == alias]
         start = {key: span for key, span in known.items() if outer is None or key in around}
         spans = spans_of(start, ties, self.unit)
-        return _FromRows(select=select, sources=sources, ctes=ctes, spans=spans, outer=around)
+        return _FromRows(select=select, sources=sources, spans=spans, outer=around)
 
     def _why(self, rows: _FromRows) -> str:
         """Why rows of FROM differ, or what a SELECT makes of each of them."""
         for source in rows.sources:
-            if is_timed(source.node, rows.ctes) and (why := self._why_source(rows, source)):
+            if is_timed(source.node) and (why := self._why_source(rows, source)):
                 return why
         conditions = [*where_of(rows.select), *(on for each in rows.sources for on in each.on)]
         for condition in conditions:
-            if is_timed(condition, rows.ctes) and (why := self._why_condition(rows, condition)):
+            if is_timed(condition) and (why := self._why_condition(rows, condition)):
                 return why
         return self._why_made(rows)
 
@@ -205,16 +198,13 @@ class _Reader:
         if not is_plain(source):
             return f"{described(source.node)} is not looked into"
         spans = [(key[1], span) for key, span in rows.spans.items() if key[0] == source.alias]
-        reasons = [self._rows_of(source, name, span, rows.ctes) for name, span in spans]
+        reasons = [self._rows_of(source, name, span) for name, span in spans]
         if not reasons:
             return self._why_apart(rows, source)
         return "" if "" in reasons else reasons[0]
 
-    def _rows_of(self, source: Source, name: str, span: Span, ctes: Ctes) -> str:
-        cte = cte_of(source.node, ctes)
-        if cte is not None:
-            return self.rows(cte.body, name, span, cte.ctes)
-        return self.rows(source.node, name, span, ctes)
+    def _rows_of(self, source: Source, name: str, span: Span) -> str:
+        return self.rows(query_of(source.node) or source.node, name, span)
 
     def _why_apart(self, rows: _FromRows, source: Source) -> str:
         """The message that nothing ties a source to the others."""
@@ -233,14 +223,14 @@ class _Reader:
 
     def _why_condition(self, rows: _FromRows, condition: exp.Expr) -> str:
         """Why a condition with macros may differ for a unit alone and together with others."""
-        inner = [each for each in queries_in(condition) if is_timed(each, rows.ctes)]
+        inner = [each for each in queries_in(condition) if is_timed(each)]
         if inner:
             apart = {id(macro) for each in inner for _, macro in macros_in(each)}
             if any(id(macro) not in apart for _, macro in macros_in(condition)):
                 return f"`{described(condition)}` is not looked into"
             reasons = (self._why_in(rows, condition, each) for each in inner)
             return next(filter(None, reasons), "")
-        axes, columns = self.columns.of(rows.sources, rows.ctes, rows.outer), _columns(condition)
+        axes, columns = self.columns.of(rows.sources, rows.outer), _columns(condition)
         for column in columns:
             axis, span = axes(column), rows.spans.get(column)
             if axis is None or span is None:
@@ -259,32 +249,29 @@ class _Reader:
         test = condition.unnest()
         if not why or not isinstance(test, exp.In) or test.args.get("query") is not query:
             return why
-        axes = self.columns.of(rows.sources, rows.ctes, rows.outer)
+        axes = self.columns.of(rows.sources, rows.outer)
         found, names = timed(test.this, axes), names_of(query)
         if found is None or found.column not in rows.spans or len(names) != 1:
             return why
-        axis = self.columns.in_query(query, names[0], rows.ctes)
+        axis = self.columns.in_query(query, names[0])
         inner = None if axis is None else Timed(column=("", names[0]), axis=axis)
         if inner is None or not found.compares_with(inner):
             return why
         span = image(rows.spans[found.column], found.steps, self.unit)
-        return self.rows(query, names[0], span, rows.ctes) and why
+        return self.rows(query, names[0], span) and why
 
-    def _given(self, rows: _FromRows, query: exp.Expr, ctes: Ctes | None = None) -> str:
+    def _given(self, rows: _FromRows, query: exp.Expr) -> str:
         """Why the rows of a sub-query differ, given one row of the query around it."""
-        ctes = with_ctes(query, rows.ctes if ctes is None else ctes)
         match query:
             case exp.Subquery():
-                return self._given(rows, query.this, ctes)
+                return self._given(rows, query.this)
             case exp.SetOperation():
-                return self._given(rows, query.this, ctes) or self._given(
-                    rows, query.expression, ctes
-                )
+                return self._given(rows, query.this) or self._given(rows, query.expression)
             case exp.Select():
-                axes = self.columns.of(rows.sources, rows.ctes, rows.outer)
+                axes = self.columns.of(rows.sources, rows.outer)
                 near = {key: axis for key in rows.spans if (axis := axes(key)) is not None}
                 outer = {**rows.outer, **near}
-                inner = self._lying(clauses_of(query), rows.spans, ctes, outer)
+                inner = self._lying(clauses_of(query), rows.spans, outer)
                 return inner if isinstance(inner, str) else self._why(inner)
             case _:
                 return f"{described(query)} is not analysed"
@@ -293,16 +280,16 @@ class _Reader:
         """Why macros in other clauses than WHERE and ON make rows differ."""
         select = rows.select
         parts = select.besides(_LOOKED_INTO)
-        joined = select.group is not None or any(True for _ in own_windows(select.node))
+        joined = select.group is not None or any(own_parts(select.node, exp.Window))
         for each in select.projections:
-            inner = [query for query in queries_in(each) if is_timed(query, rows.ctes)]
+            inner = [query for query in queries_in(each) if is_timed(query)]
             within = {id(macro) for query in inner for _, macro in macros_in(query)}
             if joined or any(id(macro) not in within for _, macro in macros_in(each)):
                 parts.append(each)
             elif why := next(filter(None, (self._given(rows, query) for query in inner)), ""):
                 return why
         for part in parts:
-            if is_timed(part, rows.ctes):
+            if is_timed(part):
                 return f"`{described(part)}` follows from the whole range that is evaluated"
         return ""
 
@@ -316,7 +303,7 @@ class _Reader:
         if select.group is not None and not self._is_by_time(output, keys, found):
             text = ", ".join(map(described, keys)) or described(select.group.node)
             return f"GROUP BY {text} brings rows of several {self._several} together"
-        for window in own_windows(select.node):
+        for window in own_parts(select.node, exp.Window):
             if not self._is_by_time(output, window.args.get("partition_by") or (), found):
                 return f"`{described(window)}` looks at rows of several {self._several}"
         return ""
@@ -331,14 +318,14 @@ class _Reader:
         )
 
     def _is_whole(self, rows: _FromRows, key: exp.Expr) -> bool:
-        found = timed(key, self.columns.of(rows.sources, rows.ctes, {}))
+        found = timed(key, self.columns.of(rows.sources, {}))
         if found is None or found.column not in rows.spans:
             return False
         if rows.role(found.column) is not Role.KEPT:
             return False  # NULL in rows without a partner, whatever their time
         span = image(rows.spans[found.column], found.steps, self.unit)
         where = {found.column: origin(span, found.steps, self.unit)}
-        again = self._lying(rows.select, where, rows.ctes)
+        again = self._lying(rows.select, where)
         return not isinstance(again, str) and not self._why(again)
 
     @property

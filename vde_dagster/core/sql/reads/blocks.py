@@ -6,9 +6,9 @@ from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlglot import exp
 
@@ -20,10 +20,13 @@ from vde_dagster.core.sql.select_clauses import (
     SelectClauses,
     clauses_of,
     is_only_around,
+    listed_columns,
     operation_of,
     with_of,
 )
+from vde_dagster.core.sql.table_names import common_table_of
 
+PartT = TypeVar("PartT", bound=exp.Expr)
 Body = exp.Select | exp.SetOperation
 """A query without parentheses around it."""
 
@@ -66,16 +69,6 @@ class Blocks:
     traceable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Cte:
-    body: Body
-    columns: tuple[str, ...]
-    plain: bool
-
-
-_Ctes = Mapping[str, _Cte]
-
-
 def blocks_of(query: exp.Query) -> Blocks:
     """Take a query apart. The use of the query itself is opaque.
 
@@ -83,9 +76,9 @@ def blocks_of(query: exp.Query) -> Blocks:
         query: Every column is bound to the alias of its table.
     """
     reader = _Reader()
-    reader.query(query, {}, OPAQUE)
+    reader.query(query, OPAQUE)
     reader.found.traceable &= all(
-        table.db or table.name.lower() not in reader.names or id(table) in reader.seen
+        id(table) in reader.seen or common_table_of(table) is None
         for table in query.find_all(exp.Table)
         if not isinstance(table.parent, exp.JoinHint)
     )
@@ -111,88 +104,80 @@ class _Reader:
     found: Blocks = field(default_factory=Blocks)
     visited: set[int] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
-    names: set[str] = field(default_factory=set)
 
-    def query(self, node: exp.Expr, ctes: _Ctes, use: Use) -> None:
+    def query(self, node: exp.Expr, use: Use) -> None:
         """Visit a query with its parentheses, under one use."""
         while isinstance(node, exp.Subquery):
             self.visited.add(id(node))
-            ctes = self.common_tables(node, ctes)
+            self.common_tables(node)
             use = use if is_only_around(node) else OPAQUE
             node = node.this
         if not isinstance(node, exp.Select | exp.SetOperation):
             return
         self.found.uses.setdefault(id(node), []).append(use)
-        self.body(node, ctes)
+        self.body(node)
 
-    def body(self, node: Body, ctes: _Ctes) -> None:
+    def body(self, node: Body) -> None:
         """Visit a query once, whoever reads it."""
         if id(node) in self.visited:
             return
         self.visited.add(id(node))
-        ctes = self.common_tables(node, ctes)
+        self.common_tables(node)
         if isinstance(node, exp.SetOperation):
             operation = operation_of(node)
             use = Use(operation=node) if _is_plain(operation) else OPAQUE
-            self.query(operation.left, ctes, use)
-            self.query(operation.right, ctes, use)
+            self.query(operation.left, use)
+            self.query(operation.right, use)
         else:
             clauses = clauses_of(node)
             block = Block(clauses=clauses, sound=not clauses.others)
             self.found.blocks.append(block)
             for source in _sources(clauses.from_):
-                self.source(block, source, ctes)
-        for inner in _queries_in(node):
+                self.source(block, source)
+        for inner in list(own_parts(node, exp.Query)):
             if id(inner) not in self.visited:
-                self.query(inner, ctes, OPAQUE)
+                self.query(inner, OPAQUE)
 
-    def common_tables(self, node: exp.Expr, ctes: _Ctes) -> _Ctes:
-        """The common tables that a query sees: those around it, and its own."""
+    def common_tables(self, node: exp.Expr) -> None:
+        """Visit the common tables that a query defines."""
         with_ = with_of(node)
-        if with_ is None:
-            return ctes
-        known = dict(ctes)
-        for cte in with_.tables:
-            body, plain = _unwrapped(cte.query)
+        for cte in with_.tables if with_ is not None else ():
+            body, _ = _unwrapped(cte.query)
             if body is None:
                 self.found.traceable = False
-                continue
-            entry = _Cte(body, cte.columns, plain and not with_.is_recursive)
-            self.names.add(cte.name)
-            seen = {**known, cte.name: entry} if with_.is_recursive else known
-            self.query(cte.query, seen, OPAQUE)
-            self.found.uses[id(body)].clear()  # being defined is no use
-            known[cte.name] = entry
-        return known
+            else:
+                self.query(cte.query, OPAQUE)
+                self.found.uses[id(body)].clear()  # being defined is no use
 
-    def source(self, block: Block, source: FromItem | JoinClause, ctes: _Ctes) -> None:
+    def source(self, block: Block, source: FromItem | JoinClause) -> None:
         """Visit one item of FROM."""
         if isinstance(source, JoinClause):
             block.sound &= is_understood_join(source)
             return
         match source.node:
             case exp.Table() as table:
-                self.table(block, source, table, ctes)
+                self.table(block, source, table)
             case exp.Subquery() as node if isinstance(node.unnest(), exp.Select | exp.SetOperation):
                 use = Use(block=block, alias=node.alias.lower(), columns=source.columns)
                 block.sound &= not source.others
-                self.query(node, ctes, use if node.alias else OPAQUE)
+                self.query(node, use if node.alias else OPAQUE)
             case exp.Subquery() as node:
                 block.sound &= not source.others and not node.alias
                 self.visited.add(id(node))
             case _:
                 pass  # rows of their own: VALUES, EXPLODE and similar ones
 
-    def table(self, block: Block, source: FromItem, node: exp.Table, ctes: _Ctes) -> None:
+    def table(self, block: Block, source: FromItem, node: exp.Table) -> None:
         """Visit a table or a reference to a common one."""
         self.seen.add(id(node))
         plain = not source.others
-        cte = ctes.get(node.name.lower()) if not node.db else None
+        cte = common_table_of(node)
         if cte is not None:
-            columns = source.columns or cte.columns
-            plain &= cte.plain
+            body, is_whole = _unwrapped(cte.this)
+            plain &= is_whole and not _is_recursive(cte)
+            columns = source.columns or listed_columns(cte)
             use = Use(block=block, alias=source.alias, columns=columns) if plain else OPAQUE
-            self.found.uses[id(cte.body)].append(use)
+            self.found.uses.setdefault(id(body), []).append(use)
         elif plain and not source.columns:
             block.sound &= source.alias not in block.tables
             block.tables[source.alias] = node
@@ -214,6 +199,10 @@ def _unwrapped(node: exp.Expr) -> tuple[Body | None, bool]:
     return (node if isinstance(node, exp.Select | exp.SetOperation) else None), plain
 
 
+def _is_recursive(cte: exp.Expr) -> bool:
+    return isinstance(cte.parent, exp.With) and bool(cte.parent.recursive)
+
+
 def _sources(from_: FromClause) -> Iterator[FromItem | JoinClause]:
     """All items of FROM and all joins, also inside of parentheses around joins."""
     first = () if from_.first is None else (from_.first,)
@@ -228,8 +217,7 @@ def _sources(from_: FromClause) -> Iterator[FromItem | JoinClause]:
             waiting += () if source.inside is None else (source.inside,)
 
 
-def _queries_in(node: Body) -> Iterator[exp.Query]:
-    """The queries directly inside a query, in any place."""
-    for each in node.walk(prune=lambda inner: inner is not node and isinstance(inner, exp.Query)):
-        if each is not node and isinstance(each, exp.Query):
-            yield each
+def own_parts(query: exp.Expr, kind: type[PartT]) -> Iterator[PartT]:
+    """The nodes of a kind inside of a query, without those inside of its sub-queries."""
+    walked = query.walk(prune=lambda each: each is not query and isinstance(each, exp.Query))
+    return (each for each in walked if each is not query and isinstance(each, kind))

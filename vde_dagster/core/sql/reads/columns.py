@@ -10,7 +10,7 @@ from sqlglot import exp
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.bounds import Axis
 from vde_dagster.core.sql.reads.conditions import axis_of
-from vde_dagster.core.sql.reads.joined import Cte, Ctes, Source, is_plain, sources_of, with_ctes
+from vde_dagster.core.sql.reads.joined import Source, is_plain, sources_of
 from vde_dagster.core.sql.reads.ties import Column, ColumnAxes, Timed, timed
 from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.select_clauses import (
@@ -19,6 +19,7 @@ from vde_dagster.core.sql.select_clauses import (
     clauses_of,
     operation_of,
 )
+from vde_dagster.core.sql.table_names import query_of
 
 AxisOf = Callable[[ModelName, str], Axis | None]
 """A column of a table as an axis by its type; None if its values are no times."""
@@ -30,7 +31,7 @@ class Columns:
 
     axis: AxisOf
 
-    def of(self, sources: Sequence[Source], ctes: Ctes, outer: Mapping[Column, Axis]) -> ColumnAxes:
+    def of(self, sources: Sequence[Source], outer: Mapping[Column, Axis]) -> ColumnAxes:
         """Those of a SELECT by alias and name; ``outer`` are those of the queries around it."""
         by_alias = {each.alias: each for each in sources}
 
@@ -38,64 +39,55 @@ class Columns:
             alias, name = column
             if alias not in by_alias:
                 return outer.get(column)
-            return self._axis_of(by_alias[alias], name, ctes)
+            return self._axis_of(by_alias[alias], name)
 
         return axis
 
-    def _axis_of(self, source: Source, name: str, ctes: Ctes) -> Axis | None:
+    def _axis_of(self, source: Source, name: str) -> Axis | None:
         """A column of a source."""
         if not is_plain(source):
             return None
-        cte = cte_of(source.node, ctes)
-        if cte is not None:
-            return self.in_query(cte.body, name, cte.ctes)
-        if isinstance(source.node, exp.Subquery):
-            return self.in_query(source.node, name, ctes)
+        query = query_of(source.node)
+        if query is not None:
+            return self.in_query(query, name)
         model = model_name_of(source.node) if isinstance(source.node, exp.Table) else None
         return None if model is None else self.axis(model, name)
 
-    def in_query(self, node: exp.Expr, name: str, ctes: Ctes) -> Axis | None:
+    def in_query(self, node: exp.Expr, name: str) -> Axis | None:
         """A column of a query's rows."""
-        ctes = with_ctes(node, ctes)
         match node:
             case exp.Subquery():
-                return self.in_query(node.this, name, ctes)
+                return self.in_query(node.this, name)
             case exp.SetOperation():
-                return self._in_operation(operation_of(node), name, ctes)
+                return self._in_operation(operation_of(node), name)
             case exp.Select():
                 output = output_of(node, name)
-                return None if output is None else self._axis_made(clauses_of(node), output, ctes)
+                return None if output is None else self._axis_made(clauses_of(node), output)
             case _:
                 return None
 
-    def _in_operation(self, operation: OperationClauses, name: str, ctes: Ctes) -> Axis | None:
+    def _in_operation(self, operation: OperationClauses, name: str) -> Axis | None:
         left, right = operation.left, operation.right
         names, others = names_of(left), names_of(right)
         at = names.index(name) if names.count(name) == 1 else len(others)
         if operation.is_by_name or at >= len(others) or others.count(others[at]) != 1:
             return None
-        first = self.in_query(left, name, ctes)
-        return first if first == self.in_query(right, others[at], ctes) else None
+        first = self.in_query(left, name)
+        return first if first == self.in_query(right, others[at]) else None
 
-    def _axis_made(self, select: SelectClauses, output: exp.Expr, ctes: Ctes) -> Axis | None:
+    def _axis_made(self, select: SelectClauses, output: exp.Expr) -> Axis | None:
         axes: set[Axis | None] = set()
         for part in parts_of(output, is_grouped=select.group is not None):
-            found = self.timed_in(select, part, ctes)
+            found = self.timed_in(select, part)
             axes.add(None if found is None else axis_of(part, {found.column: found.axis}))
         return axes.pop() if len(axes) == 1 else None
 
-    def timed_in(self, select: SelectClauses, part: exp.Expr, ctes: Ctes) -> Timed | None:
+    def timed_in(self, select: SelectClauses, part: exp.Expr) -> Timed | None:
         """An expression of a SELECT by the one column of a source that it is computed from."""
         columns = list(part.find_all(exp.Column))
         seen = columns[0].table.lower() if columns else ""
-        sources = sources_of(select.from_, ctes, seen=seen) if columns else None
-        return None if sources is None else timed(part, self.of(sources, ctes, {}))
-
-
-def cte_of(node: exp.Expr, ctes: Ctes) -> Cte | None:
-    """The common table that a source names; None for all others."""
-    named = isinstance(node, exp.Table) and not node.db
-    return ctes.get(node.name.lower()) if named else None
+        sources = sources_of(select.from_, seen=seen) if columns else None
+        return None if sources is None else timed(part, self.of(sources, {}))
 
 
 def names_of(node: exp.Expr) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import macros_in
-from vde_dagster.core.sql.reads.blocks import is_understood_join
+from vde_dagster.core.sql.reads.blocks import is_understood_join, own_parts
 from vde_dagster.core.sql.reads.conditions import conjuncts
 from vde_dagster.core.sql.select_clauses import (
     FromClause,
@@ -20,21 +20,10 @@ from vde_dagster.core.sql.select_clauses import (
     from_of,
     given,
     item_of,
-    with_of,
 )
+from vde_dagster.core.sql.table_names import common_table_of
 
 _CHOOSING: Final = ("limit", "offset", "fetch", "pivots", "sample", "match", "connect")
-
-
-@dataclass(frozen=True, slots=True)
-class Cte:
-    """A common table: its query, and the common tables that this may name."""
-
-    body: exp.Expr
-    ctes: Mapping[str, Cte]
-
-
-Ctes = Mapping[str, Cte]
 
 
 class Role(Enum):
@@ -78,33 +67,25 @@ def with_bound_columns(query: exp.Query) -> exp.Query:
             continue
         body = inner.unnest()
         names = {each.lower() for each in body.named_selects} if isinstance(body, exp.Query) else ()
-        for column in _own_columns(select):
+        for column in own_parts(select, exp.Column):
             if not column.table and column.name.lower() in names:
                 column.set("table", exp.to_identifier(inner.alias))
     return copy
 
 
-def _own_columns(select: exp.Select) -> list[exp.Column]:
-    """The columns in a query itself, without sub-queries."""
-    walked = select.walk(prune=lambda each: each is not select and isinstance(each, exp.Query))
-    return [each for each in walked if isinstance(each, exp.Column)]
-
-
-def with_ctes(node: exp.Expr, ctes: Ctes) -> Ctes:
-    """The common tables that may be named in a query."""
-    with_ = with_of(node)
-    found = dict(ctes)
-    for each in with_.tables if with_ is not None else ():
-        found[each.name] = Cte(each.query, dict(found))
-    return found
-
-
-def is_timed(node: exp.Expr, ctes: Ctes) -> bool:
+def is_timed(node: exp.Expr) -> bool:
     """Whether a node, or a common table that it names, has time macros."""
-    if any(True for _ in macros_in(node)):
-        return True
-    named = {each.name.lower() for each in node.find_all(exp.Table) if not each.db}
-    return any(is_timed(ctes[each].body, ctes[each].ctes) for each in named & ctes.keys())
+    parts = {id(node): node}
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if any(True for _ in macros_in(part)):
+            return True
+        named = filter(None, map(common_table_of, part.find_all(exp.Table)))
+        added = {id(cte): cte for cte in named if id(cte) not in parts}
+        parts |= added
+        waiting += added.values()
+    return False
 
 
 def chooses(node: exp.Expr) -> str:
@@ -113,14 +94,13 @@ def chooses(node: exp.Expr) -> str:
     return next((each for each in _CHOOSING if each in found), "")
 
 
-def sources_of(from_: FromClause, ctes: Ctes, *, seen: str) -> list[Source] | None:
+def sources_of(from_: FromClause, *, seen: str) -> list[Source] | None:
     """The sources in FROM, in order; None if a join is not understood.
 
     A source without macros gives the same rows in any evaluation, however it is joined.
 
     Args:
         from_: That of the query.
-        ctes: The common tables that it may name.
         seen: The alias of a source with a value in all the rows that matter, so that these have a
             partner in an outer join; empty if there is none.
     """
@@ -128,7 +108,7 @@ def sources_of(from_: FromClause, ctes: Ctes, *, seen: str) -> list[Source] | No
         return []
     found = _joined(from_.first, from_.joins, seen)
     parts = (from_.first.node, *(each.node for each in from_.joins))
-    if found is None and not any(is_timed(each, ctes) for each in parts):
+    if found is None and not any(map(is_timed, parts)):
         found = [Source(alias=each.alias, node=each.node) for each in from_.items]
     aliases = [each.alias for each in found or () if each.alias]
     return found if len(set(aliases)) == len(aliases) else None
@@ -182,12 +162,6 @@ def queries_in(node: exp.Expr) -> list[exp.Expr]:
     """The outermost queries in an expression."""
     walked = node.walk(prune=lambda each: isinstance(each, exp.Query))
     return [each for each in walked if isinstance(each, exp.Query)]
-
-
-def own_windows(select: exp.Select) -> Iterator[exp.Window]:
-    """The window functions of a query itself."""
-    walked = select.walk(prune=lambda each: each is not select and isinstance(each, exp.Query))
-    return (each for each in walked if isinstance(each, exp.Window))
 
 
 def group_keys(select: SelectClauses) -> list[exp.Expr]:

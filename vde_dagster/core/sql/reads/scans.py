@@ -22,7 +22,7 @@ from datetime import timedelta
 from sqlglot import exp
 
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.blocks import Block, Blocks, Body, Use, blocks_of
+from vde_dagster.core.sql.reads.blocks import Block, Blocks, Body, Use, blocks_of, own_parts
 from vde_dagster.core.sql.reads.bounds import (
     ANYTHING,
     Axis,
@@ -230,18 +230,13 @@ def _aliases(item: FromItem) -> set[str]:
 def _outputs(select: SelectClauses) -> _ByColumn | None:
     """The outputs on which conditions are conditions on input rows; None if no condition is one."""
     counts = bool(select.ending.limits) or select.qualify is not None
-    if counts or select.distinct_on is not None or _has_window(select.node):
+    if counts or select.distinct_on is not None or any(own_parts(select.node, exp.Window)):
         return None
     outputs = enumerate(select.projections)
     if select.group is None:
         return _ByColumn.of(outputs)
     keys = _keys_of(select.group)
     return _ByColumn.of((at, each) for at, each in outputs if each.unalias().unnest() in keys)
-
-
-def _has_window(select: exp.Select) -> bool:
-    inside = select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query))
-    return any(isinstance(node, exp.Window) for node in inside)
 
 
 def _keys_of(group: GroupClause) -> frozenset[exp.Expr]:

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from sqlglot import exp
 
 from vde_dagster.core.sql.select_clauses import from_of, item_of, parts_named
-from vde_dagster.core.sql.table_names import meaning_of_name
+from vde_dagster.core.sql.table_names import common_table_of
 
 Columns = Mapping[str, exp.DataType | None]
 """Columns by their names in lower case, with their types as far as they are known."""
@@ -81,6 +81,7 @@ class Scopes:
     """The SELECTs of a statement and what they read. The statement must not change meanwhile."""
 
     tables: Tables
+    _sources: dict[int, Sequence[exp.Expr]] = field(default_factory=dict)
     _visible: dict[int, Sequence[_Seen]] = field(default_factory=dict)
     _outputs: dict[int, Columns | None] = field(default_factory=dict)
 
@@ -103,10 +104,9 @@ class Scopes:
         return None
 
     def _seen_in(self, around: exp.Expr) -> Sequence[_Seen]:
-        """The sources of a SELECT; what a statement reads or writes; the source of a PIVOT."""
         found = self._visible.get(id(around))
         if found is None:
-            found = [self._seen(each, around) for each in _read_by(around)]
+            found = [self._seen(each, around) for each in self.sources_in(around)]
             self._visible[id(around)] = found
         return found
 
@@ -115,6 +115,23 @@ class Scopes:
         name = self._own_name(source) if is_turned else self.name_of(source)
         columns = self._own_columns(source) if is_turned else self.columns_of(source)
         return _Seen(source=source, name=name, columns=columns)
+
+    def source_of(self, column: exp.Column) -> exp.Expr | None:
+        """The source that a column of a canonical query names, here or in a query around it.
+
+        None if its rows are those of a PIVOT, which has other columns.
+        """
+        alias = column.table.lower()
+        sources = (each for around in _around(column) for each in self.sources_in(around))
+        named = (each for each in sources if [*self.name_of(each)[-1:]] == [alias])
+        return next((None if each.args.get("pivots") else each for each in named), None)
+
+    def sources_in(self, around: exp.Expr) -> Sequence[exp.Expr]:
+        """The sources of a SELECT; what a statement reads or writes; the source of a PIVOT."""
+        found = self._sources.get(id(around))
+        if found is None:
+            found = self._sources[id(around)] = list(_read_by(around))
+        return found
 
     def called(self, node: exp.Expr, words: Sequence[str]) -> list[exp.Expr]:
         """The sources of this name, perhaps with a schema, in the SELECT that contains a node."""
@@ -164,7 +181,7 @@ class Scopes:
     def _returned(self, source: exp.Expr) -> Columns | None:
         match source:
             case exp.Table(this=exp.Identifier()):
-                meant = meaning_of_name(source) if not source.db else None
+                meant = common_table_of(source)
                 return (
                     self._own_columns(meant) if meant is not None else self.tables.columns(source)
                 )
