@@ -78,10 +78,7 @@ def reaches(start: Path) -> set[Path]:
 
 @cache
 def names_in(path: Path) -> frozenset[Path]:
-    """The files of the modules whose dotted names are in a file, imported or as text.
-
-    A name that ends in a replacement field stands for all modules of its package.
-    """
+    """The files of the modules whose dotted names are in a file, imported or as text."""
     text = path.read_text("utf-8")
     found = set(re.findall(r"\b(?:vde_dagster|tests)(?:\.\w+)+", text))
     if path == PACKAGE / "cli" / "commands.py":  # which names the commands, not their modules
@@ -92,10 +89,6 @@ def names_in(path: Path) -> frozenset[Path]:
         found |= {f"{module}.{each}" for each in re.findall(r"\w+", names)}
     places = {ROOT.joinpath(*each.split(".")) for each in found}
     inner = {each.with_suffix(".py") for place in places for each in (place, place.parent)}
-    whole = re.findall(r"\bvde_dagster((?:\.\w+)+)\.\{", text)
-    inner |= {
-        each for name in whole for each in PACKAGE.joinpath(*name.split(".")[1:]).glob("*.py")
-    }
     return frozenset(
         each for each in inner | {place / "__init__.py" for place in places} if each.is_file()
     )
