@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vde_dagster.cli.printing import as_text, table
-from vde_dagster.core.ledger.entries import LedgerSum
+from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.time.intervals import Interval
 
@@ -39,6 +39,16 @@ class Built:
     seconds: float | None
     loaded: tuple[Interval, ...] = ()
     kept: int = 0
+
+
+def built_by_environment(services: Services, binding: Binding) -> tuple[Built, ...]:
+    """What is loaded of every model of an environment, and how long computing it took."""
+    nodes = [node for node in binding.graph if not node.model.kind.is_source]
+    ledger = services.state.ledger(binding.key(node.name) for node in nodes)
+    return tuple(
+        replace(each, seconds=_seconds(services, ledger.get(binding.key(node.name), ())))
+        for node, each in zip(nodes, _loaded_of(services, binding, nodes), strict=True)
+    )
 
 
 def _loaded_of(services: Services, binding: Binding, nodes: Sequence[Node]) -> tuple[Built, ...]:
@@ -114,3 +124,14 @@ def _digest(found: LedgerSum | None, *, has_rows: bool) -> str | None:
     if found is None:
         return None
     return found.dsha if has_rows else found.last.digest
+
+
+def _seconds(services: Services, entries: Iterable[LedgerEntry]) -> float | None:
+    """How long the units of work took that wrote these entries last."""
+    works = services.state.works({each.work_id for each in entries}).values()
+    took = [
+        (work.finished_at - work.started_at).total_seconds()
+        for work in works
+        if work.finished_at is not None
+    ]
+    return round(sum(took), 3) if took else None
